@@ -1,0 +1,90 @@
+# The one door. `make` lists what there is; `make test` and `make check` are all of CI.
+
+SHELL := /bin/sh
+PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 python3; do \
+	"$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+	&& { echo "$$python"; break; }; done)
+BIN := .venv/bin
+STAMP := .venv/.setup-done
+LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --no-emit-find-links --no-config --annotation-style line \
+	pyproject.toml
+LINTED := $(wildcard src tests examples bench docs)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check lint types contracts shape dependencies dead words docs reference \
+	fix demo bench e2e lock clean
+
+help: ## list what there is
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with everything, from hash-pinned requirements
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo >&2 "No Python 3.11 or newer with venv and ensurepip was found;" \
+		"install one, or name it: make setup PYTHON=/path/to/python3"; exit 1; }
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --no-index --editable .
+	@$(BIN)/python -m compileall -q src
+	@touch $@
+
+test: setup ## run the tests (TESTS=tests/unit/… for some of them)
+	$(BIN)/pytest -q $(TESTS)
+
+check: lint types contracts shape dependencies dead words docs ## everything but the tests that CI asks for
+
+lint: setup ## ruff: rules and format
+	$(BIN)/ruff check $(LINTED)
+	$(BIN)/ruff format --check $(LINTED)
+
+types: setup ## strict types over sources, tests and examples
+	$(BIN)/basedpyright
+
+contracts: setup ## who may import whom
+	$(BIN)/lint-imports --no-cache
+
+shape: setup ## sizes, imports, requirement rows
+	$(BIN)/pytest -q tests/test_shape.py tests/test_requirements.py
+
+dependencies: setup ## what is imported is declared, what is declared is imported
+	$(BIN)/deptry src
+
+dead: setup ## code nobody calls
+	$(BIN)/vulture
+
+words: setup ## spelling
+	$(BIN)/typos
+
+docs: setup ## build the pages strictly, into site/
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/mkdocs build --quiet --strict
+
+reference: setup ## write the generated pages anew
+	$(BIN)/python docs/generate.py
+
+fix: setup ## mend what a tool can mend, and write the generated pages anew
+	$(BIN)/ruff check --fix $(LINTED)
+	$(BIN)/ruff format $(LINTED)
+	$(BIN)/python docs/generate.py
+
+demo: setup ## see a conversation pass through a chain (AGENT='…' for another agent)
+	@test -f examples/demo.py || { echo >&2 "examples/demo.py is not written yet"; exit 1; }
+	@$(BIN)/python -m compileall -q src
+	@AGENT="$(AGENT)" $(BIN)/python examples/demo.py
+
+bench: setup ## measure against the direct pipe and the peers' proxies
+	@test -f bench/run.py || { echo >&2 "bench/run.py is not written yet"; exit 1; }
+	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python bench/run.py
+
+e2e: setup ## real agents and clients, installed from their registries
+	@test -d tests/e2e || { echo >&2 "tests/e2e is not written yet"; exit 1; }
+	$(BIN)/pytest -q --timeout 600 tests/e2e
+
+lock: setup ## renew the pinned requirements
+	$(LOCK) --output-file requirements/runtime.txt
+	$(LOCK) --all-extras --group dev --output-file requirements/dev.txt
+
+clean: ## remove what can be made again
+	rm -rf .venv site .pytest_cache .ruff_cache .hypothesis .coverage

@@ -1,0 +1,1 @@
+"""The host: everything between an editor and its agents."""
