@@ -1,0 +1,165 @@
+"""Every requirement has a test that proves it, and every test that claims one names a row."""
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+TESTS = Path(__file__).parent
+ROWS = TESTS / "requirements"
+
+KEYS = {"id", "source", "text", "reason"}
+ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One `[[requirement]]` table, and where it stands."""
+
+    file: str
+    id: str
+    has_reason: bool
+
+
+def rows_in(text: str, file: str) -> Iterator[Row | str]:
+    """The rows of one file, and a complaint in place of each that is not as it should be."""
+    document: dict[str, Any] = tomllib.loads(text)
+    for unknown in sorted(document.keys() - {"requirement"}):
+        yield f"{file}: unknown table {unknown!r}"
+    for number, row in enumerate(cast("list[dict[str, Any]]", document.get("requirement", [])), 1):
+        place = f"{file}: {row.get('id', f'row {number}')}"
+        for unknown in sorted(row.keys() - KEYS):
+            yield f"{place}: unknown key {unknown!r}"
+        for needed in sorted(KEYS - {"reason"} - row.keys()):
+            yield f"{place}: no {needed}"
+        for empty in sorted(
+            key for key in row if not (isinstance(row[key], str) and row[key].strip())
+        ):
+            yield f"{place}: {empty} must be a sentence"
+        if not ID.fullmatch(str(row.get("id"))):
+            yield f"{place}: an id looks like area.short-name"
+        else:
+            yield Row(file, row["id"], "reason" in row)
+
+
+def marks_in(text: str, file: str) -> Iterator[tuple[str, str]]:
+    """Each id that a `pytest.mark.requirement(...)` names, and where; "" for one that is computed."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="mark"), attr="requirement")):
+                place = f"{file}:{node.lineno}"
+                if node.keywords or not node.args:
+                    yield "", place
+                for argument in node.args:
+                    literal = argument.value if isinstance(argument, ast.Constant) else None
+                    yield (literal if isinstance(literal, str) else ""), place
+            case _:
+                pass
+
+
+def complaints(found: Iterable[Row | str], marks: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """What keeps rows and tests from proving each other, one line for each cause or file."""
+    found, marks = [*found], [*marks]
+    rows = [row for row in found if isinstance(row, Row)]
+    yield from (complaint for complaint in found if isinstance(complaint, str))
+    for id_, times in Counter(row.id for row in rows).items():
+        if times > 1:
+            files = ", ".join(row.file for row in rows if row.id == id_)
+            yield f"{id_}: stands {times} times, in {files}"
+    tested, known = {id_ for id_, _ in marks}, {row.id for row in rows}
+    yield from (
+        f"{place}: a requirement id is a string, written out" for id_, place in marks if not id_
+    )
+    yield from (f"{place}: {id_} has no row" for id_, place in marks if id_ and id_ not in known)
+    for row in rows:
+        if row.has_reason and row.id in tested:
+            yield f"{row.file}: {row.id}: has a test, so it needs no reason"
+    for file in sorted({row.file for row in rows}):
+        lacking = [r.id for r in rows if r.file == file and not r.has_reason and r.id not in tested]
+        if lacking:
+            yield f"{file}: {len(lacking)} without a test: {', '.join(lacking)}"
+
+
+def test_rows_and_tests_prove_each_other() -> None:
+    rows = [
+        found
+        for path in sorted(ROWS.glob("*.toml"))
+        for found in rows_in(path.read_text(encoding="utf-8"), path.name)
+    ]
+    marks = [
+        mark
+        for path in sorted(TESTS.rglob("*.py"))
+        if path != Path(__file__)
+        for mark in marks_in(path.read_text(encoding="utf-8"), str(path.relative_to(TESTS)))
+    ]
+
+    found = "\n".join(complaints(rows, marks))
+
+    assert not found, found
+
+
+GOOD_ROW = (
+    '[[requirement]]\nid = "wire.order"\nsource = "acp-host §1.5"\ntext = "It keeps order."\n'
+)
+GOOD_TEST = '@pytest.mark.requirement("wire.order")\ndef test_it(): ...\n'
+
+
+def complaints_about(rows: str, test: str = "") -> str:
+    return "\n".join(complaints(rows_in(rows, "wire.toml"), marks_in(test, "test_wire.py")))
+
+
+def test_a_row_with_a_test_is_fine() -> None:
+    assert not complaints_about(GOOD_ROW, GOOD_TEST)
+
+
+def test_a_row_with_a_reason_is_fine() -> None:
+    assert not complaints_about(GOOD_ROW + 'reason = "We have no wire."\n')
+
+
+def test_a_row_without_a_test_is_named_once_for_its_file() -> None:
+    more = GOOD_ROW.replace("order", "once")
+
+    assert complaints_about(GOOD_ROW + more) == "wire.toml: 2 without a test: wire.order, wire.once"
+
+
+def test_a_test_without_a_row_is_named() -> None:
+    assert complaints_about("", GOOD_TEST) == "test_wire.py:1: wire.order has no row"
+
+
+def test_a_row_has_a_test_or_a_reason_never_both() -> None:
+    assert "needs no reason" in complaints_about(GOOD_ROW + 'reason = "Why not."\n', GOOD_TEST)
+
+
+def test_an_id_stands_once_over_all_files() -> None:
+    assert "wire.order: stands 2 times" in complaints_about(GOOD_ROW + GOOD_ROW, GOOD_TEST)
+
+
+def test_a_row_holds_what_it_must_and_nothing_else() -> None:
+    assert "unknown key 'note'" in complaints_about(GOOD_ROW + 'note = "x"\n', GOOD_TEST)
+    assert "no text" in complaints_about(GOOD_ROW.partition("text")[0], GOOD_TEST)
+    assert "reason must be a sentence" in complaints_about(GOOD_ROW + 'reason = ""\n')
+    assert "area.short-name" in complaints_about(GOOD_ROW.replace("wire.order", "Order"))
+    assert "unknown table 'requirements'" in complaints_about("requirements = []\n")
+
+
+def test_a_mark_is_found_wherever_pytest_reads_it() -> None:
+    module = 'pytestmark = [pytest.mark.requirement("a.b"), pytest.mark.slow]\n'
+    param = 'x = pytest.param(1, marks=pytest.mark.requirement("a.c", "a.d"))\n'
+    method = (
+        'class TestIt:\n    @pytest.mark.requirement("a.e")\n    async def test_it(self): ...\n'
+    )
+
+    found = marks_in(module + param + method, "test.py")
+
+    assert sorted(id_ for id_, _ in found) == ["a.b", "a.c", "a.d", "a.e"]
+
+
+def test_an_id_that_is_computed_is_refused() -> None:
+    for arguments in ("NAME", 'f"a.{b}"', "*NAMES", "", 'id="a.b"'):
+        mark = f"x = pytest.mark.requirement({arguments})\n"
+
+        assert "is a string, written out" in complaints_about("", mark)

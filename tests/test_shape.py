@@ -1,0 +1,364 @@
+"""How the sources may look: sizes, names, imports."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src"
+
+MOST_LINES = 400
+MOST_METHODS = 15
+MOST_FUNCTION_LINES = 50
+MOST_PARAMETERS = 6
+
+IMPORTS_LATE: Mapping[str, str] = {}
+"""Module to reason: the few that import inside a function, so that the program starts fast."""
+
+REEXPORTS = "symposium"
+"""The one package whose `__init__` holds names: what the author of a mod imports."""
+
+FORBIDDEN_MODULES = {
+    *("base", "bases", "common", "core", "helper", "helpers", "impl", "lib", "manager", "managers"),
+    *("misc", "service", "services", "shared", "stuff", "types", "util", "utilities", "utils"),
+}
+FORBIDDEN_ENDINGS = ("Manager", "Helper", "Service", "Handler", "Util", "Utils", "Base", "Impl")
+LOOSE = frozenset({"create_task", "ensure_future", "gather", "Queue"})
+"""What starts or feeds work that no task group owns."""
+
+type_of_function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One source file, as the rules see it."""
+
+    name: str
+    text: str
+    tree: ast.Module
+    is_package: bool
+
+
+def module_of(text: str, name: str = "symposium.sample", *, is_package: bool = False) -> Module:
+    return Module(name, text, ast.parse(text), is_package)
+
+
+def modules() -> Iterator[Module]:
+    for path in sorted(SOURCES.rglob("*.py")):
+        parts = path.relative_to(SOURCES).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        yield module_of(path.read_text(encoding="utf-8"), name, is_package=is_package)
+
+
+def has_a_bounded_length(module: Module) -> Iterator[str]:
+    lines = module.text.count("\n")
+    if lines > MOST_LINES:
+        yield f"{lines} lines; at most {MOST_LINES}"
+
+
+def says_what_it_is_about(module: Module) -> Iterator[str]:
+    if not ast.get_docstring(module.tree):
+        yield "1: no docstring; one line on what the file is about"
+
+
+def has_small_classes(module: Module) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef):
+            methods = sum(isinstance(child, type_of_function) for child in node.body)
+            if methods > MOST_METHODS:
+                yield f"{node.lineno}: {node.name} has {methods} methods; at most {MOST_METHODS}"
+
+
+def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, type_of_function):
+            yield node
+
+
+def has_short_functions(module: Module) -> Iterator[str]:
+    for node in functions(module):
+        lines = (node.end_lineno or node.lineno) - node.lineno + 1
+        if lines > MOST_FUNCTION_LINES:
+            yield f"{node.lineno}: {node.name} has {lines} lines; at most {MOST_FUNCTION_LINES}"
+
+
+def has_few_parameters(module: Module) -> Iterator[str]:
+    for node in functions(module):
+        names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        count = len(names) - (names[:1] in (["self"], ["cls"]))
+        if count > MOST_PARAMETERS:
+            yield f"{node.lineno}: {node.name} takes {count} values; at most {MOST_PARAMETERS}"
+
+
+def takes_no_open_ended_keywords(module: Module) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.arguments) and node.kwarg:
+            yield f"{node.kwarg.lineno}: **{node.kwarg.arg}; name what is taken"
+
+
+def is_named_for_what_it_holds(module: Module) -> Iterator[str]:
+    for part in module.name.split("."):
+        if part in FORBIDDEN_MODULES:
+            yield f"1: {part!r} names no subject"
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef) and node.name.endswith(FORBIDDEN_ENDINGS):
+            yield f"{node.lineno}: {node.name} tells a rank, not a job"
+
+
+def imported_names(node: ast.AST) -> set[str]:
+    match node:
+        case ast.Import():
+            return {alias.name for alias in node.names}
+        case ast.ImportFrom():
+            return {f"{node.module}.{alias.name}" for alias in node.names}
+        case _:
+            return set()
+
+
+def line_of(node: ast.AST) -> int:
+    return node.lineno if isinstance(node, ast.stmt | ast.expr) else 1
+
+
+def imports_in_the_open(module: Module) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield f"{node.lineno}: a relative import"
+        for name in imported_names(node) & {"__future__.annotations", "typing.TYPE_CHECKING"}:
+            yield f"{line_of(node)}: {name} hides a layer that is wrong"
+        if isinstance(node, ast.Attribute) and node.attr == "TYPE_CHECKING":
+            yield f"{node.lineno}: typing.TYPE_CHECKING hides a layer that is wrong"
+
+
+def late_imports(module: Module) -> Iterator[int]:
+    for function in functions(module):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield node.lineno
+
+
+def imports_at_the_top(module: Module) -> Iterator[str]:
+    if module.name not in IMPORTS_LATE:
+        for line in late_imports(module):
+            yield f"{line}: an import inside a function"
+
+
+def is_a_loop(node: ast.expr) -> bool:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name == "asyncio" or name.endswith("loop")
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in {"get_running_loop", "get_event_loop", "new_event_loop"}
+        case _:
+            return False
+
+
+def owns_its_work(module: Module) -> Iterator[str]:
+    loose = {f"asyncio.{name}" for name in LOOSE}
+    for node in ast.walk(module.tree):
+        for name in imported_names(node) & loose:
+            yield f"{line_of(node)}: {name}; use the task group of the owner"
+        if isinstance(node, ast.Attribute) and node.attr in LOOSE and is_a_loop(node.value):
+            yield f"{node.lineno}: {node.attr}; use the task group of the owner"
+
+
+def keeps_its_package_file_empty(module: Module) -> Iterator[str]:
+    if not module.is_package:
+        return
+    for node in module.tree.body:
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                continue
+            case ast.Import() | ast.ImportFrom() | ast.Assign(targets=[ast.Name(id="__all__")]):
+                if module.name == REEXPORTS:
+                    continue
+            case _:
+                pass
+        yield f"{node.lineno}: code in a package's __init__; only {REEXPORTS} re-exports"
+
+
+def gives_reasons_for_what_it_suppresses(module: Module) -> Iterator[str]:
+    for number, line in enumerate(module.text.splitlines(), 1):
+        if found := re.search(r"#\s*(noqa|type: ignore|pyright: ignore)(?P<rest>.*)", line):
+            rule = re.match(r"(: ?[A-Z]+\d+(, ?[A-Z]+\d+)*|\[\w+(, ?\w+)*\])\W+\w+", found["rest"])
+            if not rule:
+                yield f"{number}: a suppression names its rule, then its reason"
+
+
+Rule = Callable[[Module], Iterator[str]]
+RULES: tuple[Rule, ...] = (
+    has_a_bounded_length,
+    says_what_it_is_about,
+    has_small_classes,
+    has_short_functions,
+    has_few_parameters,
+    takes_no_open_ended_keywords,
+    is_named_for_what_it_holds,
+    imports_in_the_open,
+    imports_at_the_top,
+    owns_its_work,
+    keeps_its_package_file_empty,
+    gives_reasons_for_what_it_suppresses,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_every_module(rule: Rule) -> None:
+    found = [f"src/{module.name}:{line}" for module in modules() for line in rule(module)]
+
+    assert not found, "\n".join(found)
+
+
+def test_a_module_that_may_import_late_does_so() -> None:
+    late = {module.name for module in modules() if any(late_imports(module))}
+
+    assert late >= IMPORTS_LATE.keys()
+
+
+BAD = [
+    (has_a_bounded_length, "x = 1\n" * (MOST_LINES + 1)),
+    (says_what_it_is_about, "x = 1"),
+    (has_small_classes, "class A:\n" + " def f(self): ...\n" * (MOST_METHODS + 1)),
+    (has_short_functions, "def f():\n" + " x = 1\n" * MOST_FUNCTION_LINES),
+    (has_few_parameters, "def f(a, b, /, c, d, *, e, f, g): ..."),
+    (has_few_parameters, "class A:\n async def f(self, a, b, c, d, *, e, f, g): ..."),
+    (takes_no_open_ended_keywords, "def f(**options): ..."),
+    (takes_no_open_ended_keywords, "f = lambda **options: None"),
+    (is_named_for_what_it_holds, "class SessionManager: ..."),
+    (imports_in_the_open, "from . import x"),
+    (imports_in_the_open, "from __future__ import annotations"),
+    (imports_in_the_open, "from typing import TYPE_CHECKING"),
+    (imports_in_the_open, "import typing\nif typing.TYPE_CHECKING: ..."),
+    (imports_at_the_top, "def f():\n import json"),
+    (imports_at_the_top, "class A:\n async def f(self):\n  if x:\n   from json import loads"),
+    (owns_its_work, "asyncio.create_task(f())"),
+    (owns_its_work, "asyncio.get_running_loop().create_task(f())"),
+    (owns_its_work, "self._loop.create_task(f())"),
+    (owns_its_work, "from asyncio import gather"),
+    (owns_its_work, "inbox = asyncio.Queue()"),
+    (gives_reasons_for_what_it_suppresses, "import x  # noqa"),
+    (gives_reasons_for_what_it_suppresses, "import x  # noqa: F401"),
+    (gives_reasons_for_what_it_suppresses, "x = y()  # pyright: ignore[reportAny]"),
+]
+GOOD = [
+    (has_a_bounded_length, "x = 1\n" * MOST_LINES),
+    (has_small_classes, "class A:\n" + " def f(self): ...\n" * MOST_METHODS),
+    (has_short_functions, "def f():\n" + " x = 1\n" * (MOST_FUNCTION_LINES - 1)),
+    (has_few_parameters, "class A:\n def f(self, a, b, c, d, *, e, f): ..."),
+    (imports_in_the_open, "from typing import Any"),
+    (owns_its_work, "async with asyncio.TaskGroup() as tasks:\n tasks.create_task(f())"),
+    (gives_reasons_for_what_it_suppresses, "import x  # noqa: F401 - seen by readers of x"),
+    (
+        gives_reasons_for_what_it_suppresses,
+        "y()  # pyright: ignore[reportAny]  the wire is untyped",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "text"), BAD)
+def test_a_rule_sees_what_breaks_it(rule: Rule, text: str) -> None:
+    assert list(rule(module_of(text)))
+
+
+@pytest.mark.parametrize(("rule", "text"), GOOD)
+def test_a_rule_leaves_the_rest_alone(rule: Rule, text: str) -> None:
+    assert not list(rule(module_of(text)))
+
+
+def test_a_module_without_a_subject_is_seen_by_its_name() -> None:
+    assert list(is_named_for_what_it_holds(module_of("", "symposium.utils.text")))
+
+
+def test_only_one_package_file_holds_names() -> None:
+    text = '"""What it is."""\nfrom symposium.mod import Mod\n__all__ = ["Mod"]\n'
+
+    assert list(keeps_its_package_file_empty(module_of(text, "symposium.bus", is_package=True)))
+    assert not list(keeps_its_package_file_empty(module_of(text, REEXPORTS, is_package=True)))
+    assert not list(keeps_its_package_file_empty(module_of(text, "symposium.bus.broker")))
+
+
+def test_what_the_author_of_a_mod_imports_is_listed() -> None:
+    package = next(module for module in modules() if module.name == REEXPORTS)
+    names = [
+        alias.asname or alias.name
+        for node in package.tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    ]
+    listed = [
+        ast.literal_eval(node.value) for node in package.tree.body if isinstance(node, ast.Assign)
+    ]
+
+    assert listed == ([sorted(names)] if names else [])
+
+
+WATCH = """
+import os, sys, threading
+
+def watch(event, args):
+    if event == "open":
+        path, mode, flags = args
+        writes = (flags or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        if writes or not str(path).endswith((".py", ".pyc", ".so")):
+            print("opens", path)
+    elif event.split(".")[0] in {"socket", "subprocess"} or event in FORBIDDEN:
+        print(event, *args)
+
+FORBIDDEN = {"os.mkdir", "os.rename", "os.remove", "os.fork", "os.system", "os.posix_spawn"}
+before = dict(os.environ)
+names = sys.argv[1:]
+import asyncio, click, h11, msgspec
+sys.addaudithook(watch)
+for name in names:
+    __import__(name)
+if threading.active_count() > 1:
+    print("starts a thread")
+if before != dict(os.environ):
+    print("changes the environment")
+"""
+"""Imports what it is given and prints whatever that did beside defining names."""
+
+
+def effects_of_importing(*names: str, path: Path) -> str:
+    command = [sys.executable, "-B", "-W", "error", "-c", WATCH, *names]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=path,
+        env={"PYTHONPATH": str(path)},
+    )
+    return done.stdout + done.stderr
+
+
+def test_importing_does_nothing() -> None:
+    names = [module.name for module in modules()]
+
+    assert not effects_of_importing(*names, path=SOURCES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print('hello')",
+        "import os; os.mkdir('here')",
+        "open('note', 'w').close()",
+        "open('/etc/hosts').close()",
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', ''])",
+        "import socket; socket.socket().close()",
+        "import os; os.environ['SEEN'] = '1'",
+        "import threading, time; threading.Thread(target=time.sleep, args=[1]).start()",
+        "raise ValueError('too early')",
+    ],
+)
+def test_an_import_that_does_something_is_seen(text: str, tmp_path: Path) -> None:
+    (tmp_path / "sample.py").write_text(text, encoding="utf-8")
+
+    assert effects_of_importing("sample", path=tmp_path)
