@@ -1,0 +1,29 @@
+"""What can go wrong between two peers, by whose fault it is.
+
+    PeerwireError
+    ├── LocalError                 we tried what the protocol does not allow
+    ├── RpcError                   an error that crosses, or has crossed, the wire
+    └── TransportError             the bytes stopped
+        ├── ConnectionClosedError  the peer, or we, ended the connection
+        └── SpawnError             the program could not be started
+"""
+
+
+class PeerwireError(Exception):
+    """Anything this package raises on purpose."""
+
+
+class LocalError(PeerwireError):
+    """We tried what the protocol does not allow: a bug on this side of the wire."""
+
+
+class TransportError(PeerwireError):
+    """The bytes stopped coming or going."""
+
+
+class ConnectionClosedError(TransportError):
+    """The connection has ended; what was asked will not be answered."""
+
+
+class SpawnError(TransportError):
+    """A program could not be started; the message names its command line and the reason."""

@@ -1,0 +1,1 @@
+"""JSON-RPC 2.0 as lines: messages, framing, batches, and one peer's connection."""
