@@ -58,7 +58,7 @@ words: setup ## spelling
 
 docs: setup ## build the pages strictly, into site/
 	$(BIN)/python docs/generate.py --check
-	$(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 reference: setup ## write the generated pages anew
 	$(BIN)/python docs/generate.py

@@ -47,7 +47,7 @@ def rows_in(text: str, file: str) -> Iterator[Row | str]:
 
 
 def marks_in(text: str, file: str) -> Iterator[tuple[str, str]]:
-    """Each id that a `pytest.mark.requirement(...)` names, and where; "" for one that is computed."""
+    """Each id that a `pytest.mark.requirement(...)` names, and where; "" for a computed one."""
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="mark"), attr="requirement")):
