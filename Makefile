@@ -12,7 +12,7 @@ LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.1
 LINTED := $(wildcard src tests examples bench docs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check lint types contracts shape dependencies dead words docs reference \
+.PHONY: help setup test coverage check lint types contracts shape dependencies dead words docs reference \
 	fix demo bench e2e lock clean
 
 help: ## list what there is
@@ -31,6 +31,10 @@ $(STAMP): requirements/dev.txt pyproject.toml
 
 test: setup ## run the tests (TESTS=tests/unit/… for some of them)
 	$(BIN)/pytest -q $(TESTS)
+
+coverage: setup ## which branches the tests leave out
+	$(BIN)/coverage run -m pytest -q $(TESTS)
+	$(BIN)/coverage report
 
 check: lint types contracts shape dependencies dead words docs ## everything but the tests that CI asks for
 
