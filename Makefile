@@ -62,7 +62,7 @@ words: setup ## spelling
 
 docs: setup ## build the pages strictly, into site/
 	$(BIN)/python docs/generate.py --check
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 reference: setup ## write the generated pages anew
 	$(BIN)/python docs/generate.py

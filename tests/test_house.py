@@ -1,27 +1,91 @@
-"""The project as it is installed: its name, its script, its promises about being imported."""
+"""The project as one finds it: its door, its locks, its map, its promises about being installed."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import entry_points, metadata, requires
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+MAKE = shutil.which("make") or "make"
+GIT = shutil.which("git") or "git"
 
-FORBIDDEN_AT_START = ("httpx", "importlib.metadata", "mcp", "pydantic", "rich")
+FORBIDDEN_AT_START = {"httpx", "importlib.metadata", "mcp", "pydantic", "rich"}
 
 
 def text_of(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def targets() -> dict[str, list[str]]:
+    """Each target of the Makefile, and what it asks for first."""
+    rules = re.findall(r"^([a-z0-9-]+):([^#\n=]*)", text_of("Makefile"), re.MULTILINE)
+    return {name: needs.split() for name, needs in rules}
+
+
+@pytest.mark.requirement("house.one-door")
+def test_make_alone_lists_the_door() -> None:
+    listed = set(re.findall(r"^make ([a-z0-9-]+)", run(MAKE).stdout, re.MULTILINE))
+
+    assert listed >= {"setup", "demo", "test", "check", "bench", "e2e", "fix", "docs", "lock"}
+    assert listed == targets().keys()
+
+
+@pytest.mark.requirement("house.setup-needs-little")
+def test_the_makefile_calls_python_and_what_set_up_brought() -> None:
+    lines = text_of("Makefile").replace("\\\n", " ").splitlines()
+    recipes = [line.removeprefix("\t").removeprefix("@") for line in lines if line[:1] == "\t"]
+    settings = re.compile(r"\w+=\S* ")
+    programs = {settings.sub("", recipe).split()[0] for recipe in recipes}
+    brought = {program for program in programs if program.startswith(("$(BIN)/", "$(LOCK)"))}
+
+    assert programs - brought == {"awk", "rm", "test", "touch"}
+
+
+@pytest.mark.requirement("house.setup-hash-pinned")
+@pytest.mark.parametrize("lock", ["dev", "runtime"])
+def test_every_requirement_is_pinned_with_hashes(lock: str) -> None:
+    lines = text_of(f"requirements/{lock}.txt").replace("\\\n", "").splitlines()
+    pins = [line for line in lines if not line.lstrip().startswith("#")]
+
+    assert pins
+    for pin in pins:
+        assert re.match(r"[a-z0-9-]+==[^ ;]+ .*--hash=sha256:[0-9a-f]{64}", pin), pin
+
+
+@pytest.mark.requirement("house.locks-without-hosts")
+def test_no_lock_and_no_setting_names_a_package_index() -> None:
+    hosts = re.compile(r"pypi\.|pythonhosted|npmjs|--(extra-)?index-url\b|--find-links\b")
+    names = ["requirements/dev.txt", "requirements/runtime.txt", "pyproject.toml", "Makefile"]
+
+    assert not [name for name in names if hosts.search(text_of(name))]
+    assert not [name for name in names[:2] if "://" in text_of(name)]
+
+
+@pytest.mark.requirement("house.script-installed")
 def test_the_distribution_offers_one_script() -> None:
     (script,) = entry_points(group="console_scripts", name="symposium")
+    answer = run(BIN / "symposium", "--version")
 
     assert script.value == "symposium.__main__:main"
     assert metadata("symposium-host")["License-Expression"] == "Apache-2.0"
+    assert re.fullmatch(r"symposium,? (version )?\d+\.\d+\.\d+\n", answer.stdout)
+    assert answer.returncode == 0
+
+
+@pytest.mark.requirement("house.pythons")
+def test_the_distribution_asks_for_python_3_11() -> None:
+    assert metadata("symposium-host")["Requires-Python"] == ">=3.11"
 
 
 def test_nothing_heavy_is_required_to_run() -> None:
@@ -33,13 +97,82 @@ def test_nothing_heavy_is_required_to_run() -> None:
 def test_the_start_of_the_program_imports_nothing_heavy() -> None:
     code = "import sys, symposium.__main__; print(*sys.modules, sep='\\n')"
 
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    loaded = run(sys.executable, "-c", code)
 
-    assert not {*FORBIDDEN_AT_START} & {*loaded.stdout.split()}
+    assert not loaded.stderr
+    assert not FORBIDDEN_AT_START & {*loaded.stdout.split()}
 
 
+@pytest.mark.requirement("house.ci-run")
+def test_ci_is_what_a_person_runs() -> None:
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert re.findall(r"^make (?:--keep-going )?(\w+)", text_of(".ci/run"), re.MULTILINE) == [
+        *("test", "check"),
+    ]
+
+
+CHECKERS = {
+    "lint": "ruff",
+    "types": "basedpyright",
+    "contracts": "lint-imports",
+    "shape": "pytest",
+    "dependencies": "deptry",
+    "dead": "vulture",
+    "words": "typos",
+    "docs": "mkdocs",
+}
+
+
+@pytest.mark.requirement("house.check-complete")
+@pytest.mark.parametrize("failing", ["nothing", *CHECKERS.values()])
+def test_check_fails_when_one_of_its_checkers_does(failing: str, tmp_path: Path) -> None:
+    for name in (*CHECKERS.values(), "python"):
+        tool = tmp_path / name
+        tool.write_text(f"#!/bin/sh\nexit {int(name == failing)}\n", encoding="utf-8")
+        tool.chmod(0o755)
+    (tmp_path / "stamp").touch()
+
+    status = run(MAKE, "check", f"BIN={tmp_path}", f"STAMP={tmp_path / 'stamp'}").returncode
+
+    assert bool(status) == (failing != "nothing")
+    assert {*CHECKERS} == {*targets()["check"]}
+
+
+def tracked() -> list[str]:
+    return run(GIT, "ls-files").stdout.splitlines()
+
+
+@pytest.mark.requirement("house.shape-no-hosts-or-paths")
+def test_no_tracked_file_holds_a_path_of_this_machine() -> None:
+    home = f"{Path.home()}/"
+    paths = [str(ROOT).encode(), *([home.encode()] if home.count("/") > 1 else [])]
+    files = {name: (ROOT / name).read_bytes() for name in tracked() if (ROOT / name).is_file()}
+
+    assert not [name for name, text in files.items() if any(path in text for path in paths)]
+
+
+def packages() -> list[Path]:
+    return sorted(init.parent for init in (ROOT / "src").rglob("__init__.py"))
+
+
+@pytest.mark.requirement("house.no-empty-packages")
+def test_every_package_holds_something() -> None:
+    def holds_code(folder: Path) -> bool:
+        return any(module.name != "__init__.py" for module in folder.rglob("*.py"))
+
+    assert not [str(package) for package in packages() if not holds_code(package)]
+
+
+@pytest.mark.requirement("house.no-erasmus-stub")
+def test_the_agent_comes_when_it_holds_something() -> None:
+    names = {package.name for package in packages() if package.parent == ROOT / "src"}
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+
+    assert names == {"peerwire", "symposium"}
+    assert project["scripts"].keys() == {"symposium"}
+
+
+@pytest.mark.requirement("house.architecture-page")
 def test_the_map_names_every_folder_of_the_sources_and_no_other() -> None:
     named = set(re.findall(r"^\| `(src/\w+/\w+)/` \|", text_of("ARCHITECTURE.md"), re.MULTILINE))
     folders = {
@@ -49,6 +182,14 @@ def test_the_map_names_every_folder_of_the_sources_and_no_other() -> None:
     }
 
     assert named == folders
+
+
+@pytest.mark.requirement("house.architecture-page")
+def test_every_path_on_the_map_exists() -> None:
+    named = set(re.findall(r"`([\w./-]+/[\w./-]*|\.[a-z]+)`", text_of("ARCHITECTURE.md")))
+
+    assert "docs/generate.py" in named
+    assert not [path for path in sorted(named) if not (ROOT / path).exists()]
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
@@ -65,13 +206,22 @@ def test_every_target_that_a_page_names_is_in_the_makefile() -> None:
         for page in pages
         for target in re.findall(r"(?:`|\$ |&& )make ([a-z0-9-]+)", page.read_text("utf-8"))
     }
-    targets = set(re.findall(r"^([a-z0-9-]+):", text_of("Makefile"), re.MULTILINE))
 
     assert named
-    assert named <= targets
+    assert named <= targets().keys()
 
 
-def test_no_lock_names_a_package_index() -> None:
-    for lock in (ROOT / "requirements").glob("*.txt"):
-        assert "://" not in lock.read_text("utf-8")
-        assert "index-url" not in lock.read_text("utf-8")
+@pytest.mark.requirement("house.licence-changelog-contributing")
+def test_the_papers_are_there() -> None:
+    assert "Apache License" in text_of("LICENSE")
+    assert "Version 2.0, January 2004" in text_of("LICENSE")
+    assert "\n## Unreleased\n" in text_of("CHANGELOG.md")
+    assert "\n## A mod in one file\n" in text_of("CONTRIBUTING.md")
+
+
+@pytest.mark.requirement("house.docs-examples-run")
+def test_every_example_is_run_by_a_test() -> None:
+    here = Path(__file__)
+    tests = "".join(p.read_text("utf-8") for p in (ROOT / "tests").rglob("*.py") if p != here)
+
+    assert not [p.name for p in (ROOT / "examples").glob("*.py") if p.name not in tests]

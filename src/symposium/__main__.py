@@ -1,17 +1,13 @@
 """Starts the command line: `symposium` and `python -m symposium`."""
 
-import sys
+import click
 
 
-def main() -> int:
-    """Say what this version can do; the commands arrive with the command line.
-
-    Returns:
-        The exit status for the shell.
-    """
-    sys.stderr.write("symposium: this version has no command yet\n")
-    return 2
+@click.group()
+@click.version_option(package_name="symposium-host", prog_name="symposium")
+def main() -> None:
+    """Run chains of ACP components between an editor and its agent."""
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,0 +1,63 @@
+"""The pages are built strictly, and those made from the program are up to date."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of all that the pages are made from."""
+    skipped = shutil.ignore_patterns("__pycache__")
+    for name in ("docs", "src", "tests/requirements"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=skipped)
+    for name in (".importlinter", "mkdocs.yml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def status_of_build(folder: Path) -> int:
+    # Not --quiet: it would drop the warnings before --strict counts them.
+    command = [BIN / "mkdocs", "build", "--strict"]
+    return subprocess.run(command, check=False, cwd=folder, capture_output=True).returncode
+
+
+def status_of_generate(folder: Path, *arguments: str) -> int:
+    command = [sys.executable, "docs/generate.py", *arguments]
+    return subprocess.run(command, check=False, cwd=folder, capture_output=True).returncode
+
+
+@pytest.mark.requirement("house.docs-strict")
+@pytest.mark.timeout(30)
+def test_a_broken_link_breaks_the_build_and_nothing_else_does(copy: Path) -> None:
+    assert status_of_build(copy) == 0
+
+    with (copy / "docs" / "index.md").open("a", encoding="utf-8") as page:
+        page.write("\n[nowhere](nowhere.md)\n")
+
+    assert status_of_build(copy) != 0
+
+
+@pytest.mark.requirement("house.docs-strict")
+@pytest.mark.timeout(30)
+def test_a_page_that_shows_a_missing_file_breaks_the_build(copy: Path) -> None:
+    (copy / ".importlinter").unlink()
+
+    assert status_of_build(copy) != 0
+
+
+@pytest.mark.requirement("house.docs-reference-current")
+def test_a_generated_page_that_was_changed_by_hand_is_seen(copy: Path) -> None:
+    assert status_of_generate(copy) == 0
+    assert status_of_generate(copy, "--check") == 0
+
+    page = copy / "docs" / "reference" / "requirements.md"
+    page.write_text(page.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
+
+    assert status_of_generate(copy, "--check") == 1
