@@ -1,0 +1,34 @@
+"""What each command says when asked for help."""
+
+from collections.abc import Iterator
+
+import click
+
+from symposium.__main__ import main
+
+PAGE = "reference/cli.md"
+WIDTH = 88
+
+HEAD = """# Commands
+
+What `--help` says, for each command. Standard output is data or protocol; words for people go to
+standard error.
+"""
+
+
+def sections(command: click.Command, context: click.Context, level: int) -> Iterator[str]:
+    """The help of a command and of those below it, each under its heading."""
+    said = command.get_help(context).strip()
+    yield f"{'#' * level} `{context.command_path}`\n\n```text\n{said}\n```"
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None and not below.hidden:
+                inner = click.Context(below, info_name=name, parent=context, terminal_width=WIDTH)
+                yield from sections(below, inner, level + 1)
+
+
+def render() -> str:
+    """The page, in the order in which the program lists its commands."""
+    context = click.Context(main, info_name="symposium", terminal_width=WIDTH)
+    return "\n\n".join([HEAD.strip(), *sections(main, context, 2)])
