@@ -1,0 +1,146 @@
+"""Makes the links and spans of a chain from its blueprint; nothing flows until the first message is sent in."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Protocol
+
+from peerwire.acp.names import Dialect
+from symposium.conductor.blueprint import Blueprint, InProcess, Program, Served
+from symposium.conductor.chain import End, Way, join
+from symposium.conductor.component import Direction, Interception, Mod
+from symposium.conductor.ends import PlainEnd, SuccessorEnd
+from symposium.conductor.handshake import AS_AGENT, AS_PROXY, Greeter, Selection
+from symposium.conductor.lanes import Lanes
+from symposium.conductor.link import Link
+from symposium.conductor.mount import Toward
+
+
+class Watcher(Protocol):
+    """Sees every message that passes between two neighbours; made for each leg of a chain that is traced."""
+
+    def leg(self, upper: str, lower: str) -> Mod:
+        """A mod that records what passes between these two."""
+        ...
+
+
+@dataclass(slots=True)
+class Assembly:
+    """A chain as it stands.
+
+    Attributes:
+        links: the out-of-process components, from the client's side; the agent last, if the chain has one.
+        mods: the in-process mods, in the same order.
+        entrance: the way that the client's messages take.
+    """
+
+    entrance: Way
+    links: list[Link] = field(default_factory=list[Link])
+    mods: list[InProcess] = field(default_factory=list[InProcess])
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What it takes to make a chain.
+
+    Attributes:
+        client: the link that the chain begins at (and ends at, for a chain without agent).
+        open_link: starts a component and gives its link.
+        lanes: makes the lanes of one way, fed by the given link.
+        selection: what every greeting asks for.
+        watcher: sees every leg, if the chain is traced.
+    """
+
+    client: Link
+    open_link: Callable[[Program | Served], Link]
+    lanes: Callable[[Link], Lanes]
+    selection: Selection
+    watcher: Watcher | None = None
+
+
+def assemble(workshop: Workshop, blueprint: Blueprint) -> Assembly:
+    """Start the components, all at once, and lay the ways between them."""
+    components = [*blueprint.mods] if blueprint.agent is None else [*blueprint.mods, blueprint.agent]
+    stretches: list[list[InProcess]] = [[]]
+    links = [workshop.client]
+    for component in components:
+        if isinstance(component, InProcess):
+            stretches[-1].append(component)
+        else:
+            link = workshop.open_link(component)
+            links.append(link)
+            stretches.append([])
+    if blueprint.agent is not None:
+        stretches.pop()
+    layer = _Layer(workshop, blueprint, links)
+    entrance, *_ = [layer.span(at, stretch) for at, stretch in enumerate(stretches)]
+    return Assembly(entrance, links[1:], [mod for stretch in stretches for mod in stretch])
+
+
+class _Layer:
+    """Lays the spans of one chain."""
+
+    def __init__(self, workshop: Workshop, blueprint: Blueprint, links: list[Link]) -> None:
+        self._workshop = workshop
+        self._blueprint = blueprint
+        self._links = links
+        self._proxies_before = 0
+
+    def span(self, at: int, stretch: Sequence[InProcess]) -> Way:
+        """Lay the two ways below the link at this place; the way towards the agent."""
+        upper = self._links[at]
+        is_last = at + 1 == len(self._links)
+        lower = self._workshop.client if is_last else self._links[at + 1]
+        mods = self._with_watchers(at, stretch)
+        wanted = [mod.interceptions() for mod in mods]
+        to_agent = Way(Direction.TO_AGENT, wanted, self._lower_end(at, is_last=is_last), self._workshop.lanes(upper))
+        upper_end: End = PlainEnd(upper) if at == 0 else SuccessorEnd(upper)
+        to_client = Way(Direction.TO_CLIENT, wanted[::-1], upper_end, self._workshop.lanes(lower))
+        join(to_agent, to_client)
+        if at > 0:
+            upper.wrapped = to_agent
+        if is_last:
+            lower.wrapped = to_client
+        else:
+            lower.plain = to_client
+        upper.feeders.append(lower)
+        lower.writers.append(upper)
+        for position, mod in enumerate(mods):
+            mod.agent = Toward(to_agent, position)
+            mod.client = Toward(to_client, len(mods) - 1 - position)
+        return to_agent
+
+    def _lower_end(self, at: int, *, is_last: bool) -> End:
+        if is_last:
+            return SuccessorEnd(self._workshop.client)
+        link = self._links[at + 1]
+        is_agent = self._blueprint.agent is not None and at + 2 == len(self._links)
+        fixed = self._fixed_dialect(at)
+        if fixed is not None:
+            link.dialect = fixed
+        dialects = AS_AGENT if is_agent else AS_PROXY if fixed is None else (fixed,)
+        return PlainEnd(link, Greeter(self._workshop.selection, dialects=dialects))
+
+    def _fixed_dialect(self, at: int) -> Dialect | None:
+        programs = [component for component in self._blueprint.mods if not isinstance(component, InProcess)]
+        return programs[at].dialect if at < len(programs) else None
+
+    def _with_watchers(self, at: int, stretch: Sequence[InProcess]) -> list[Mod]:
+        watcher = self._workshop.watcher
+        if watcher is None:
+            return [component.mod for component in stretch]
+        visible = [component.mod for component in stretch if not component.is_hidden]
+        hidden = [component.mod for component in stretch if component.is_hidden]
+        first = self._proxies_before
+        self._proxies_before += len(visible) + 1
+        proxies = [f"Proxy({first + index})" for index in range(len(visible))]
+        upper = "Client" if at == 0 else f"Proxy({first - 1})"
+        lower = "Agent" if self._ends_chain(at) else f"Proxy({first + len(visible)})"
+        mods: list[Mod] = []
+        for pair, mod in zip(pairwise([upper, *proxies]), visible, strict=True):
+            mods += [watcher.leg(*pair), mod]
+        # What is hidden stands with the lower neighbour: the leg is recorded above it.
+        return [*mods, watcher.leg([upper, *proxies][-1], lower), *hidden]
+
+    def _ends_chain(self, at: int) -> bool:
+        return at + (1 if self._blueprint.agent is None else 2) == len(self._links)

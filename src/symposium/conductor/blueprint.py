@@ -1,0 +1,77 @@
+"""What a chain is to be made of, before any of it runs."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from peerwire.acp.names import Dialect
+from peerwire.transports.command import Command
+from peerwire.transports.transport import Transport
+from symposium.conductor.component import Mod
+
+
+@dataclass(frozen=True, slots=True)
+class InProcess:
+    """A mod in the host's own process, called directly and only for what it intercepts.
+
+    Attributes:
+        name: how errors and the trace call it.
+        mod: the object; it serves this one chain.
+        is_hidden: part of the host rather than of the user's chain (the bridge): not a leg of the trace.
+    """
+
+    name: str
+    mod: Mod
+    is_hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A component that is a program of its own, in any language.
+
+    Attributes:
+        name: how errors and the trace call it.
+        command: what to start.
+        dialect: the era it speaks, where it must not be found out by asking.
+    """
+
+    name: str
+    command: Command
+    dialect: Dialect | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A component that speaks the wire inside the host's process: a built-in agent, or a test's.
+
+    Attributes:
+        name: how errors and the trace call it.
+        serve: serves one peer until it ends; given the component's own end of the transport.
+        dialect: the era it speaks, for a proxy.
+    """
+
+    name: str
+    serve: Callable[[Transport], Awaitable[None]]
+    dialect: Dialect | None = None
+
+
+Component: TypeAlias = InProcess | Program | Served
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """The components of one chain, from the client's side to the agent's.
+
+    Attributes:
+        mods: the proxies, in order.
+        agent: what stands at the end; None makes the chain itself a proxy, whose successor the outer conductor has.
+        params: the params of `initialize` to go on with, where the instantiator has edited them.
+    """
+
+    mods: Sequence[Component]
+    agent: Program | Served | None
+    params: Mapping[str, Any] | None = None
+
+
+Instantiator: TypeAlias = Callable[[Any], Blueprint | Awaitable[Blueprint]]
+"""Chooses the components; called once, with the params of the client's `initialize` (acp-host §2.2)."""

@@ -1,0 +1,288 @@
+"""What a mod is: an object that declares which messages it wants, and says of each what becomes of it.
+
+A mod sees nothing it did not ask for, and pays for nothing it does not see. It knows its two neighbours, the client's
+side and the agent's side, and neither their number nor their kind. Knows no I/O.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+from msgspec import UNSET, Raw, UnsetType
+
+from peerwire.jsonrpc.errors import RpcError
+from peerwire.jsonrpc.messages import error_response, result_response, rpc_error
+from peerwire.jsonrpc.values import decode_value, encode_value
+
+EVERY_METHOD: Final = "*"
+"""Stands for all methods where a mod names the ones it wants."""
+
+
+class Direction(Enum):
+    """Which way a message travels along the chain."""
+
+    TO_AGENT = "to agent"
+    TO_CLIENT = "to client"
+
+
+class Crossing:
+    """One request or notification on its way along the chain.
+
+    `params` is decoded when first asked for, once for all mods; a mod may change it in place, and then must return
+    `Forward(message.params)` for the change to count.
+
+    Attributes:
+        method: what is asked or told.
+        body: the params as bytes; unset where there are none, or once a mod has replaced them.
+        is_request: whether an answer is owed.
+        line: the whole message as it came, while nobody has changed it; empty otherwise.
+        extra: members of the envelope that JSON-RPC does not name.
+    """
+
+    __slots__ = ("_value", "body", "extra", "is_request", "line", "method")
+
+    def __init__(self, method: str, body: Raw | bytes | UnsetType, *, is_request: bool, line: bytes = b"") -> None:
+        self.method = method
+        self.body = body
+        self.is_request = is_request
+        self.line = line
+        self.extra = b""
+        self._value: Any = UNSET
+
+    @property
+    def params(self) -> Any:
+        """The decoded params: a dict for every method of ACP; None where there are none."""
+        if self._value is UNSET:
+            self._value = None if self.body is UNSET else decode_value(self.body)
+        return self._value
+
+    @property
+    def session_id(self) -> str | None:
+        """The session that the message belongs to, if it names one."""
+        params = self.params
+        if isinstance(params, dict):
+            session = params.get("sessionId")
+            return session if isinstance(session, str) else None
+        return None
+
+    def encoded(self) -> Raw | bytes | UnsetType:
+        """The params as bytes, encoded once if a mod has replaced them."""
+        if self.body is UNSET and self._value is not UNSET and self._value is not None:
+            self.body = encode_value(self._value)
+        return self.body
+
+    def replace(self, *, method: str | None, params: Any) -> None:
+        """Change what travels on; for the chain, which does it when a mod says `Forward`."""
+        if method is not None and method != self.method:
+            self.method = method
+            self.line = b""
+        if params is not UNCHANGED:
+            self._value = params
+            self.body = UNSET
+            self.line = b""
+
+
+class Answer:
+    """A result or an error on its way back; either is decoded when first asked for.
+
+    Attributes:
+        body: the result as it came; unset for an error, or for a result made here.
+        error_body: the error object as it came; unset for a result, or for an error made here.
+        extra: members of the response that JSON-RPC does not name.
+    """
+
+    __slots__ = ("_error", "_value", "body", "error_body", "extra")
+
+    def __init__(
+        self,
+        body: Raw | bytes | UnsetType = UNSET,
+        *,
+        error_body: Raw | bytes | UnsetType = UNSET,
+        error: RpcError | None = None,
+        value: Any = UNSET,
+        extra: bytes = b"",
+    ) -> None:
+        self.body = body
+        self.error_body = error_body
+        self.extra = extra
+        self._error = error
+        self._value: Any = value
+
+    @property
+    def error(self) -> RpcError | None:
+        """The error; None where the answer is a result."""
+        if self._error is None and self.error_body is not UNSET:
+            self._error = rpc_error(self.error_body)
+        return self._error
+
+    @property
+    def result(self) -> Any:
+        """The decoded result; None where the answer is an error or carries none."""
+        if self._value is UNSET:
+            self._value = None if self.body is UNSET else decode_value(self.body)
+        return self._value
+
+    def line(self, request_id: bytes) -> bytes:
+        """The response that carries this answer to the request of that id."""
+        if self.error_body is not UNSET:
+            return error_response(request_id, self.error_body, self.extra)
+        if self._error is not None:
+            return error_response(request_id, encode_value(self._error.body()))
+        body = encode_value(self._value if self._value is not UNSET else None) if self.body is UNSET else self.body
+        return result_response(request_id, body, self.extra)
+
+
+UNCHANGED: Final = object()
+"""The params as they came, byte for byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answer a request here; the rest of the chain never sees it."""
+
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Answer a request here with an error."""
+
+    error: RpcError
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Let a notification end here."""
+
+
+Revision: TypeAlias = Reply | Refuse | None
+"""What a mod makes of an answer: another result, an error, or (None) the answer as it came."""
+
+Then: TypeAlias = Callable[[Answer], Revision | Awaitable[Revision]]
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Let the message travel on.
+
+    Attributes:
+        params: the new params; left out, the bytes that came go on untouched.
+        method: a new method; left out, the same.
+        then: for a request, called with its answer on the way back if that is a result.
+        catch: the same, if it is an error.
+    """
+
+    params: Any = UNCHANGED
+    method: str | None = None
+    then: Then | None = None
+    catch: Then | None = None
+
+
+Outcome: TypeAlias = Forward | Reply | Refuse | Drop
+Handler: TypeAlias = Callable[[Crossing], Outcome | Awaitable[Outcome]]
+
+
+class Neighbour(Protocol):
+    """What a mod can reach in one direction: everything that stands between it and that end of the chain."""
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Ask, and wait for the result.
+
+        Raises:
+            RpcError: the answer is an error, or the chain has ended.
+        """
+        ...
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell; nothing comes back."""
+        ...
+
+
+class _Detached:
+    async def request(self, method: str, params: Any = None) -> Any:
+        raise RuntimeError(f"cannot ask {method}: this mod is not part of a chain yet")
+
+    def notify(self, method: str, params: Any = None) -> None:
+        raise RuntimeError(f"cannot tell {method}: this mod is not part of a chain yet")
+
+
+class Mod:
+    """The class to derive a mod from; one object serves one chain.
+
+    Attributes:
+        client: the neighbours towards the editor.
+        agent: the neighbours towards the agent.
+    """
+
+    client: Neighbour = _Detached()
+    agent: Neighbour = _Detached()
+
+    def interceptions(self) -> "list[Interception]":
+        """What this mod wants to see: its methods marked with `from_client` and `from_agent`."""
+        found: list[Interception] = []
+        for name in dir(type(self)):
+            marks: tuple[_Mark, ...] = getattr(getattr(type(self), name), _MARKS, ())
+            found += [Interception(mark.direction, mark.method, getattr(self, name)) for mark in marks]
+        return found
+
+    async def run(self) -> None:
+        """Work of its own while the chain lives; cancelled when it ends."""
+
+    async def aclose(self) -> None:
+        """Give back what the mod holds; called once when the chain ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interception:
+    """One method that a mod wants to see in one direction, and the handler that takes it."""
+
+    direction: Direction
+    method: str
+    handler: Handler
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    direction: Direction
+    method: str
+
+
+_MARKS: Final = "__intercepts__"
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def from_client(*methods: str) -> Callable[[_F], _F]:
+    """Mark a mod's method as the handler of messages that travel towards the agent; `"*"` is every method."""
+    return _marking(Direction.TO_AGENT, methods)
+
+
+def from_agent(*methods: str) -> Callable[[_F], _F]:
+    """Mark a mod's method as the handler of messages that travel towards the client; `"*"` is every method."""
+    return _marking(Direction.TO_CLIENT, methods)
+
+
+def _marking(direction: Direction, methods: tuple[str, ...]) -> Callable[[_F], _F]:
+    def mark(handler: _F) -> _F:
+        marks: tuple[_Mark, ...] = getattr(handler, _MARKS, ())
+        setattr(handler, _MARKS, marks + tuple(_Mark(direction, method) for method in methods))
+        return handler
+
+    return mark
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSpec:
+    """A mod as a catalog lists it.
+
+    Attributes:
+        name: what a person writes in `--proxy` and in the config.
+        summary: one line for menus and the reference.
+        make: makes the mod, one for each chain.
+        options: names of settings the mod understands, with a line on each.
+    """
+
+    name: str
+    summary: str
+    make: Callable[[], Mod]
+    options: Mapping[str, str] = field(default_factory=dict[str, str])

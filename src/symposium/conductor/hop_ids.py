@@ -1,0 +1,53 @@
+"""The members of messages that name an id of one hop, and must be rewritten on the next (acp-host §1.8, §7.3 T6, T7)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from peerwire.jsonrpc.messages import id_key
+from peerwire.jsonrpc.values import Body, decode_value
+from symposium.conductor.chain import Call
+from symposium.conductor.component import Crossing
+
+CANCEL_REQUEST: Final = "$/cancel_request"
+
+NAMES_HOP_IDS: Final = frozenset({"elicitation/create"})
+"""Requests whose `requestId` is the id, on the sender's hop, of a request that the sender is serving."""
+
+
+class _Named(Struct, frozen=True, gc=False, rename={"request_id": "requestId"}):
+    request_id: Raw | UnsetType = UNSET
+
+
+_decode = msgspec.json.Decoder(_Named).decode
+
+
+def cancelled_id(params: Body | UnsetType) -> bytes:
+    """The key of the request that a cancellation names; a key that is never in use where it names none."""
+    named = None if params is UNSET else _request_id(params)
+    return b"" if named is None else id_key(named)
+
+
+def cancel_params(request_id: bytes) -> bytes:
+    """The params of a cancellation on the hop where the request has this id."""
+    return b'{"requestId":%b}' % request_id
+
+
+def translate_ids(crossing: Crossing, asked: Mapping[bytes, Any]) -> None:
+    """Rewrite the id that a request names to the id it has on the next hop; unknown ids stay as they are."""
+    named = None if crossing.body is UNSET else _request_id(crossing.body)
+    call = None if named is None else asked.get(id_key(named))
+    if isinstance(call, Call) and call.request_id:
+        params = crossing.params
+        params["requestId"] = decode_value(call.request_id)
+        crossing.replace(method=None, params=params)
+
+
+def _request_id(params: Body) -> Raw | None:
+    try:
+        found = _decode(params).request_id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return None if found is UNSET else found
