@@ -1,14 +1,39 @@
-"""The answers to one JSON-RPC batch: collected, and sent as one array when every entry is done (acp-host §1.7)."""
+"""Where an answer goes: straight out, or into its place in a batch's answer (acp-host §1.7)."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 Send: TypeAlias = Callable[[bytes], None]
 """Takes one line for a peer."""
 
 
+class Place(Protocol):
+    """Where the answer to one message goes."""
+
+    def send(self, answer: bytes) -> None:
+        """Take the answer, as a line."""
+        ...
+
+    def done(self) -> None:
+        """Take note that the message is handled and owes no answer."""
+        ...
+
+
+class Alone:
+    """The place of a message that came by itself: its answer goes straight out."""
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+
+    def done(self) -> None:
+        """Nothing waits for it."""
+
+
 class BatchReply:
-    """Holds one slot an entry; entries may finish in any order, and finish once."""
+    """The answers to one batch: collected, and sent as one array when every entry is done.
+
+    Entries may finish in any order; the array has their order.
+    """
 
     def __init__(self, entries: int, send: Send) -> None:
         self._open = entries

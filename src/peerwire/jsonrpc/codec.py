@@ -7,28 +7,36 @@ MAX_LINE: Final = 64 * 1024 * 1024
 """Bytes of the longest line we carry (acp-host §7.3, T14); real agents send half a megabyte."""
 
 HEAD: Final = 256
-"""Bytes kept of a line that is too long, to find out whom to tell."""
+"""Bytes kept of each end of a line that is too long, to find out whom to tell."""
+
+BOM: Final = b"\xef\xbb\xbf"
+"""What some programs write before their first line; no part of it (RFC 8259 §8.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overlong:
-    """A line beyond the limit; its bytes are gone but for the head."""
+    """A line beyond the limit; its bytes are gone but for its two ends."""
 
     head: bytes
     limit: int
+    tail: bytes = b""
 
 
 class LineSplitter:
-    """Cuts a byte stream at newlines; a line may come in any number of pieces.
+    r"""Cuts a byte stream at newlines; a line may come in any number of pieces.
 
-    A lone `\\r` is part of a line; one before the newline is white space to JSON. Empty lines are dropped.
+    A lone `\r` is part of a line; one before the newline is white space to JSON. Empty lines are
+    dropped. Of a line beyond the limit no more is kept than the limit, and it is told of when it
+    ends, in its place.
     """
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
         self._parts: list[bytes] = []
         self._held = 0
-        self._skipping = False
+        self._head = b""
+        self._tail = b""
+        self._at_start = True
 
     @property
     def held(self) -> int:
@@ -37,48 +45,64 @@ class LineSplitter:
 
     def feed(self, data: bytes) -> list[bytes | Overlong]:
         """All lines that `data` completes, in order, without their newlines."""
+        if self._at_start:
+            data = self._without_bom(data)
         end = data.rfind(b"\n")
         if end < 0:
-            return self._hold(data)
+            self._hold(data)
+            return []
         whole = data[:end]
         lines: list[bytes | Overlong] = []
-        if self._parts or self._skipping:
-            first, _, whole = whole.partition(b"\n")
-            lines += self._complete(first)
+        if self._held or self._head:
+            last, _, whole = whole.partition(b"\n")
+            lines += self._complete(last)
         if len(whole) > self._limit:
             lines += [self._bounded(line) for line in whole.split(b"\n") if line]
         else:
             lines += [line for line in whole.split(b"\n") if line]
-        if end + 1 < len(data):
-            lines += self._hold(data[end + 1 :])
+        self._hold(data[end + 1 :])
         return lines
 
     def finish(self) -> list[bytes | Overlong]:
         """What is left when the stream ends without a newline."""
         return self._complete(b"")
 
+    def _without_bom(self, data: bytes) -> bytes:
+        start = b"".join(self._parts) + data
+        if len(start) < len(BOM) and BOM.startswith(start):
+            return data
+        self._at_start = False
+        if not start.startswith(BOM):
+            return data
+        self._parts.clear()
+        self._held = 0
+        return start.removeprefix(BOM)
+
     def _bounded(self, line: bytes) -> bytes | Overlong:
-        return line if len(line) <= self._limit else Overlong(line[:HEAD], self._limit)
+        if len(line) <= self._limit:
+            return line
+        return Overlong(line[:HEAD], self._limit, line[-HEAD:])
 
     def _complete(self, last: bytes) -> list[bytes | Overlong]:
-        lines = self._hold(last)
-        if self._skipping:
-            self._skipping = False
-            return lines
-        line = b"".join(self._parts)
+        self._hold(last)
+        line: bytes | Overlong = b"".join(self._parts)
+        if self._head:
+            line = Overlong(self._head, self._limit, self._tail)
         self._parts.clear()
         self._held = 0
+        self._head = self._tail = b""
         return [line] if line else []
 
-    def _hold(self, part: bytes) -> list[bytes | Overlong]:
-        if self._skipping:
-            return []
-        self._parts.append(part)
-        self._held += len(part)
-        if self._held <= self._limit:
-            return []
-        head = b"".join(self._parts)[:HEAD]
-        self._parts.clear()
-        self._held = 0
-        self._skipping = True
-        return [Overlong(head, self._limit)]
+    def _hold(self, part: bytes) -> None:
+        if self._head:
+            self._tail = (self._tail + part[-HEAD:])[-HEAD:]
+            return
+        if part:
+            self._parts.append(part)
+            self._held += len(part)
+        if self._held > self._limit:
+            # Only the ends of the pieces are joined: the whole would take the limit a second time.
+            self._head = b"".join(piece[:HEAD] for piece in self._parts[:HEAD])[:HEAD]
+            self._tail = b"".join(piece[-HEAD:] for piece in self._parts[-HEAD:])[-HEAD:]
+            self._parts.clear()
+            self._held = 0

@@ -66,7 +66,9 @@ class Handlers:
     """
 
     requests: Mapping[str, RequestHandler] = field(default_factory=dict[str, RequestHandler])
-    notifications: Mapping[str, NotificationHandler] = field(default_factory=dict[str, NotificationHandler])
+    notifications: Mapping[str, NotificationHandler] = field(
+        default_factory=dict[str, NotificationHandler]
+    )
     other_request: RequestHandler | None = None
     other_notification: Callable[[str, Any], None] | None = None
 
@@ -116,7 +118,9 @@ class Connection:
 
     # -- asking
 
-    async def request(self, method: str, params: Any = None, *, on_result: Callable[[Any], None] | None = None) -> Any:
+    async def request(
+        self, method: str, params: Any = None, *, on_result: Callable[[Any], None] | None = None
+    ) -> Any:
         """Ask the peer and wait for the result.
 
         Args:
@@ -167,13 +171,17 @@ class Connection:
 
     def ended(self, error: Exception | None) -> None:
         """The peer will write no more."""
-        reason = "the peer ended the connection" if error is None else f"the connection broke: {error}"
+        reason = (
+            "the peer ended the connection" if error is None else f"the connection broke: {error}"
+        )
         self._fail_all(ConnectionClosedError(reason))
         self._ended.set()
 
     # -- one message
 
-    def _take(self, incoming: wire.Incoming, send: Send, done: Callable[[], None] | None = None) -> None:
+    def _take(
+        self, incoming: wire.Incoming, send: Send, done: Callable[[], None] | None = None
+    ) -> None:
         match incoming:
             case Batch():
                 self._take_batch(incoming, send)
@@ -210,7 +218,9 @@ class Connection:
                 entry = Malformed(RpcError(INVALID_REQUEST, "a batch inside a batch"), answer=True)
             self._take(entry, slot.send, slot.done)
 
-    def _refuse(self, message: Message, fault: Malformed, send: Send, done: Callable[[], None] | None) -> None:
+    def _refuse(
+        self, message: Message, fault: Malformed, send: Send, done: Callable[[], None] | None
+    ) -> None:
         if message.id is UNSET and message.method is not UNSET and done is not None:
             done()
         elif message.id is not UNSET or message.method is UNSET:
@@ -235,7 +245,7 @@ class Connection:
             _log.debug("a response to nothing we wait for: id %s", key)
             return
         if response.error is not UNSET:
-            asked.answer.set_exception(_remote_error(response.error))
+            asked.answer.set_exception(wire.rpc_error(response.error))
             return
         result = None if response.result is UNSET else decode_value(response.result)
         if asked.on_result is not None:
@@ -253,7 +263,9 @@ class Connection:
                 handler(params)
             elif self._handlers.other_notification is not None:
                 self._handlers.other_notification(method, params)
-        except Exception:  # the connection's boundary: a handler's fault must not end the conversation
+        except (
+            Exception
+        ):  # the connection's boundary: a handler's fault must not end the conversation
             _log.exception("the handler of notification %s failed", method)
 
     def _cancelled(self, params: Any) -> None:
@@ -265,7 +277,9 @@ class Connection:
     # -- answering
 
     def _asked_of_us(self, method: str, message: Message, request_id: bytes, send: Send) -> None:
-        request = Request(method, None if message.params is UNSET else decode_value(message.params), request_id)
+        request = Request(
+            method, None if message.params is UNSET else decode_value(message.params), request_id
+        )
         handler = self._handlers.requests.get(method, self._handlers.other_request)
         if handler is None:
             self._answer_error(request, RpcError(METHOD_NOT_FOUND, method), send)
@@ -335,16 +349,3 @@ class Connection:
 
 def _body(params: Any) -> Body | UnsetType:
     return UNSET if params is None else encode_value(params)
-
-
-def _remote_error(body: Body) -> RpcError:
-    error = decode_value(body)
-    if not isinstance(error, Mapping):
-        return RpcError(INTERNAL_ERROR, {"reason": "the peer's error is no object", "error": error})
-    code = error.get("code")
-    message = error.get("message")
-    return RpcError(
-        code if isinstance(code, int) else INTERNAL_ERROR,
-        error.get("data"),
-        message=message if isinstance(message, str) else None,
-    )

@@ -1,4 +1,4 @@
-"""JSON-RPC's errors: codes, their standard texts, and the exception that carries one across the wire."""
+"""JSON-RPC's errors: codes, standard texts, and the exception that carries one over the wire."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ RESOURCE_NOT_FOUND: Final = -32002
 
 STANDARD_TEXT: Final = {
     PARSE_ERROR: "Parse error",
-    INVALID_REQUEST: "Invalid request",
+    INVALID_REQUEST: "Invalid Request",
     METHOD_NOT_FOUND: "Method not found",
     INVALID_PARAMS: "Invalid params",
     INTERNAL_ERROR: "Internal error",
@@ -27,7 +27,7 @@ STANDARD_TEXT: Final = {
 
 
 class RpcError(PeerwireError):
-    """An error object of JSON-RPC: raised by a handler to answer with it, or by a request that got one.
+    """An error of JSON-RPC: raised by a handler to answer with it, or by a request that got one.
 
     Attributes:
         code: the number, JSON-RPC's or ACP's.

@@ -1,30 +1,34 @@
-"""One JSON-RPC 2.0 message: what arrived, told apart without reading its body; and the lines we write.
+"""One JSON-RPC 2.0 message: what arrived, told apart by its envelope; and the lines we write.
 
-`id`, `params`, `result` and `error` stay the bytes they came as: nobody here interprets them, so nothing in them can
-be lost. Knows nothing of ACP, of sessions, or of who is asking.
+`id`, `params`, `result` and `error` stay the bytes they came as: nobody here interprets them, so
+nothing in them can be lost. Knows nothing of ACP, of sessions, or of who is asking.
 """
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from peerwire.jsonrpc.errors import INVALID_REQUEST, PARSE_ERROR, RpcError
-from peerwire.jsonrpc.scan import object_members
-from peerwire.jsonrpc.values import Body, decode_value, encode_value
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError
+from peerwire.jsonrpc.scan import early_id
+from peerwire.jsonrpc.values import Body, decode_value, encode_value, members
 
 NULL_ID: Final = b"null"
 QUOTED_LINE: Final = 1024
 """Bytes of an unreadable line that its error quotes (acp-host §1.6)."""
 
 _MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+_ID_STARTS: Final = frozenset(b'"-0123456789n')
+_STRUCTURE_STARTS: Final = frozenset(b"{[n")
+_SHORT: Final = 128
+_KEPT: Final = 512
 
 
 class Message(Struct, frozen=True, gc=False):
-    """A request (method and id), a notification (method), or a response (neither method nor doubt)."""
+    """A request (method and id), a notification (method), or a response (an id and no method)."""
 
     id: Raw | UnsetType = UNSET
     method: str | UnsetType = UNSET
@@ -35,15 +39,24 @@ class Message(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A line that is no message; `error` says why, `answer` whether its sender is owed that error."""
+    """A line that is no message, or a message that is not allowed.
+
+    Attributes:
+        error: what is wrong with it.
+        answer: whether its sender is owed that error. What looks like a response is owed none, or
+            two peers could answer each other's answers for ever; whoever waits for a response of
+            this id has waited in vain.
+        id: the id it was written with, where one can be told; the error goes out under it.
+    """
 
     error: RpcError
     answer: bool
+    id: bytes = NULL_ID
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A JSON array of messages; each member is kept as the bytes of its own line (acp-host §1.7)."""
+    """A JSON array of messages; each member is kept as a line of its own (acp-host §1.7)."""
 
     lines: tuple[bytes, ...]
 
@@ -58,54 +71,106 @@ def decode(line: bytes) -> Incoming:
     """What one line says. Never raises: a stranger's line is either a message or `Malformed`."""
     try:
         if not line.isascii():
-            line.decode()
+            line.decode()  # the fast decoder skips bodies without a look at their UTF-8
         return _decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return _decode_slowly(line, error)
+    except (ValueError, RecursionError):
+        return _decode_slowly(line)
+
+
+def _decode_slowly(line: bytes) -> Incoming:
+    try:
+        return _by_first_character(line.decode().lstrip(" \t\r\n")[:1], line)
+    except RecursionError:
+        return _too_deep(line)
+    except ValueError as reason:
+        data = {"line": quote(line), "reason": str(reason)}
+        return Malformed(RpcError(PARSE_ERROR, data), answer=True)
+
+
+def _by_first_character(start: str, line: bytes) -> Incoming:
+    match start:
+        case "":
+            return Malformed(RpcError(PARSE_ERROR, "a blank line"), answer=False)
+        case "[":
+            return Batch(tuple(bytes(item) for item in _decode_array(line)))
+        case "{":
+            return _from_members(members(line))
+        case _:
+            decode_value(line)
+            data = {"line": quote(line), "reason": "not a JSON object"}
+            return Malformed(RpcError(INVALID_REQUEST, data), answer=True)
+
+
+def _from_members(written: dict[str, Raw]) -> Message | Malformed:
+    method = decode_value(written["method"]) if "method" in written else UNSET
+    if method is UNSET or isinstance(method, str):
+        return Message(
+            id=written.get("id", UNSET),
+            method=method,
+            params=written.get("params", UNSET),
+            result=written.get("result", UNSET),
+            error=written.get("error", UNSET),
+        )
+    is_response = "result" in written or "error" in written
+    request_id = written.get("id", UNSET)
+    name = NULL_ID if request_id is UNSET or not _is_id(request_id) else bytes(request_id)
+    return Malformed(
+        RpcError(INVALID_REQUEST, "method must be a string"), answer=not is_response, id=name
+    )
+
+
+def _too_deep(line: bytes) -> Malformed:
+    request_id, is_response = early_id(line[:QUOTED_LINE], line[-QUOTED_LINE:]) or (NULL_ID, False)
+    error = RpcError(PARSE_ERROR, {"line": quote(line), "reason": "nested too deeply"})
+    return Malformed(error, answer=not is_response, id=request_id)
 
 
 def check(message: Message) -> Malformed | None:
     """Whether a decoded object is a legal request, notification or response; None if it is."""
     if message.method is UNSET:
-        if message.id is not UNSET or message.result is not UNSET or message.error is not UNSET:
-            return None
-        return Malformed(RpcError(INVALID_REQUEST, "neither a method nor a response"), answer=True)
+        return _check_response(message)
+    request_id = message.id
+    if request_id is not UNSET and not _is_id(request_id):
+        return Malformed(
+            RpcError(INVALID_REQUEST, "an id is a string, a number or null"), answer=True
+        )
     if message.result is not UNSET or message.error is not UNSET:
-        reason = "a request or notification carries no result or error"
-        return Malformed(RpcError(INVALID_REQUEST, reason), answer=True)
-    if message.params is not UNSET and bytes(memoryview(message.params)[:1]) not in b"{[n":
-        return Malformed(RpcError(INVALID_REQUEST, "params must be an object or an array"), answer=True)
+        return _illegal(request_id, "a request or notification carries no result or error")
+    params = message.params
+    if params is not UNSET and memoryview(params)[0] not in _STRUCTURE_STARTS:
+        return _illegal(request_id, "params must be an object or an array")
     return None
 
 
-def _decode_slowly(line: bytes, error: Exception) -> Incoming:
-    try:
-        text = line.decode()
-        head = text.lstrip(" \t\r\n")[:1]
-        if head == "[":
-            return Batch(tuple(bytes(item) for item in _array_members(line)))
-        if head == "{":
-            return _from_members(object_members(text))
-        decode_value(line)
-    except (ValueError, RecursionError) as reason:
-        return Malformed(RpcError(PARSE_ERROR, {"line": quote(line), "reason": str(reason or error)}), answer=True)
-    return Malformed(RpcError(INVALID_REQUEST, {"line": quote(line), "reason": "not a JSON object"}), answer=True)
+def _illegal(request_id: Raw | UnsetType, reason: str) -> Malformed:
+    # A notification gets no answer, not even to what is wrong with it.
+    error = RpcError(INVALID_REQUEST, reason)
+    return (
+        Malformed(error, answer=False)
+        if request_id is UNSET
+        else Malformed(error, answer=True, id=bytes(request_id))
+    )
 
 
-def _array_members(line: bytes) -> list[Raw]:
-    try:
-        return _decode_array(line)
-    except msgspec.DecodeError:
-        return [Raw(encode_value(item)) for item in decode_value(line)]
+def _check_response(message: Message) -> Malformed | None:
+    request_id, result, error = message.id, message.result, message.error
+    if request_id is UNSET:
+        is_response = result is not UNSET or error is not UNSET
+        return Malformed(
+            RpcError(INVALID_REQUEST, "neither a method nor an id"), answer=not is_response
+        )
+    if not _is_id(request_id):
+        return Malformed(
+            RpcError(INVALID_REQUEST, "an id is a string, a number or null"), answer=False
+        )
+    if result is not UNSET and error is not UNSET and b"null" not in (bytes(result), bytes(error)):
+        reason = "a response with both a result and an error"
+        return Malformed(RpcError(INTERNAL_ERROR, reason), answer=False, id=bytes(request_id))
+    return None
 
 
-def _from_members(members: dict[str, bytes]) -> Message | Malformed:
-    raw = {name: Raw(body) for name, body in members.items() if name in _MEMBERS - {"jsonrpc", "method"}}
-    method = decode_value(members["method"]) if "method" in members else UNSET
-    if method is UNSET or isinstance(method, str):
-        return Message(method=method, **raw)
-    shaped_as_response = "result" in members or "error" in members
-    return Malformed(RpcError(INVALID_REQUEST, "method must be a string"), answer=not shaped_as_response)
+def _is_id(raw: Raw) -> bool:
+    return memoryview(raw)[0] in _ID_STARTS
 
 
 def quote(line: bytes) -> str:
@@ -113,49 +178,58 @@ def quote(line: bytes) -> str:
     return line[:QUOTED_LINE].decode(errors="replace")
 
 
+_WHOLE: Final = re.compile(rb"(-?[0-9]+)\.0+")
+
+
 def id_key(raw: Body) -> bytes:
-    r"""What two writings of one id have in common: `"a"` and `"\u0061"` are the same id."""
+    r"""What all writings of one id have in common: `"a"` is `"\u0061"`, and `7` is `7.0`."""
     text = bytes(raw)
-    if b"\\" not in text:
+    if text.isdigit():
         return text
-    return encode_value(decode_value(text))
+    if b"\\" in text:
+        return encode_value(decode_value(text))
+    whole = _WHOLE.fullmatch(text)
+    return text if whole is None else whole[1]
 
 
-_EARLY_ID: Final = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?[0-9]+|"[^"\\]*")\s*,\s*"(\w+)"')
+class _Quoted(dict[str, bytes]):
+    """JSON strings by their text; kept, since methods come again; few, since peers pick them."""
+
+    def __missing__(self, text: str) -> bytes:
+        written = encode_value(text)
+        if len(text) <= _SHORT and len(self) < _KEPT:
+            self[text] = written
+        return written
 
 
-def early_id(head: bytes) -> tuple[bytes, bool] | None:
-    """The id near the start of a line too long to read, and whether it is a response's; None if none is found."""
-    found = _EARLY_ID.match(head)
-    return None if found is None else (found[1], found[2] in {b"result", b"error"})
+quoted: Final[Callable[[str], bytes]] = _Quoted().__getitem__
+"""A string as JSON."""
 
-
-@lru_cache(maxsize=512)
-def quoted(text: str) -> bytes:
-    """A string as JSON; kept, since methods are few and come again."""
-    return encode_value(text)
+_USUAL_START: Final = b'{"jsonrpc":"2.0"'
 
 
 def extra_members(message: Message, line: bytes) -> bytes:
-    """Members of the envelope itself that JSON-RPC does not name, ready to be written after ours; mostly none.
+    others = [(name, raw) for name, raw in members(line).items() if name not in _MEMBERS]
 
     A hop that rebuilds the envelope would lose them (acp-host §7.3, T2 and T3).
     """
-    known = _compact_size(message)
-    if known == len(line):
+    # Where the members we know account for every byte, there are no others.
+    if _compact_size(message) == len(line) and line.startswith(_USUAL_START):
         return b""
-    members = object_members(line.decode())
-    return b"".join(b",%b:%b" % (quoted(name), body) for name, body in members.items() if name not in _MEMBERS)
+    others = [(name, written) for name, written in members(line).items() if name not in _MEMBERS]
+    return b"".join(b",%b:%b" % (encode_value(name), written) for name, written in others)
 
 
 def _compact_size(message: Message) -> int:
-    size = len(b'{"jsonrpc":"2.0"}')
+    size = len(_USUAL_START) + len(b"}")
     if message.method is not UNSET:
         size += len(b',"method":') + len(quoted(message.method))
-    for name, body in ((2, message.id), (6, message.params), (6, message.result), (5, message.error)):
+    if message.id is not UNSET:
+        size += len(b',"id":') + len(message.id)
+    for body in (message.params, message.result):
         if body is not UNSET:
-            size += len(b',"":') + name + memoryview(body).nbytes
-    return size
+            size += len(b',"params":') + len(body)
+    return size if message.error is UNSET else size + len(b',"error":') + len(message.error)
 
 
 def notification(method: str, params: Body | UnsetType = UNSET, extra: bytes = b"") -> bytes:
@@ -165,11 +239,18 @@ def notification(method: str, params: Body | UnsetType = UNSET, extra: bytes = b
     return b'{"jsonrpc":"2.0","method":%b,"params":%b%b}' % (quoted(method), params, extra)
 
 
-def request(request_id: Body, method: str, params: Body | UnsetType = UNSET, extra: bytes = b"") -> bytes:
+def request(
+    request_id: Body, method: str, params: Body | UnsetType = UNSET, extra: bytes = b""
+) -> bytes:
     """The line of a request; `request_id` is the JSON text of its id."""
     if params is UNSET:
         return b'{"jsonrpc":"2.0","id":%b,"method":%b%b}' % (request_id, quoted(method), extra)
-    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b%b}' % (request_id, quoted(method), params, extra)
+    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b%b}' % (
+        request_id,
+        quoted(method),
+        params,
+        extra,
+    )
 
 
 def result_response(request_id: Body, result: Body, extra: bytes = b"") -> bytes:
@@ -180,3 +261,20 @@ def result_response(request_id: Body, result: Body, extra: bytes = b"") -> bytes
 def error_response(request_id: Body, error: Body, extra: bytes = b"") -> bytes:
     """The line of a response that carries an error object."""
     return b'{"jsonrpc":"2.0","id":%b,"error":%b%b}' % (request_id, error, extra)
+
+
+def rpc_error(body: Body) -> RpcError:
+    """The error object of a response, as an exception; what is none becomes an internal error."""
+    try:
+        error = decode_value(body)
+    except ValueError as reason:
+        error = str(reason)
+    if not isinstance(error, Mapping):
+        return RpcError(INTERNAL_ERROR, {"reason": "the peer's error is no object", "error": error})
+    found = cast("Mapping[str, Any]", error)
+    code, message = found.get("code"), found.get("message")
+    return RpcError(
+        code if isinstance(code, int) else INTERNAL_ERROR,
+        found.get("data"),
+        message=message if isinstance(message, str) else None,
+    )

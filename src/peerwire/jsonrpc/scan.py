@@ -1,8 +1,8 @@
-"""The members of one JSON object as the bytes they were written in; the slow road, for what the fast decoder refuses."""
+"""The members of an object as they were written: the slow road, where the fast decoder refuses."""
 
 import json
-from decimal import Decimal
-from json.decoder import scanstring
+import re
+from decimal import Decimal, InvalidOperation
 from typing import Final, NoReturn
 
 _SPACE: Final = " \t\r\n"
@@ -12,7 +12,24 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-strict_decoder: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse_constant)
+def _exact_int(digits: str) -> int | Decimal:
+    try:
+        return int(digits)
+    except ValueError:
+        # Python reads no more than some 4,300 digits as an int: it would take quadratic time.
+        return Decimal(digits)
+
+
+def _exact_decimal(digits: str) -> Decimal:
+    try:
+        return Decimal(digits)
+    except InvalidOperation as error:
+        raise ValueError(f"the exponent of {digits[:40]} is out of range") from error
+
+
+strict_decoder: Final = json.JSONDecoder(
+    parse_float=_exact_decimal, parse_int=_exact_int, parse_constant=_refuse_constant
+)
 """The library's decoder without its extensions to JSON, and without rounding."""
 
 
@@ -21,23 +38,19 @@ def object_members(text: str) -> dict[str, bytes]:
 
     Raises:
         ValueError: the text is not exactly one JSON object.
+        RecursionError: it is nested too deeply for this program.
     """
-    at = _skip(text, 0)
-    if text[at : at + 1] != "{":
-        raise json.JSONDecodeError("expected an object", text, at)
+    at = _expect(text, _skip(text, 0), "{")
     members: dict[str, bytes] = {}
-    at = _skip(text, at + 1)
+    at = _skip(text, at)
     while text[at : at + 1] != "}":
         if members:
             at = _skip(text, _expect(text, at, ","))
         _expect(text, at, '"')
-        name, at = scanstring(text, at + 1)
-        at = _skip(text, _expect(text, _skip(text, at), ":"))
-        try:
-            _, end = strict_decoder.raw_decode(text, at)
-        except StopIteration:
-            raise json.JSONDecodeError("expected a value", text, at) from None
-        members[name] = text[at:end].encode()
+        name, at = strict_decoder.raw_decode(text, at)
+        start = _skip(text, _expect(text, _skip(text, at), ":"))
+        _, end = strict_decoder.raw_decode(text, start)
+        members[name] = text[start:end].encode()
         at = _skip(text, end)
     if _skip(text, at + 1) != len(text):
         raise json.JSONDecodeError("more text after the object", text, at + 1)
@@ -54,3 +67,33 @@ def _expect(text: str, at: int, character: str) -> int:
     if text[at : at + 1] != character:
         raise json.JSONDecodeError(f"expected {character!r}", text, at)
     return at + 1
+
+
+_MEMBER: Final = re.compile(
+    rb'\s*[{,]\s*"(\w+)"\s*:\s*'
+    rb'(-?[0-9][0-9.eE+-]*(?=\s*[,}])|"(?:[^"\\]|\\.)*"|null|true|false)?'
+)
+_LAST_ID: Final = re.compile(rb',\s*"id"\s*:\s*(-?[0-9][0-9.eE+-]*|"[^"\\]*")\s*\}\s*$')
+
+
+def early_id(head: bytes, tail: bytes = b"") -> tuple[bytes, bool] | None:
+    """The id at either end of an object too long to read, and whether it looks like a response.
+
+    None if no id is found.
+    """
+    names: set[bytes] = set()
+    found: bytes | None = None
+    at = 0
+    while (member := _MEMBER.match(head, at)) is not None:
+        name, value = member.groups()
+        names.add(name)
+        if name == b"id":
+            found = value
+        if value is None:
+            break
+        at = member.end()
+    if found is None and names and (last := _LAST_ID.search(tail)) is not None:
+        found = last[1]
+    if found is None or found in {b"null", b"true", b"false"}:
+        return None
+    return found, b"method" not in names and not names.isdisjoint({b"result", b"error"})
