@@ -209,7 +209,7 @@ _USUAL_START: Final = b'{"jsonrpc":"2.0"'
 
 
 def extra_members(message: Message, line: bytes) -> bytes:
-    others = [(name, raw) for name, raw in members(line).items() if name not in _MEMBERS]
+    """Members of the envelope that JSON-RPC does not name, to be written after ours; mostly none.
 
     A hop that rebuilds the envelope would lose them (acp-host §7.3, T2 and T3).
     """
