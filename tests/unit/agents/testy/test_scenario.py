@@ -115,8 +115,7 @@ def test_plain_words_name_a_scenario_or_are_greeted(text: str, command: Command)
         ('{"command": "run_scenario", "scenario": "greet"}', "'greet' - at `$.scenario`"),
         ('{"command": "echo", "message": "\ud800"}', "half a character"),
         (
-            '{"command": "call_tool", "server": "s", "tool": "t",'
-            ' "params": {"a": 1e9999999999999999999}}',
+            '{"command":"call_tool","server":"s","tool":"t","params":{"a":1e9999999999999999999}}',
             "exponent is out of range",
         ),
         (
