@@ -1,0 +1,133 @@
+"""The reading half of a descriptor: bytes in, whole lines out, as long as it may."""
+
+import asyncio
+import logging
+import os
+import stat
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from peerwire.jsonrpc.codec import HEAD, LineSplitter, Overlong
+
+READ_SIZE: Final = 64 * 1024
+"""Bytes of one read: what a pipe holds, and below the size where malloc asks the kernel."""
+
+LAST_READ: Final = 1024 * 1024
+"""Bytes taken of a stream that must end now though somebody may still write: the largest pipe."""
+
+OnLines: TypeAlias = Callable[[Sequence[bytes | Overlong]], None]
+OnEnd: TypeAlias = Callable[[Exception | None], None]
+
+_log = logging.getLogger(__name__)
+
+
+class FdReader:
+    """Reads one descriptor, which must not block, until it ends, breaks or is closed."""
+
+    def __init__(self, fd: int, limit: int) -> None:
+        self._fd = fd
+        self._splitter = LineSplitter(limit)
+        self._loop = asyncio.get_running_loop()
+        self._is_polled = _can_poll(fd)
+        self._reading = False
+        self._held = False
+        self._over = False
+
+    def start(self, on_lines: OnLines, on_end: OnEnd) -> None:
+        """Begin to read; `on_end` is called once, after the last lines."""
+        self._on_lines = on_lines
+        self._on_end = on_end
+        self._read_on()
+
+    def pause(self) -> None:
+        """Read nothing until `resume`."""
+        self._held = True
+        self._stop()
+
+    def resume(self) -> None:
+        """Undo `pause`."""
+        self._held = False
+        self._read_on()
+
+    def discard(self) -> None:
+        """Go on reading, so that the peer does not block, but tell nobody of what comes."""
+        self._on_lines = _nobody
+        self._on_end = _nobody
+
+    def finish(self, error: Exception | None) -> None:
+        """Take what is there by now, at most `LAST_READ` bytes, and end with `error`."""
+        left = LAST_READ
+        while left > 0 and not self._over:
+            try:
+                data = os.read(self._fd, READ_SIZE)
+            except OSError:
+                break
+            if not data:
+                break
+            left -= len(data)
+            if lines := self._splitter.feed(data):
+                self._on_lines(lines)
+        self._end(error)
+
+    def close(self) -> None:
+        """Read nothing any more and tell nobody; the descriptor stays open."""
+        self._stop()
+        self._over = True
+
+    def _read_on(self) -> None:
+        if self._reading or self._held or self._over:
+            return
+        self._reading = True
+        if self._is_polled:
+            self._loop.add_reader(self._fd, self._readable)
+        else:
+            self._loop.call_soon(self._read_file)
+
+    def _stop(self) -> None:
+        if self._reading:
+            self._reading = False
+            if self._is_polled:
+                self._loop.remove_reader(self._fd)
+
+    def _read_file(self) -> None:
+        # A plain file can always be read, and selectors refuse it.
+        if self._reading:
+            self._readable()
+        if self._reading:
+            self._loop.call_soon(self._read_file)
+
+    def _readable(self) -> None:
+        try:
+            data = os.read(self._fd, READ_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._end(error)
+            return
+        if not data:
+            self._end(None)
+            return
+        if lines := self._splitter.feed(data):
+            self._on_lines(lines)
+
+    def _end(self, error: Exception | None) -> None:
+        if self._over:
+            return
+        self._stop()
+        self._over = True
+        for line in self._splitter.finish():
+            if isinstance(line, bytes) and line.rstrip().endswith((b"}", b"]")):
+                self._on_lines([line])
+            elif isinstance(line, bytes):
+                # Cut off in the middle: no message, and nobody is left to be told so.
+                _log.warning("the input ended inside a line: %s", line[:HEAD])
+        self._on_end(error)
+
+
+def _nobody(_: object) -> None:
+    pass
+
+
+def _can_poll(fd: int) -> bool:
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
