@@ -8,7 +8,7 @@ from typing import Protocol
 from peerwire.acp.names import Dialect
 from symposium.conductor.blueprint import Blueprint, InProcess, Program, Served
 from symposium.conductor.chain import End, Way, join
-from symposium.conductor.component import Direction, Interception, Mod
+from symposium.conductor.component import Direction, Mod
 from symposium.conductor.ends import PlainEnd, SuccessorEnd
 from symposium.conductor.handshake import AS_AGENT, AS_PROXY, Greeter, Selection
 from symposium.conductor.lanes import Lanes
@@ -52,7 +52,7 @@ class Workshop:
     """
 
     client: Link
-    open_link: Callable[[Program | Served], Link]
+    open_link: Callable[[Program | Served, int], Link]
     lanes: Callable[[Link], Lanes]
     selection: Selection
     watcher: Watcher | None = None
@@ -60,15 +60,16 @@ class Workshop:
 
 def assemble(workshop: Workshop, blueprint: Blueprint) -> Assembly:
     """Start the components, all at once, and lay the ways between them."""
-    components = [*blueprint.mods] if blueprint.agent is None else [*blueprint.mods, blueprint.agent]
+    components = (
+        [*blueprint.mods] if blueprint.agent is None else [*blueprint.mods, blueprint.agent]
+    )
     stretches: list[list[InProcess]] = [[]]
     links = [workshop.client]
     for component in components:
         if isinstance(component, InProcess):
             stretches[-1].append(component)
         else:
-            link = workshop.open_link(component)
-            links.append(link)
+            links.append(workshop.open_link(component, len(links) - 1))
             stretches.append([])
     if blueprint.agent is not None:
         stretches.pop()
@@ -93,7 +94,12 @@ class _Layer:
         lower = self._workshop.client if is_last else self._links[at + 1]
         mods = self._with_watchers(at, stretch)
         wanted = [mod.interceptions() for mod in mods]
-        to_agent = Way(Direction.TO_AGENT, wanted, self._lower_end(at, is_last=is_last), self._workshop.lanes(upper))
+        to_agent = Way(
+            Direction.TO_AGENT,
+            wanted,
+            self._lower_end(at, is_last=is_last),
+            self._workshop.lanes(upper),
+        )
         upper_end: End = PlainEnd(upper) if at == 0 else SuccessorEnd(upper)
         to_client = Way(Direction.TO_CLIENT, wanted[::-1], upper_end, self._workshop.lanes(lower))
         join(to_agent, to_client)
@@ -122,7 +128,9 @@ class _Layer:
         return PlainEnd(link, Greeter(self._workshop.selection, dialects=dialects))
 
     def _fixed_dialect(self, at: int) -> Dialect | None:
-        programs = [component for component in self._blueprint.mods if not isinstance(component, InProcess)]
+        programs = [
+            component for component in self._blueprint.mods if not isinstance(component, InProcess)
+        ]
         return programs[at].dialect if at < len(programs) else None
 
     def _with_watchers(self, at: int, stretch: Sequence[InProcess]) -> list[Mod]:

@@ -10,7 +10,7 @@ chain without out-of-process mods is one span; each out-of-process mod divides i
 """
 
 import logging
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, Final, Protocol
@@ -22,10 +22,10 @@ from peerwire.jsonrpc.errors import INTERNAL_ERROR, REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.messages import Message
 from symposium.conductor.component import (
     EVERY_METHOD,
+    UNCHANGED,
     Answer,
     Crossing,
     Direction,
-    Drop,
     Forward,
     Handler,
     Interception,
@@ -33,6 +33,7 @@ from symposium.conductor.component import (
     Refuse,
     Reply,
     Revision,
+    Then,
 )
 from symposium.conductor.lanes import Item, Key, Lanes, Started
 
@@ -102,7 +103,9 @@ class Call:
     def started(self, rest: Started) -> None:
         """A mod takes its time over the request; it can be cancelled meanwhile, also before its first step."""
         self.rest = rest
-        rest.add_done_callback(lambda task: self.fail(RpcError(REQUEST_CANCELLED)) if task.cancelled() else None)
+        rest.add_done_callback(
+            lambda task: self.fail(RpcError(REQUEST_CANCELLED)) if task.cancelled() else None
+        )
 
     def cancel(self) -> None:
         """Ask whoever works on this to stop; the answer is owed all the same (acp-host §1.8)."""
@@ -156,7 +159,9 @@ class Way:
 
     back: "Way"
 
-    def __init__(self, direction: Direction, mods: "Sequence[Sequence[Interception]]", far: End, lanes: Lanes) -> None:
+    def __init__(
+        self, direction: Direction, mods: "Sequence[Sequence[Interception]]", far: End, lanes: Lanes
+    ) -> None:
         self.direction = direction
         self.far = far
         self.lanes = lanes
@@ -194,7 +199,14 @@ class Way:
         def give_if_stopped(task: Started) -> None:
             task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
 
-        self.lanes.enter(Item(session_key(call.crossing), size, lambda: self._go_back(call, answer), give_if_stopped))
+        self.lanes.enter(
+            Item(
+                session_key(call.crossing),
+                size,
+                lambda: self._go_back(call, answer),
+                give_if_stopped,
+            )
+        )
 
     # -- towards the far end
 
@@ -207,25 +219,21 @@ class Way:
         for at, step in enumerate(steps):
             if step.position <= after:
                 continue
-            try:
-                outcome = step.handler(crossing)
-            except Exception as error:  # noqa: BLE001 - the chain's boundary: a mod's fault is not the peer's
-                outcome = _outcome_of_fault(error, crossing)
-            if isawaitable(outcome):
+            outcome = _guarded(step.handler, crossing, crossing)
+            if type(outcome) is not Forward and isawaitable(outcome):
                 return self._rest(crossing, call, steps[at:], outcome)
             if not _apply(outcome, crossing, call):
                 return None
         self._deliver(crossing, call)
         return None
 
-    async def _rest(self, crossing: Crossing, call: Call | None, steps: tuple[Step, ...], first: Any) -> None:
+    async def _rest(
+        self, crossing: Crossing, call: Call | None, steps: tuple[Step, ...], first: Any
+    ) -> None:
         for at, step in enumerate(steps):
-            try:
-                outcome = first if at == 0 else step.handler(crossing)
-                if isawaitable(outcome):
-                    outcome = await outcome
-            except Exception as error:  # noqa: BLE001 - the chain's boundary: a mod's fault is not the peer's
-                outcome = _outcome_of_fault(error, crossing)
+            outcome = first if at == 0 else _guarded(step.handler, crossing, crossing)
+            if type(outcome) is not Forward and isawaitable(outcome):
+                outcome = await _guarded_wait(outcome, crossing)
             if not _apply(outcome, crossing, call):
                 return
         self._deliver(crossing, call)
@@ -242,11 +250,7 @@ class Way:
 
     def _go_back(self, call: Call, answer: Answer) -> Coroutine[Any, Any, None] | None:
         while call.thens:
-            try:
-                revision = _ask_waiting(call.thens.pop(), answer)
-            except Exception as error:  # noqa: BLE001 - the chain's boundary
-                answer = Answer(error=_error_of_fault(error, call.crossing.method))
-                continue
+            revision = _guarded(_interested(call.thens.pop(), answer), answer, call.crossing)
             if isawaitable(revision):
                 return self._rest_back(call, answer, revision)
             answer = _revise(answer, revision)
@@ -254,14 +258,13 @@ class Way:
         return None
 
     async def _rest_back(self, call: Call, answer: Answer, first: Any) -> None:
-        pending: Any = first
-        while pending is not None or call.thens:
-            try:
-                revision = _ask_waiting(call.thens.pop(), answer) if pending is None else pending
-                pending = None
-                answer = _revise(answer, await revision if isawaitable(revision) else revision)
-            except Exception as error:  # noqa: BLE001 - the chain's boundary
-                answer = Answer(error=_error_of_fault(error, call.crossing.method))
+        revision = await _guarded_wait(first, call.crossing)
+        answer = _revise(answer, revision)
+        while call.thens:
+            revision = _guarded(_interested(call.thens.pop(), answer), answer, call.crossing)
+            if isawaitable(revision):
+                revision = await _guarded_wait(revision, call.crossing)
+            answer = _revise(answer, revision)
         call.give(answer)
 
 
@@ -273,52 +276,72 @@ def _steps_for(method: str, wanted: list[tuple[int, Interception]]) -> tuple[Ste
     )
 
 
-def _apply(outcome: Outcome, crossing: Crossing, call: Call | None) -> bool:
+def _apply(outcome: Any, crossing: Crossing, call: Call | None) -> bool:
     """Do what a mod said; whether the message travels on."""
-    match outcome:
-        case Forward(params, method, then, catch):
-            crossing.replace(method=method, params=params)
-            if call is not None and (then is not None or catch is not None):
-                call.thens.append(outcome)
-            return True
-        case Reply(result):
-            if call is not None:
-                call.settle(Answer(value=result))
-        case Refuse(error):
-            if call is not None:
-                call.fail(error)
-        case Drop():
-            if call is not None:
-                call.fail(RpcError(INTERNAL_ERROR, f"a mod dropped {crossing.method} without an answer"))
+    if type(outcome) is Forward:
+        if outcome.params is not UNCHANGED or outcome.method is not None:
+            crossing.replace(method=outcome.method, params=outcome.params)
+        if call is not None and (outcome.then is not None or outcome.catch is not None):
+            call.thens.append(outcome)
+        return True
+    if call is not None:
+        call.settle(_answer_of(outcome, crossing.method))
     return False
 
 
-def _ask_waiting(waiting: Forward, answer: Answer) -> Revision | Awaitable[Revision]:
-    interested = waiting.then if answer.error is None else waiting.catch
-    return None if interested is None else interested(answer)
-
-
-def _revise(answer: Answer, revision: Revision) -> Answer:
-    match revision:
-        case None:
-            return answer
+def _answer_of(outcome: Any, method: str) -> Answer:
+    match outcome:
         case Reply(result):
             return Answer(value=result)
         case Refuse(error):
             return Answer(error=error)
+        case _:
+            return Answer(
+                error=RpcError(INTERNAL_ERROR, f"a mod let {method} end without an answer")
+            )
+
+
+def _interested(waiting: Forward, answer: Answer) -> Then:
+    interested = waiting.then if answer.error is None else waiting.catch
+    return _leave if interested is None else interested
+
+
+def _leave(answer: Answer) -> Revision:
+    del answer
+
+
+def _revise(answer: Answer, revision: Any) -> Answer:
+    match revision:
+        case Reply(result):
+            return Answer(value=result)
+        case Refuse(error):
+            return Answer(error=error)
+        case _:
+            return answer
+
+
+def _guarded(handler: Callable[[Any], Any], argument: Crossing | Answer, crossing: Crossing) -> Any:
+    """What a mod makes of a message or an answer; a mod's fault is told as ours, not the peer's (acp-host §1.6)."""
+    try:
+        return handler(argument)
+    except Exception as error:  # noqa: BLE001 - the chain's boundary
+        return _outcome_of_fault(error, crossing)
+
+
+async def _guarded_wait(outcome: Awaitable[Any], crossing: Crossing) -> Any:
+    try:
+        return await outcome
+    except Exception as error:  # noqa: BLE001 - the chain's boundary
+        return _outcome_of_fault(error, crossing)
 
 
 def _outcome_of_fault(error: Exception, crossing: Crossing) -> Outcome:
-    fault = _error_of_fault(error, crossing.method)
+    if not isinstance(error, RpcError):
+        _log.error("a mod failed on %s", crossing.method, exc_info=error)
+        reason = f"a mod failed on {crossing.method}: {error or type(error).__name__}"
+        error = RpcError(INTERNAL_ERROR, reason)
     # A notification has nobody to tell: it travels on as it came, rather than be lost with the mod's fault.
-    return Refuse(fault) if crossing.is_request else Forward()
-
-
-def _error_of_fault(error: Exception, method: str) -> RpcError:
-    if isinstance(error, RpcError):
-        return error
-    _log.error("a mod failed on %s", method, exc_info=error)
-    return RpcError(INTERNAL_ERROR, f"a mod failed on {method}: {error or type(error).__name__}")
+    return Refuse(error) if crossing.is_request else Forward()
 
 
 class _Scope(Struct, gc=False):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.messages import error_response, result_response, rpc_error
@@ -42,7 +42,9 @@ class Crossing:
 
     __slots__ = ("_value", "body", "extra", "is_request", "line", "method")
 
-    def __init__(self, method: str, body: Raw | bytes | UnsetType, *, is_request: bool, line: bytes = b"") -> None:
+    def __init__(
+        self, method: str, body: Raw | bytes | UnsetType, *, is_request: bool, line: bytes = b""
+    ) -> None:
         self.method = method
         self.body = body
         self.is_request = is_request
@@ -129,7 +131,11 @@ class Answer:
             return error_response(request_id, self.error_body, self.extra)
         if self._error is not None:
             return error_response(request_id, encode_value(self._error.body()))
-        body = encode_value(self._value if self._value is not UNSET else None) if self.body is UNSET else self.body
+        body = (
+            encode_value(self._value if self._value is not UNSET else None)
+            if self.body is UNSET
+            else self.body
+        )
         return result_response(request_id, body, self.extra)
 
 
@@ -137,22 +143,19 @@ UNCHANGED: Final = object()
 """The params as they came, byte for byte."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True, gc=False):
     """Answer a request here; the rest of the chain never sees it."""
 
     result: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Struct, frozen=True, gc=False):
     """Answer a request here with an error."""
 
     error: RpcError
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Struct, frozen=True, gc=False):
     """Let a notification end here."""
 
 
@@ -162,8 +165,7 @@ Revision: TypeAlias = Reply | Refuse | None
 Then: TypeAlias = Callable[[Answer], Revision | Awaitable[Revision]]
 
 
-@dataclass(frozen=True, slots=True)
-class Forward:
+class Forward(Struct, frozen=True, gc=False):
     """Let the message travel on.
 
     Attributes:
@@ -223,7 +225,9 @@ class Mod:
         found: list[Interception] = []
         for name in dir(type(self)):
             marks: tuple[_Mark, ...] = getattr(getattr(type(self), name), _MARKS, ())
-            found += [Interception(mark.direction, mark.method, getattr(self, name)) for mark in marks]
+            found += [
+                Interception(mark.direction, mark.method, getattr(self, name)) for mark in marks
+            ]
         return found
 
     async def run(self) -> None:

@@ -2,26 +2,26 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, Final
 
 from peerwire.acp.names import INITIALIZE
-from peerwire.errors import SpawnError, TransportError
+from peerwire.errors import TransportError
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
-from peerwire.transports.memory import memory_pair
-from peerwire.transports.process import ProcessExitedError, spawn
-from peerwire.transports.transport import HIGH_WATER, Transport
+from peerwire.transports.process import ProcessExitedError
+from peerwire.transports.transport import Transport
 from symposium.conductor.assembly import Assembly, Watcher, Workshop, assemble
-from symposium.conductor.blueprint import Instantiator, Program, Served
+from symposium.conductor.blueprint import Instantiator
 from symposium.conductor.chain import Asker, Call, Step
-from symposium.conductor.component import Answer, Crossing, Mod, Outcome, Refuse
+from symposium.conductor.component import Answer, Crossing, Outcome, Refuse
 from symposium.conductor.gate import SHUTTING_DOWN, Gate, is_flagged
 from symposium.conductor.handshake import INITIALIZE_TIMEOUT, Selection, pin_version, select_version
-from symposium.conductor.lanes import Lanes
-from symposium.conductor.link import Link, PeerState
+from symposium.conductor.intake import Intake
+from symposium.conductor.link import Link, PeerState, abandon, fail_asked, fail_serving
+from symposium.conductor.stage import Stage, contained
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,9 @@ class Settings:
 class Conductor:
     """One client, one chain. `run` owns every process and task of it."""
 
-    def __init__(self, client: Transport, instantiate: Instantiator, settings: Settings | None = None) -> None:
+    def __init__(
+        self, client: Transport, instantiate: Instantiator, settings: Settings | None = None
+    ) -> None:
         self._settings = settings or Settings()
         self._instantiate = instantiate
         self._client = Link("client", client, self)
@@ -66,8 +68,6 @@ class Conductor:
         self._over = asyncio.Event()
         self._quiet = asyncio.Event()
         self._is_ending = False
-        self._opened: list[Link] = []
-        self._running: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
         """Serve the client until it ends or a component dies.
@@ -76,10 +76,10 @@ class Conductor:
             The exit code: 0 when the client ended, 1 when a component failed.
         """
         async with asyncio.TaskGroup() as tasks:
-            self._tasks = tasks
+            self._stage = Stage(tasks, self, self._settings.on_stderr)
             self._gate = self._new_gate()
             self._client.plain = self._gate
-            self._client.transport.start(self._client)
+            self._client.transport.start(Intake(self._client))
             try:
                 await self._over.wait()
             finally:
@@ -89,14 +89,16 @@ class Conductor:
     # -- the beginning
 
     def _new_gate(self) -> Gate:
-        lanes = (self._lanes(self._client), self._lanes(self._client))
+        lanes = (self._stage.lanes(self._client), self._stage.lanes(self._client))
         return Gate(lanes, is_proxy=self._settings.is_proxy, on_initialize=self._initialize)
 
     def _initialize(self, call: Call) -> None:
-        self._spawn(self._begin(call))
+        self._stage.start(self._begin(call))
 
     async def _begin(self, call: Call) -> None:
-        opening = _Opening(call.asker, self, mark=call.crossing.method == INITIALIZE and self._settings.is_proxy)
+        opening = _Opening(
+            call.asker, self, mark=call.crossing.method == INITIALIZE and self._settings.is_proxy
+        )
         call.asker = opening
         crossing = call.crossing
         if crossing.method != INITIALIZE:
@@ -121,38 +123,19 @@ class Conductor:
             crossing.replace(method=None, params=blueprint.params)
         workshop = Workshop(
             self._client,
-            self._open_link,
-            self._lanes,
+            self._stage.open_link,
+            self._stage.lanes,
             Selection(version, self._settings.initialize_timeout),
             self._settings.watcher,
         )
-        self._opened.clear()
         self._client.feeders.clear()
         self._client.writers.clear()
         self._assembly = assembly = assemble(workshop, blueprint)
         for link in assembly.links:
-            link.transport.start(link)
+            link.transport.start(Intake(link))
         for component in assembly.mods:
-            self._spawn(_run_mod(component.name, component.mod))
+            self._stage.start_mod(component)
         return assembly.entrance
-
-    def _open_link(self, component: Program | Served) -> Link:
-        try:
-            link = Link(component.name, self._open(component), self)
-        except SpawnError as error:
-            data = {"reason": "component_start_failed", "component": component.name, "index": len(self._opened)}
-            raise RpcError(INTERNAL_ERROR, {**data, "detail": str(error)}) from error
-        self._opened.append(link)
-        return link
-
-    def _open(self, component: Program | Served) -> Transport:
-        if isinstance(component, Program):
-            tell = self._settings.on_stderr
-            name = component.name
-            return spawn(component.command, on_stderr=None if tell is None else lambda line: tell(name, line))
-        ours, theirs = memory_pair()
-        self._spawn(_serve(component.name, component.serve(theirs)))
-        return ours
 
     def opened(self) -> None:
         """The chain has answered `initialize`: from now on it has the client's messages."""
@@ -174,7 +157,7 @@ class Conductor:
         assembly, self._assembly = self._assembly, None
         if assembly is not None:
             self._exit_code = 1
-            self._spawn(self._dismantle(assembly))
+            self._stage.start(self._dismantle(assembly))
         self._gate.refusal = error if self._settings.is_proxy else None
 
     # -- what happens to links
@@ -185,9 +168,14 @@ class Conductor:
             self._over.set()
             return
         alive = link.state not in {PeerState.DRAINING, PeerState.CLOSED}
-        if not alive or self._is_ending or self._assembly is None or link not in self._assembly.links:
+        if (
+            not alive
+            or self._is_ending
+            or self._assembly is None
+            or link not in self._assembly.links
+        ):
             link.state = PeerState.CLOSED
-            link.fail_asked(self._failure or SHUTTING_DOWN)
+            fail_asked(link, self._failure or SHUTTING_DOWN)
             return
         self._component_died(link, _death(link, self._assembly.links.index(link), error))
 
@@ -203,8 +191,8 @@ class Conductor:
         link.failure = error
         self._failure = self._failure or error
         self._exit_code = 1
-        link.fail_asked(error)
-        link.abandon()
+        fail_asked(link, error)
+        abandon(link)
         if self._client.plain is not self._gate:
             self._over.set()
 
@@ -219,14 +207,13 @@ class Conductor:
             with suppress(TimeoutError):
                 async with asyncio.timeout(QUIET_GRACE if self._failure is None else RELAY_GRACE):
                     await self._quiet.wait()
-        self._client.fail_serving(self._failure or SHUTTING_DOWN)
+        fail_serving(self._client, self._failure or SHUTTING_DOWN)
         assembly, self._assembly = self._assembly, None
         if assembly is not None:
             await self._dismantle(assembly)
         await self._client.transport.aclose(grace=CLOSE_GRACE)
-        self._client.abandon()
-        for task in self._running:
-            task.cancel()
+        abandon(self._client)
+        self._stage.stop()
 
     async def _dismantle(self, assembly: Assembly) -> None:
         """End the components: the agent first, so that what it still says can pass those before it."""
@@ -236,25 +223,11 @@ class Conductor:
         await _close(assembly.links[-1:])
         await _close(assembly.links[:-1])
         for link in assembly.links:
-            link.fail_asked(self._failure or SHUTTING_DOWN)
-            link.abandon()
+            fail_asked(link, self._failure or SHUTTING_DOWN)
+            abandon(link)
             link.state = PeerState.CLOSED
         for component in assembly.mods:
-            try:
-                await component.mod.aclose()
-            except Exception:  # the chain's boundary: one mod's fault must not keep the others open
-                _log.exception("mod %s failed to close", component.name)
-
-    # -- tasks
-
-    def _lanes(self, source: Link) -> Lanes:
-        return Lanes(self._spawn, lambda lanes: _brake(source, lanes))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = self._tasks.create_task(work)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return task
+            await contained(component.name, component.mod.aclose())
 
 
 class _Opening:
@@ -273,15 +246,10 @@ class _Opening:
             self._conductor.opened()
             if self._mark:
                 result = answer.result
-                answer = Answer(value={**result, "_meta": {**(result.get("_meta") or {}), "proxy": True}})
+                answer = Answer(
+                    value={**result, "_meta": {**(result.get("_meta") or {}), "proxy": True}}
+                )
         self._asker.answered(call, answer)
-
-
-def _brake(source: Link, lanes: Lanes) -> None:
-    if lanes.waiting_bytes > HIGH_WATER:
-        source.hold(lanes)
-    else:
-        source.let_go(lanes)
 
 
 def _unflagged(params: dict[str, Any]) -> dict[str, Any]:
@@ -294,9 +262,18 @@ def _death(link: Link, index: int, error: Exception | None) -> RpcError:
     data: dict[str, Any] = {"reason": "component_exited", "component": link.name, "index": index}
     if isinstance(error, ProcessExitedError):
         tail = error.stderr_tail.decode(errors="replace")
-        data |= {"exitCode": error.exit_code, "signal": error.signal, "stderrTail": tail, "argv": list(error.argv)}
+        data |= {
+            "exitCode": error.exit_code,
+            "signal": error.signal,
+            "stderrTail": tail,
+            "argv": list(error.argv),
+        }
     else:
-        data |= {"exitCode": None, "signal": None, "stderrTail": "" if error is None else str(error)}
+        data |= {
+            "exitCode": None,
+            "signal": None,
+            "stderrTail": "" if error is None else str(error),
+        }
     return RpcError(INTERNAL_ERROR, data)
 
 
@@ -304,17 +281,3 @@ async def _close(links: Sequence[Link]) -> None:
     async with asyncio.TaskGroup() as tasks:
         for link in links:
             tasks.create_task(link.transport.aclose())
-
-
-async def _run_mod(name: str, mod: Mod) -> None:
-    try:
-        await mod.run()
-    except Exception:  # the chain's boundary: a mod's own work is not the chain's
-        _log.exception("mod %s failed", name)
-
-
-async def _serve(name: str, serving: Awaitable[None]) -> None:
-    try:
-        await serving
-    except Exception:  # the chain's boundary: what runs in process must fail as a program would
-        _log.exception("%s failed", name)

@@ -27,7 +27,9 @@ class PlainEnd:
 
     def notify(self, crossing: Crossing) -> None:
         """Take a notification."""
-        self._link.send(crossing.line or wire.notification(crossing.method, crossing.encoded(), crossing.extra))
+        self._link.send(
+            crossing.line or wire.notification(crossing.method, crossing.encoded(), crossing.extra)
+        )
 
     def ask(self, call: Call) -> None:
         """Take a request; `initialize` opens the component's handshake."""
@@ -39,7 +41,9 @@ class PlainEnd:
             call.fail(self._link.failure)
             return
         call.far_id = self._link.ask(call)
-        self._link.send(wire.request(call.far_id, crossing.method, crossing.encoded(), crossing.extra))
+        self._link.send(
+            wire.request(call.far_id, crossing.method, crossing.encoded(), crossing.extra)
+        )
 
     def cancel(self, call: Call) -> None:
         """Tell the peer that the answer is not wanted any more."""

@@ -10,9 +10,17 @@ from symposium.conductor.chain import Call, Step, Way, join
 from symposium.conductor.component import Crossing, Direction, Drop, Outcome
 from symposium.conductor.lanes import Lanes
 
-EXPECTED_INITIALIZE: Final = RpcError(INVALID_REQUEST, "expected `initialize` request", message="Invalid Request")
-EXPECTED_PROXY_INITIALIZE: Final = RpcError(INVALID_REQUEST, "proxies must be initialized with `_proxy/initialize`", message="Invalid Request")
-NOT_ANSWERED_YET: Final = RpcError(INVALID_REQUEST, "`initialize` has not been answered yet", message="Invalid Request")
+EXPECTED_INITIALIZE: Final = RpcError(
+    INVALID_REQUEST, "expected `initialize` request", message="Invalid Request"
+)
+EXPECTED_PROXY_INITIALIZE: Final = RpcError(
+    INVALID_REQUEST,
+    "proxies must be initialized with `_proxy/initialize`",
+    message="Invalid Request",
+)
+NOT_ANSWERED_YET: Final = RpcError(
+    INVALID_REQUEST, "`initialize` has not been answered yet", message="Invalid Request"
+)
 SHUTTING_DOWN: Final = RpcError(INTERNAL_ERROR, {"reason": "shutting_down"})
 
 
@@ -40,7 +48,9 @@ class Gate(Way):
         refusal: what every request but the expected one is answered; None while the first request is awaited.
     """
 
-    def __init__(self, lanes: tuple[Lanes, Lanes], *, is_proxy: bool, on_initialize: Callable[[Call], None]) -> None:
+    def __init__(
+        self, lanes: tuple[Lanes, Lanes], *, is_proxy: bool, on_initialize: Callable[[Call], None]
+    ) -> None:
         super().__init__(Direction.TO_AGENT, (), Nowhere(), lanes[0])
         join(self, Way(Direction.TO_CLIENT, (), Nowhere(), lanes[1]))
         # Never the short way: everything is to be looked at.
@@ -66,7 +76,9 @@ class Gate(Way):
     def _is_greeting(self, crossing: Crossing) -> bool:
         if not self._is_proxy:
             return crossing.method == INITIALIZE
-        return crossing.method in PROXY_INITIALIZE or (crossing.method == INITIALIZE and is_flagged(crossing.params))
+        return crossing.method in PROXY_INITIALIZE or (
+            crossing.method == INITIALIZE and is_flagged(crossing.params)
+        )
 
 
 def is_flagged(params: object) -> bool:

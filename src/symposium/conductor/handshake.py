@@ -11,7 +11,13 @@ from typing import Any, Final
 
 from peerwire.acp.names import ATTEMPTS, ERAS, INITIALIZE, Dialect
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from peerwire.jsonrpc.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    RpcError,
+)
 from peerwire.jsonrpc.values import encode_value
 from symposium.conductor.chain import Call
 from symposium.conductor.component import Answer, Crossing
@@ -45,7 +51,9 @@ def select_version(params: Any) -> int:
     """
     version = params.get("protocolVersion") if isinstance(params, Mapping) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
-        raise RpcError(INVALID_PARAMS, "initialize.protocolVersion must be a valid ACP protocol version")
+        raise RpcError(
+            INVALID_PARAMS, "initialize.protocolVersion must be a valid ACP protocol version"
+        )
     if version == 0:
         raise RpcError(INVALID_PARAMS, "unsupported ACP protocol version 0")
     return min(version, HIGHEST_VERSION)
@@ -82,7 +90,9 @@ AS_PROXY: Final[tuple[Dialect | None, ...]] = ATTEMPTS
 class _Greeting:
     """One component's handshake; the waiter for the response of each attempt."""
 
-    def __init__(self, link: Link, call: Call, selection: Selection, dialects: Sequence[Dialect | None]) -> None:
+    def __init__(
+        self, link: Link, call: Call, selection: Selection, dialects: Sequence[Dialect | None]
+    ) -> None:
         self._link = link
         self._call = call
         self._selection = selection
@@ -131,7 +141,10 @@ class _Greeting:
         version = result.get("protocolVersion")
         if not isinstance(version, int) or isinstance(version, bool):
             data = {"reason": "protocol_version_missing", "component": name}
-            return RpcError(INTERNAL_ERROR, {**data, "hint": "the answer to initialize must carry protocolVersion"})
+            return RpcError(
+                INTERNAL_ERROR,
+                {**data, "hint": "the answer to initialize must carry protocolVersion"},
+            )
         if version != self._selection.version:
             selected = self._selection.version
             hint = f"ask for protocolVersion {version} instead of {selected}, or use an agent that speaks {selected}"

@@ -72,7 +72,8 @@ class Lanes:
     def enter(self, item: Item) -> None:
         """Carry a message on now, or when those before it have gone."""
         if self.idle or not (
-            _blocks(item.key, self._parked) or any(_conflict(item.key, before.key) for before in self._waiting)
+            _blocks(item.key, self._parked)
+            or any(_conflict(item.key, before.key) for before in self._waiting)
         ):
             self._start(item)
         else:

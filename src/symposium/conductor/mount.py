@@ -40,7 +40,9 @@ class Toward:
         self._way.take(self._crossing(method, params, is_request=False), after=self._position)
 
     def _crossing(self, method: str, params: Any, *, is_request: bool) -> Crossing:
-        return Crossing(method, UNSET if params is None else encode_value(params), is_request=is_request)
+        return Crossing(
+            method, UNSET if params is None else encode_value(params), is_request=is_request
+        )
 
 
 class _Waiting:

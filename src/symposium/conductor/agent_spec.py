@@ -1,0 +1,21 @@
+"""A built-in agent as a catalog lists it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from peerwire.jsonrpc.transport import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """An agent that needs no program of its own.
+
+    Attributes:
+        name: what a person writes in `--agent` and in the config.
+        summary: one line for menus and the reference.
+        serve: serves one peer until it ends.
+    """
+
+    name: str
+    summary: str
+    serve: Callable[[Transport], Awaitable[None]]

@@ -1,0 +1,89 @@
+"""What a chain runs on: the tasks and programs of its components, all owned by the conductor's task group."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from peerwire.errors import SpawnError
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.transports.memory import memory_pair
+from peerwire.transports.process import spawn
+from peerwire.transports.transport import HIGH_WATER, Transport
+from symposium.conductor.blueprint import InProcess, Program, Served
+from symposium.conductor.lanes import Lanes
+from symposium.conductor.link import Link, LinkOwner
+
+_log = logging.getLogger(__name__)
+
+
+class Stage:
+    """Starts what a chain needs, and knows what is running."""
+
+    def __init__(
+        self,
+        tasks: asyncio.TaskGroup,
+        owner: LinkOwner,
+        on_stderr: Callable[[str, bytes], None] | None,
+    ) -> None:
+        self._tasks = tasks
+        self._owner = owner
+        self._on_stderr = on_stderr
+        self._running: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start a task of the chain."""
+        task = self._tasks.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    def stop(self) -> None:
+        """Cancel what is still running."""
+        for task in self._running:
+            task.cancel()
+
+    def lanes(self, source: Link) -> Lanes:
+        """The lanes of a way that this link feeds: the link waits while much is parked."""
+
+        def brake(lanes: Lanes) -> None:
+            if lanes.waiting_bytes > HIGH_WATER:
+                source.hold(lanes)
+            else:
+                source.let_go(lanes)
+
+        return Lanes(self.start, brake)
+
+    def open_link(self, component: Program | Served, index: int) -> Link:
+        """Start a component.
+
+        Raises:
+            RpcError: it could not be started; the data names it, its place and the reason.
+        """
+        try:
+            return Link(component.name, self._open(component), self._owner)
+        except SpawnError as error:
+            data = {"reason": "component_start_failed", "component": component.name, "index": index}
+            raise RpcError(INTERNAL_ERROR, {**data, "detail": str(error)}) from error
+
+    def start_mod(self, component: InProcess) -> None:
+        """Start the mod's own work."""
+        self.start(contained(component.name, component.mod.run()))
+
+    def _open(self, component: Program | Served) -> Transport:
+        if isinstance(component, Program):
+            tell, name = self._on_stderr, component.name
+            return spawn(
+                component.command, on_stderr=None if tell is None else lambda line: tell(name, line)
+            )
+        ours, theirs = memory_pair()
+        self.start(contained(component.name, component.serve(theirs)))
+        return ours
+
+
+async def contained(name: str, work: Awaitable[None]) -> None:
+    """Let a component's own work fail alone: what runs in process must fail no further than a program would."""
+    try:
+        await work
+    except Exception:  # the chain's boundary
+        _log.exception("%s failed", name)
