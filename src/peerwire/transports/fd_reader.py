@@ -116,9 +116,9 @@ class FdReader:
         self._stop()
         self._over = True
         for line in self._splitter.finish():
-            if isinstance(line, bytes) and line.rstrip().endswith((b"}", b"]")):
+            if isinstance(line, Overlong) or line.rstrip().endswith((b"}", b"]")):
                 self._on_lines([line])
-            elif isinstance(line, bytes):
+            else:
                 # Cut off in the middle: no message, and nobody is left to be told so.
                 _log.warning("the input ended inside a line: %s", line[:HEAD])
         self._on_end(error)

@@ -129,7 +129,10 @@ class _Lane:
         while self._lines and taken <= HIGH_WATER:
             line = self._lines.popleft()
             taken += len(line) + 1
-            lines.append(line if len(line) <= self._limit else Overlong(line[:HEAD], self._limit))
+            if len(line) <= self._limit:
+                lines.append(line)
+            else:
+                lines.append(Overlong(line[:HEAD], self._limit, line[-HEAD:]))
         self.size -= taken
         return lines
 

@@ -1,4 +1,4 @@
-"""The port has moved to `peerwire.jsonrpc.transport`, below both its users; these names stay until nobody asks here."""
+"""The port has moved to `peerwire.jsonrpc.transport`; these names stay until nobody asks."""
 
 from peerwire.jsonrpc.transport import HIGH_WATER, LOW_WATER, Listener, Transport
 
