@@ -18,7 +18,9 @@ MOST_METHODS = 15
 MOST_FUNCTION_LINES = 50
 MOST_PARAMETERS = 6
 
-IMPORTS_LATE: Mapping[str, str] = {}
+IMPORTS_LATE: Mapping[str, str] = {
+    "symposium.catalog": "what is installed is read only for a mod that is no built-in",
+}
 """Module to reason: the few that import inside a function, so that the program starts fast."""
 
 REEXPORTS = "symposium"

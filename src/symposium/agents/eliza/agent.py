@@ -1,0 +1,155 @@
+"""Eliza on the wire: an ACP agent that answers at once, and the same every time."""
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+from uuid import uuid4
+
+from peerwire.acp.params import InSession, Prompt, SetUp, SetUpAgain, read_params
+from peerwire.acp.turns import Turns
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.transport import Transport
+from symposium.agents.eliza.engine import DETERMINISTIC_SEED, Eliza
+from symposium.conductor.agent_spec import AgentSpec
+
+VERSION: Final = 1
+"""The version of ACP that it speaks, whatever the client offers."""
+
+CAPABILITIES: Final[dict[str, Any]] = {
+    "loadSession": True,
+    "mcpCapabilities": {"http": True, "sse": False},
+    "promptCapabilities": {"image": False, "audio": False, "embeddedContext": False},
+    "sessionCapabilities": {"close": {}},
+}
+
+COMMANDS: Final = [
+    {
+        "name": "list tools from",
+        "description": "Name the tools of an MCP server of this session.",
+        "input": {"hint": "SERVER"},
+    },
+    {
+        "name": "use tool",
+        "description": "Call a tool of an MCP server of this session.",
+        "input": {"hint": 'SERVER::TOOL with {"argument": "value"}'},
+    },
+]
+
+
+@dataclass(slots=True)
+class _Session:
+    eliza: Eliza
+    servers: list[dict[str, Any]]
+    turns: Turns = field(default_factory=Turns)
+
+
+class ElizaAgent:
+    """One client's Eliza, with a conversation for each of its sessions.
+
+    Args:
+        transport: to the client.
+        seed: where the answers begin; None for another beginning in every session.
+    """
+
+    def __init__(self, transport: Transport, seed: int | None) -> None:
+        self._seed = seed
+        self._sessions: dict[str, _Session] = {}
+        self._connection = Connection(
+            transport,
+            Handlers(
+                requests={
+                    "initialize": self._initialize,
+                    "session/new": self._new,
+                    "session/load": self._load,
+                    "session/prompt": self._prompt,
+                    "session/close": self._close,
+                },
+                notifications={"session/cancel": self._cancel},
+            ),
+        )
+
+    async def run(self) -> None:
+        """Serve until the client ends the connection."""
+        await self._connection.run()
+
+    def _initialize(self, _: Request) -> dict[str, Any]:
+        return {
+            "protocolVersion": VERSION,
+            "agentCapabilities": CAPABILITIES,
+            "agentInfo": {"name": "eliza", "title": "Eliza", "version": "1"},
+            "authMethods": [],
+        }
+
+    def _new(self, request: Request) -> dict[str, Any]:
+        params = read_params(request.params, SetUp)
+        session_id = f"eliza-{uuid4()}"
+        self._open(session_id, params.mcp_servers or [])
+        return {"sessionId": session_id}
+
+    def _load(self, request: Request) -> dict[str, Any]:
+        # As the reference's: she remembers nothing, and the servers of then are not hers to call.
+        self._open(read_params(request.params, SetUpAgain).session_id, [])
+        return {}
+
+    def _open(self, session_id: str, servers: list[dict[str, Any]]) -> None:
+        self._sessions[session_id] = _Session(Eliza(self._seed), servers)
+        # The client knows the session only once it has the answer.
+        asyncio.get_running_loop().call_soon(
+            self._update,
+            session_id,
+            {"sessionUpdate": "available_commands_update", "availableCommands": COMMANDS},
+        )
+
+    async def _prompt(self, request: Request) -> dict[str, Any]:
+        params = read_params(request.params, Prompt)
+        session = self._session(params.session_id)
+        return {"stopReason": await session.turns.run(self._turn(session, params))}
+
+    async def _close(self, request: Request) -> dict[str, Any]:
+        params = read_params(request.params, InSession)
+        session = self._session(params.session_id)
+        session.turns.cancel()
+        await session.turns.quiet()
+        self._sessions.pop(params.session_id, None)
+        return {}
+
+    def _cancel(self, params: Any) -> None:
+        session = self._sessions.get(read_params(params, InSession).session_id)
+        if session is not None:
+            session.turns.cancel()
+
+    async def _turn(self, session: _Session, params: Prompt) -> str:
+        text = session.eliza.reply(params.text)
+        self._update(
+            params.session_id,
+            {
+                "sessionUpdate": "agent_message_chunk",
+                "content": {"type": "text", "text": text},
+            },
+        )
+        await self._connection.drain()
+        return "end_turn"
+
+    def _update(self, session_id: str, update: dict[str, Any]) -> None:
+        self._connection.notify("session/update", {"sessionId": session_id, "update": update})
+
+    def _session(self, session_id: str) -> _Session:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise RpcError(INVALID_PARAMS, {"reason": "unknown session", "sessionId": session_id})
+        return session
+
+
+async def serve_eliza(transport: Transport, *, seed: int | None = None) -> None:
+    """Be Eliza to one client until it ends the connection."""
+    await ElizaAgent(transport, seed).run()
+
+
+spec = AgentSpec(
+    name="eliza",
+    summary="Answers without a model, the same every time; calls MCP tools when told to.",
+    serve=partial(serve_eliza, seed=DETERMINISTIC_SEED),
+)

@@ -1,0 +1,97 @@
+"""Mods and agents by name: the built-in ones, then mods that installed distributions offer.
+
+A look-up imports the one module that it names. What other distributions offer is read only for a
+name that is no built-in's.
+"""
+
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from peerwire.catalog import has_module, module_name, names_in, only_object
+from peerwire.errors import LocalError
+from symposium.conductor.agent_spec import AgentSpec
+from symposium.conductor.component import ComponentSpec
+
+ENTRY_POINTS: Final = "symposium.components"
+"""The group of entry points by which a distribution offers its mods: name = `module:spec`."""
+
+_MODS: Final = "symposium.mods"
+_AGENTS: Final = "symposium.agents"
+
+
+class _EntryPoint(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+    def load(self) -> object: ...
+
+
+def find_mod(name: str) -> ComponentSpec | None:
+    """The mod of that name; None where there is none.
+
+    Raises:
+        LocalError: an installed distribution offers it, and it cannot be had.
+    """
+    if has_module(_MODS, name):
+        spec = only_object(f"{_MODS}.{module_name(name)}", ComponentSpec)
+        return spec if spec.name == name else None
+    return _installed_mod(name)
+
+
+def find_agent(name: str) -> AgentSpec | None:
+    """The built-in agent of that name; None where there is none."""
+    if not has_module(_AGENTS, name):
+        return None
+    spec = only_object(f"{_AGENTS}.{module_name(name)}.agent", AgentSpec)
+    return spec if spec.name == name else None
+
+
+def builtin_mods() -> list[ComponentSpec]:
+    """Every built-in mod, by name; imports them all."""
+    return [only_object(f"{_MODS}.{module_name(name)}", ComponentSpec) for name in mod_names()]
+
+
+def builtin_agents() -> list[AgentSpec]:
+    """Every built-in agent, by name; imports them all."""
+    return [
+        only_object(f"{_AGENTS}.{module_name(name)}.agent", AgentSpec) for name in agent_names()
+    ]
+
+
+def mod_names() -> list[str]:
+    """The names of the built-in mods, sorted; imports none."""
+    return names_in(_MODS)
+
+
+def agent_names() -> list[str]:
+    """The names of the built-in agents, sorted; imports none."""
+    return names_in(_AGENTS)
+
+
+def installed_mod_names() -> list[str]:
+    """The names of the mods that installed distributions offer, sorted; loads none."""
+    return sorted({entry.name for entry in _installed()})
+
+
+def _installed() -> Iterable[_EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slower than all else at start
+
+    return entry_points(group=ENTRY_POINTS)
+
+
+def _installed_mod(name: str) -> ComponentSpec | None:
+    entries = [entry for entry in _installed() if entry.name == name]
+    if not entries:
+        return None
+    if len(entries) > 1:
+        places = " and ".join(entry.value for entry in entries)
+        raise LocalError(f"several distributions offer a mod called {name}: {places}")
+    place = f"the mod {name} ({entries[0].value})"
+    try:
+        spec = entries[0].load()
+    except (ImportError, AttributeError) as error:
+        raise LocalError(f"{place} cannot be loaded: {error}") from error
+    if not isinstance(spec, ComponentSpec):
+        raise LocalError(f"{place} is no ComponentSpec")
+    return spec

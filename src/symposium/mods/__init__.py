@@ -1,0 +1,1 @@
+"""Built-in mods: one module each, with one `ComponentSpec`."""
