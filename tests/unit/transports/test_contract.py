@@ -1,0 +1,308 @@
+"""What every transport promises, whatever carries its bytes."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import HIGH_WATER, LOW_WATER, Transport
+from peerwire.transports.fd import FdTransport
+from peerwire.transports.memory import memory_pair
+from peerwire.transports.recorder import LineRecorder, everything_served, pipe_pair
+
+LIMIT = 8 * 1024 * 1024
+
+
+def sockets() -> tuple[Transport, Transport]:
+    ours, theirs = (sock.detach() for sock in socket.socketpair())
+    return FdTransport(ours, ours, limit=LIMIT), FdTransport(theirs, theirs, limit=LIMIT)
+
+
+PAIRS: dict[str, Callable[[], tuple[Transport, Transport]]] = {
+    "memory": lambda: memory_pair(limit=LIMIT),
+    "pipes": lambda: pipe_pair(limit=LIMIT),
+    "sockets": sockets,
+}
+
+
+class Ends:
+    """Both ends of a joined pair, each with what it was told."""
+
+    def __init__(self, pair: tuple[Transport, Transport]) -> None:
+        self.ours, self.theirs = pair
+        self.we, self.they = LineRecorder(), LineRecorder()
+
+    def start(self) -> None:
+        self.ours.start(self.we)
+        self.theirs.start(self.they)
+
+
+@pytest.fixture(params=PAIRS)
+async def ends(request: pytest.FixtureRequest) -> AsyncIterator[Ends]:
+    ends = Ends(PAIRS[request.param]())
+    yield ends
+    await ends.ours.aclose(grace=0)
+    await ends.theirs.aclose(grace=0)
+
+
+async def test_lines_arrive_in_order_both_ways(ends: Ends) -> None:
+    ends.start()
+    there = [b'{"n":%d}' % n for n in range(20_000)]
+    back = [b'{"m":%d}' % n for n in range(20_000)]
+
+    for one, two in zip(there, back, strict=True):
+        ends.ours.send(one)
+        ends.theirs.send(two)
+
+    assert await ends.they.received(len(there)) == there
+    assert await ends.we.received(len(back)) == back
+    assert ends.ours.backlog == ends.theirs.backlog == 0
+
+
+async def test_what_was_sent_before_the_start_is_not_lost(ends: Ends) -> None:
+    ends.ours.send(b"1")
+    ends.theirs.start(ends.they)
+    ends.ours.send(b"2")
+    ends.ours.start(ends.we)
+    ends.ours.send(b"3")
+
+    assert await ends.they.received(3) == [b"1", b"2", b"3"]
+
+
+async def test_nothing_is_told_inside_send(ends: Ends) -> None:
+    ends.start()
+
+    for _ in range(3):
+        ends.ours.send(b"x" * HIGH_WATER)
+
+    assert ends.they.lines == []
+    assert ends.we.pauses == 0
+
+
+async def test_large_and_small_lines_keep_their_order(ends: Ends) -> None:
+    ends.start()
+    large = bytes(range(11, 256)) * 20_000
+    lines = [b"a", b"b", large, b"c", large, large, b"d"]
+
+    for line in lines:
+        ends.ours.send(line)
+
+    assert await ends.they.received(len(lines)) == lines
+
+
+@pytest.mark.requirement("jsonrpc.line-limit-configurable")
+async def test_a_line_over_the_limit_is_told_in_its_place(ends: Ends) -> None:
+    ends.start()
+    longest, too_long = b"y" * LIMIT, b"h" * 300 + b"x" * LIMIT + b"t" * 300
+
+    for line in (b"before", longest, too_long, b"after"):
+        ends.ours.send(line)
+
+    over = Overlong(b"h" * 256, LIMIT, b"t" * 256)
+    assert await ends.they.received(4) == [b"before", longest, over, b"after"]
+
+
+async def test_nothing_arrives_while_reading_is_paused(ends: Ends) -> None:
+    ends.start()
+    ends.theirs.pause_reading()
+    ends.ours.send(b"1")
+    await everything_served()
+    assert ends.they.lines == []
+
+    ends.theirs.resume_reading()
+
+    assert await ends.they.received(1) == [b"1"]
+
+
+async def test_a_listener_may_pause_from_inside(ends: Ends) -> None:
+    ends.start()
+    ends.they.on_lines = ends.theirs.pause_reading
+    ends.ours.send(b"1")
+    await ends.they.received(1)
+    ends.ours.send(b"2")
+    await everything_served()
+    assert ends.they.lines == [b"1"]
+
+    ends.they.on_lines = None
+    ends.theirs.resume_reading()
+
+    assert await ends.they.received(2) == [b"1", b"2"]
+
+
+async def test_pausing_twice_is_undone_by_one_resume(ends: Ends) -> None:
+    ends.start()
+    ends.theirs.pause_reading()
+    ends.theirs.pause_reading()
+    ends.theirs.resume_reading()
+    ends.theirs.resume_reading()
+    ends.ours.send(b"1")
+
+    assert await ends.they.received(1) == [b"1"]
+
+
+async def test_a_slow_peer_is_told_of_whenever_its_backlog_grows(ends: Ends) -> None:
+    ends.start()
+    ends.theirs.pause_reading()
+    for pauses in (1, 2, 3):
+        ends.ours.send(b"x" * 5 * HIGH_WATER)
+        await ends.we.paused(pauses)
+    await everything_served()
+    assert (ends.we.pauses, ends.we.resumes) == (3, 0)
+    assert ends.ours.backlog > HIGH_WATER
+
+    ends.theirs.resume_reading()
+    await ends.they.received(3)
+
+    await ends.we.until(lambda: ends.we.resumes == 1)
+    assert ends.ours.backlog <= LOW_WATER
+    assert ends.we.pauses == 3
+
+
+async def test_a_little_more_for_a_slow_peer_is_told_too(ends: Ends) -> None:
+    ends.start()
+    ends.theirs.pause_reading()
+    ends.ours.send(b"x" * 5 * HIGH_WATER)
+    await ends.we.paused(1)
+
+    ends.ours.send(b"y")
+
+    await ends.we.paused(2)
+
+
+async def test_a_source_that_fills_up_to_the_mark_is_resumed_until_it_is_dry(ends: Ends) -> None:
+    ends.start()
+    left = [b'{"n":%d,"%s"}' % (n, b"x" * 1000) for n in range(5_000)]
+    lines, most = [*left], 0
+
+    def fill() -> None:
+        nonlocal most
+        while left and ends.ours.backlog <= HIGH_WATER:
+            ends.ours.send(left.pop(0))
+        most = max(most, ends.ours.backlog)
+
+    def go_on() -> None:
+        fill()
+        # What was taken whole brings no further call.
+        if left and ends.we.pauses == ends.we.resumes:
+            asyncio.get_running_loop().call_soon(go_on)
+
+    ends.we.on_resume = go_on
+    go_on()
+
+    assert await ends.they.received(len(lines)) == lines
+    assert most < HIGH_WATER + 2 * len(lines[0])
+
+
+async def test_drain_waits_for_a_slow_peer(ends: Ends) -> None:
+    ends.start()
+    ends.theirs.pause_reading()
+    ends.ours.send(b"x" * 5 * HIGH_WATER)
+    drained = asyncio.Event()
+
+    async def drain() -> None:
+        await ends.ours.drain()
+        drained.set()
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(drain())
+        await everything_served()
+        assert not drained.is_set()
+        ends.theirs.resume_reading()
+
+    assert ends.ours.backlog <= LOW_WATER
+
+
+async def test_drain_returns_at_once_when_the_peer_keeps_up(ends: Ends) -> None:
+    ends.start()
+    ends.ours.send(b"x")
+
+    await ends.ours.drain()
+
+    assert ends.we.pauses == 0
+
+
+async def test_closing_wakes_whoever_drains_and_drops_what_is_sent_later(ends: Ends) -> None:
+    ends.start()
+    ends.theirs.pause_reading()
+    ends.ours.send(b"x" * 5 * HIGH_WATER)
+    await ends.we.paused(1)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(ends.ours.drain())
+        tasks.create_task(ends.ours.aclose(grace=0))
+    ends.ours.send(b"late")
+
+    await ends.ours.drain()
+
+
+@pytest.mark.requirement("jsonrpc.close-flushes", "jsonrpc.close-clean-eof")
+async def test_what_was_sent_before_closing_still_arrives_then_the_end(ends: Ends) -> None:
+    ends.start()
+    lines = [b'{"n":%d,"%s"}' % (n, b"x" * 1000) for n in range(1_000)]
+    for line in lines:
+        ends.ours.send(line)
+
+    await ends.ours.aclose()
+
+    assert await ends.they.end() is None
+    assert ends.they.lines == lines
+
+
+async def test_the_end_waits_for_a_paused_reader(ends: Ends) -> None:
+    ends.start()
+    ends.theirs.pause_reading()
+    ends.ours.send(b"1")
+    await ends.ours.aclose()
+    await everything_served()
+    assert ends.they.ends == []
+
+    ends.theirs.resume_reading()
+
+    assert await ends.they.end() is None
+    assert ends.they.lines == [b"1"]
+
+
+async def test_who_closes_is_told_nothing_any_more(ends: Ends) -> None:
+    ends.start()
+    ends.theirs.send(b"on its way")
+
+    await ends.ours.aclose()
+    await ends.they.end()
+    await everything_served()
+
+    assert (ends.we.lines, ends.we.ends) == ([], [])
+
+
+async def test_closing_twice_is_closing_once(ends: Ends) -> None:
+    ends.start()
+
+    await ends.ours.aclose()
+    await ends.ours.aclose()
+
+    assert await ends.they.end() is None
+
+
+async def test_a_listener_may_close_from_inside(ends: Ends) -> None:
+    ends.start()
+    async with asyncio.TaskGroup() as tasks:
+        ends.they.on_lines = lambda: void(tasks.create_task(ends.theirs.aclose()))
+        ends.ours.send(b"1")
+        await ends.they.received(1)
+
+    await ends.we.end()
+    assert ends.they.ends == []
+
+
+async def test_one_that_was_never_started_can_be_closed(ends: Ends) -> None:
+    ends.theirs.start(ends.they)
+    ends.ours.send(b"1")
+
+    await ends.ours.aclose()
+
+    await ends.they.end()
+
+
+def void(_: object) -> None:
+    """Nothing: what a callback gives back is for nobody."""
