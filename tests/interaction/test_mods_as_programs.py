@@ -1,0 +1,80 @@
+"""Mods as programs of their own: the same answers, over real pipes."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from peerwire.transports.command import Command
+from symposium import Mod
+from symposium.catalog import mod_names
+from symposium.conductor.blueprint import Program
+from symposium.testing import FakeAgent, chain_of
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "shout.py"
+GREETING = "How do you do. Please state your problem."
+
+
+def as_program(name: str) -> Program:
+    """A built-in mod as a process that speaks `_proxy/*`."""
+    script = f"from symposium.catalog import find_mod as f; r = f({name!r})"
+    script += "; from symposium import run_mod; run_mod(r.make())"
+    return Program(name, Command((sys.executable, "-c", script)))
+
+
+def shout() -> Mod:
+    """The example's mod, from its file."""
+    module_spec = importlib.util.spec_from_file_location("shout", EXAMPLE)
+    assert module_spec is not None
+    assert module_spec.loader is not None
+    module = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(module)
+    return module.Shout()
+
+
+@pytest.mark.requirement("cli.testing-example")
+def test_the_example_has_fifteen_lines_at_most() -> None:
+    lines = EXAMPLE.read_text(encoding="utf-8").splitlines()
+
+    assert len([line for line in lines if line.strip()]) <= 15
+
+
+@pytest.mark.requirement("cli.testing-example")
+async def test_the_example_shouts_in_process() -> None:
+    async with chain_of(shout()) as editor:
+        turn = await editor.prompt("Hello")
+
+    assert turn.text == GREETING.upper()
+
+
+@pytest.mark.requirement("cli.testing-example", "conductor.mod-mixed-with-processes")
+async def test_the_example_shouts_as_a_program() -> None:
+    program = Program("shout", Command((sys.executable, str(EXAMPLE))))
+    async with chain_of("arrow", program, "arrow") as editor:
+        turn = await editor.prompt("Hello")
+
+    assert turn.text == f">>{GREETING.upper()}"
+
+
+@pytest.mark.requirement("conductor.chain-two-arrows")
+async def test_two_arrows_as_processes_both_mark_the_answer() -> None:
+    async with chain_of(as_program("arrow"), as_program("arrow")) as editor:
+        turn = await editor.prompt("Hello")
+
+    assert turn.text == f">>{GREETING}"
+
+
+@pytest.mark.requirement("cli.mods-as-processes")
+@pytest.mark.parametrize("name", mod_names())
+async def test_every_mod_runs_as_a_process_of_its_own(name: str) -> None:
+    inside, outside = FakeAgent("Hello"), FakeAgent("Hello")
+    async with chain_of(name, agent=inside) as editor:
+        expected = await editor.prompt("Hello")
+
+    async with chain_of(as_program(name), agent=outside) as editor:
+        turn = await editor.prompt("Hello")
+
+    assert turn == expected
+    assert outside.received.items == inside.received.items
