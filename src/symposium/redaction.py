@@ -1,0 +1,306 @@
+"""Takes secrets out of what is written down: by the name they stand under, and by their shape.
+
+What is carried is never touched, only what is recorded. Two steps keep it cheap: a search for plain
+markers, which nearly every message passes untouched, and the patterns only where a marker was
+found. No pattern takes more than linear time: each begins at a literal or at the edge of a word,
+and repeats only what cannot match in two ways.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from peerwire.jsonrpc.values import Body, decode_value, encode_value
+
+REDACTED: Final = "[redacted]"
+
+UNREADABLE: Final = b'"[redacted: could not be read]"'
+"""Stands for a body that looks as if it held a secret and cannot be taken apart."""
+
+LEAST_KNOWN: Final = 8
+"""Characters that a known value must have: a shorter one would be found in ordinary words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One form that secrets take in text.
+
+    Attributes:
+        markers: in lower case; a text without any of them is not searched.
+        pattern: what to find; the groups `before` and `after`, where it has them, are kept.
+    """
+
+    markers: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _shape(markers: str, pattern: str) -> Shape:
+    return Shape(tuple(markers.split()), re.compile(pattern, re.VERBOSE))
+
+
+_NAMES: Final = (
+    r"(?:token|secret|passw(?:or)?d|passphrase|(?:api|access|private)[_-]?key|credentials?)"
+)
+_EDGE: Final = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
+"""Where a word may begin: also behind an escape, in a text that is itself JSON."""
+
+SHAPES: Final = (
+    _shape(
+        "-----begin",
+        # To the end of the block or, if that was cut off, to the first character no block holds.
+        r"(?P<before>-----BEGIN\ [A-Z0-9 ]{0,40}PRIVATE\ KEY(?:\ BLOCK)?-----)"
+        r"(?:[A-Za-z0-9+/=\s\\:,.()]|-(?!----))*+",
+    ),
+    _shape(
+        "sk- pk_ sk_ rk_ ghp_ gho_ ghs_ ghu_ ghr_ github_pat_ glpat- akia asia aiza xox "
+        "hf_ npm_ pypi- sg. gsk_ xai- ya29. key-",
+        _EDGE
+        + r"""(?:
+            sk-[A-Za-z0-9_-]{16,}+
+          | (?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{10,}+
+          | gh[opsur]_[A-Za-z0-9]{20,}+ | github_pat_[A-Za-z0-9_]{20,}+
+          | glpat-[A-Za-z0-9_-]{16,}+
+          | (?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])
+          | AIza[A-Za-z0-9_-]{30,}+
+          | xox[abceoprs]-[A-Za-z0-9-]{10,}+
+          | (?:hf|gsk|npm)_[A-Za-z0-9]{20,}+
+          | (?:pypi|xai|key)-[A-Za-z0-9_-]{30,}+
+          | SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,}+
+          | ya29\.[A-Za-z0-9_-]{20,}+
+        )""",
+    ),
+    _shape("eyj", _EDGE + r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?"),
+    _shape(
+        "bearer",
+        # A word of prose after "bearer" is no token: that has a digit, or is longer than words are.
+        r"(?P<before>(?i:bearer)[\s:]{1,4})"
+        r"(?=[A-Za-z._~+/-]{0,64}[0-9]|[A-Za-z._~+/-]{24})[A-Za-z0-9._~+/-]{8,}+=*+",
+    ),
+    _shape(
+        "authorization",
+        r"""(?P<before>(?i:authorization)["'\\]{0,3}\s{0,2}[:=]\s{0,2}["'\\]{0,3})
+        (?:(?i:basic|token|digest|apikey|negotiate)\s{1,3}[^\s"'\\,;]{4,}+|[^\s"'\\,;]{16,}+)""",
+    ),
+    _shape(
+        "cookie",
+        r"""(?P<before>(?i:cookie)["'\\]{0,3}\s{0,2}:\s{0,2}["'\\]{0,3})[^\s"'\\=;:]{1,128}=[^\r\n"'\\]*+""",
+    ),
+    _shape(
+        "x-",
+        r"""(?P<before>(?i:x-[a-z-]{0,30}(?:key|token|secret))["'\\]{0,3}\s{0,2}[:=]\s{0,2}["'\\]{0,3})
+        [^\s"'\\,;]{6,}+""",
+    ),
+    _shape(
+        "token key secret pass pwd credential",
+        # As a shell, an .env file or a log writes it.
+        r"""(?P<before>(?<![A-Za-z0-9_])
+            [A-Z0-9_]{0,60}(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|PASS|PWD|CREDENTIALS?)
+            (?:=|[ ]=[ ]?|:[ ]?))
+        (?!\$\{?[A-Za-z_]|\s|\[redacted)(?:\\{0,3}"[^"\n]++|\\{0,3}'[^'\n]++|[^\s"'`;,&|)}<>]++)""",
+    ),
+    _shape(
+        "token secret passw passphrase key credential",
+        # A member of an object that is itself written in a text, quoted once or more.
+        r"""(?P<before>(?i:"""
+        + _NAMES
+        + r""")\\{0,3}["']\s{0,4}:\s{0,4}\\{0,3}["'])(?!\[redacted)(?:[^"'\\\n]|\\++[^"'\\\n])++""",
+    ),
+    _shape(
+        "token secret passw passphrase key credential",
+        # As an option of a command line.
+        r"""(?P<before>(?<![A-Za-z0-9_-])--?[A-Za-z-]{0,40}?(?i:"""
+        + _NAMES
+        + r""")(?:=|\s{1,2})["']?)(?![-\$\[])[^\s"'\\]++""",
+    ),
+    _shape(
+        "token= key= secret= password= sig= signature= credential= auth=",
+        r"""(?P<before>[?&](?i:[a-z-]{0,30}_?(?:token|api_?key|key|secret|password|sig|signature|credential|auth))=)
+        (?!\[redacted)[^&\s"'<>\#\\]++""",
+    ),
+    _shape("://", r"(?P<before>(?<=://)[^\s/@:\"'\\]{0,256}:)[^\s/@\"'\\]{1,256}(?P<after>@)"),
+    _shape("://", r"(?<=://)[A-Za-z0-9_~.-]{20,256}(?P<after>@)"),
+)
+
+_SECRET_ENDINGS: Final = (
+    *("token", "apikey", "secret", "password", "passwd", "passphrase", "passcode", "authorization"),
+    *("cookie", "credential", "credentials", "privatekey", "secretkey", "accesskey", "accesskeyid"),
+    *("authkey", "signingkey", "encryptionkey", "sessionkey", "clientkey", "jwt", "bearer"),
+)
+_NO_SECRETS: Final = frozenset(
+    {"progresstoken", "pagetoken", "nextpagetoken", "nexttoken", "continuationtoken"}
+    | {"cancellationtoken", "canceltoken"}
+)
+"""Names that end like a secret's, for what tells one request or page from another."""
+
+_ENV_STYLE: Final = re.compile(r"(?:[A-Z0-9]+_)*(?:KEY|PASS|PWD|TOKENS|SECRETS)")
+_ENVIRONMENTS: Final = frozenset(
+    {"env", "environment", "headers", "httpheaders", "environmentvariables"}
+)
+_PLAIN_HEADERS: Final = frozenset(
+    {"accept", "contenttype", "contentlength", "host", "useragent", "mcpprotocolversion"}
+)
+_SCHEMA_TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
+_SEPARATORS: Final = re.compile(r"[-_. ]")
+
+_MARKERS: Final = tuple(
+    {
+        *(marker.encode() for shape in SHAPES for marker in shape.markers),
+        *(
+            b"token",
+            b"key",
+            b"secret",
+            b"passw",
+            b"passphrase",
+            b"passcode",
+            b"_pass",
+            b"pwd",
+            b"authorization",
+        ),
+        *(b"cookie", b"credential", b"bearer", b"jwt", b'"env', b'headers"'),
+        # Escapes can hide any of the above.
+        *(b"\\u00", b"\\/"),
+    }
+)
+_PLAIN_RUN: Final = re.compile(r"[A-Za-z0-9_.+=-]{4,}")
+
+
+def names_secret(name: str) -> bool:
+    """Whether a value of this name is a secret: `api_key`, `Set-Cookie`; not `progressToken`."""
+    plain = _SEPARATORS.sub("", name).lower()
+    return plain not in _NO_SECRETS and (
+        plain.endswith(_SECRET_ENDINGS) or _ENV_STYLE.fullmatch(name) is not None
+    )
+
+
+def secret_values(environment: Mapping[str, str]) -> frozenset[str]:
+    """The values in an environment that stand under a secret's name: what a `Redactor` knows."""
+    return frozenset(
+        value
+        for name, value in environment.items()
+        if names_secret(name) and len(value) >= LEAST_KNOWN
+    )
+
+
+class Redactor:
+    """Takes secrets out of texts and JSON; `known` are values to be taken out anywhere."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        # The longest first, or a value that begins another would leave its rest behind.
+        self._known = tuple(
+            sorted({k for k in known if len(k) >= LEAST_KNOWN}, key=len, reverse=True)
+        )
+        markers = {*_MARKERS, *map(_marker, self._known)}
+        needed = [m for m in markers if not any(other in m for other in markers - {m})]
+        self._find_marker = re.compile(b"|".join(map(re.escape, sorted(needed)))).search
+
+    def text(self, text: str) -> str:
+        """The text without secrets; the same object where it holds none."""
+        for value in self._known:
+            if value in text:
+                text = text.replace(value, REDACTED)
+        lowered = text.lower()
+        for shape in SHAPES:
+            if any(marker in lowered for marker in shape.markers):
+                text = shape.pattern.sub(_mask, text)
+        return text
+
+    def json(self, body: Body) -> bytes:
+        """One JSON value without secrets, on one line; as it is written where it holds none."""
+        raw = bytes(body)
+        if self._find_marker(raw.lower()) is None:
+            return raw if b"\n" not in raw else raw.replace(b"\n", b" ")
+        try:
+            return encode_value(self._value(decode_value(raw)))
+        except (ValueError, RecursionError):
+            return UNREADABLE
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return self._object(cast("dict[str, Any]", value))
+            case list():
+                return self._list(cast("list[Any]", value))
+            case _:
+                return value
+
+    def _object(self, members: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        named = next(
+            (members[key] for key in ("name", "key", "id") if isinstance(members.get(key), str)), ""
+        )
+        for name, value in members.items():
+            plain = _SEPARATORS.sub("", name).lower()
+            if names_secret(name) or (name == "value" and names_secret(named)):
+                value = value if _is_schema(value) else _masked(value)  # noqa: PLW2901 - the member, as recorded
+            elif plain in _ENVIRONMENTS:
+                value = _environment(value)  # noqa: PLW2901 - as above
+            found[self.text(name)] = self._value(value)
+        return found
+
+    def _list(self, items: list[Any]) -> list[Any]:
+        found: list[Any] = []
+        is_secret = False
+        for item in items:
+            found.append(REDACTED if is_secret and isinstance(item, str) else self._value(item))
+            is_secret = isinstance(item, str) and item.startswith("-") and names_secret(item)
+        return found
+
+
+def _mask(found: re.Match[str]) -> str:
+    kept: Mapping[str, str | None] = found.groupdict()
+    return f"{kept.get('before') or ''}{REDACTED}{kept.get('after') or ''}"
+
+
+def _masked(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _masked(inner) for name, inner in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_masked(inner) for inner in cast("list[Any]", value)]
+        case None | bool() | "":
+            return value
+        case _:
+            return REDACTED
+
+
+def _is_schema(value: Any) -> bool:
+    """Whether a member describes a field called `password` rather than holding one."""
+    return isinstance(value, dict) and cast("dict[str, Any]", value).get("type") in _SCHEMA_TYPES
+
+
+def _environment(value: Any) -> Any:
+    """Every value of an environment or of headers: a secret may have any name there."""
+    match value:
+        case dict():
+            return {
+                name: inner if _is_plain_header(name) else _masked(inner)
+                for name, inner in cast("dict[str, Any]", value).items()
+            }
+        case list():
+            return [_entry(inner) for inner in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def _entry(entry: Any) -> Any:
+    match entry:
+        case {"name": str(name), "value": value}:
+            return entry if _is_plain_header(name) else {**entry, "value": _masked(value)}
+        case str() if "=" in entry:
+            return f"{entry.partition('=')[0]}={REDACTED}"
+        case _:
+            return entry
+
+
+def _is_plain_header(name: str) -> bool:
+    return _SEPARATORS.sub("", name).lower() in _PLAIN_HEADERS
+
+
+def _marker(value: str) -> bytes:
+    """The part of a value that JSON writes in one way only; nothing, which is found in any text."""
+    runs: Iterable[str] = _PLAIN_RUN.findall(value)
+    measure: Callable[[str], int] = len
+    return max(runs, key=measure, default="").lower().encode()
