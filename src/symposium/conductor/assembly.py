@@ -49,6 +49,7 @@ class Workshop:
         lanes: makes the lanes of one way, fed by the given link.
         selection: what every greeting asks for.
         watcher: sees every leg, if the chain is traced.
+        client_end: stands at the client's end; the client's link where it is left out.
     """
 
     client: Link
@@ -56,6 +57,7 @@ class Workshop:
     lanes: Callable[[Link], Lanes]
     selection: Selection
     watcher: Watcher | None = None
+    client_end: End | None = None
 
 
 def assemble(workshop: Workshop, blueprint: Blueprint) -> Assembly:
@@ -100,7 +102,8 @@ class _Layer:
             self._lower_end(at, is_last=is_last),
             self._workshop.lanes(upper),
         )
-        upper_end: End = PlainEnd(upper) if at == 0 else SuccessorEnd(upper)
+        client_end: End = self._workshop.client_end or PlainEnd(upper)
+        upper_end: End = client_end if at == 0 else SuccessorEnd(upper)
         to_client = Way(Direction.TO_CLIENT, wanted[::-1], upper_end, self._workshop.lanes(lower))
         join(to_agent, to_client)
         if at > 0:

@@ -1,0 +1,165 @@
+"""A chain while it runs: its components start together, and when one dies the chain says so once.
+
+Who the client is, and what becomes of the client when the chain ends, is its owner's affair.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import isawaitable
+from typing import Any
+
+from peerwire.errors import TransportError
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.transports.process import ProcessExitedError
+from symposium.conductor.assembly import Assembly, Watcher, Workshop, assemble
+from symposium.conductor.blueprint import Instantiator
+from symposium.conductor.chain import End, Way
+from symposium.conductor.component import Crossing
+from symposium.conductor.gate import SHUTTING_DOWN
+from symposium.conductor.handshake import INITIALIZE_TIMEOUT, Selection
+from symposium.conductor.intake import Intake
+from symposium.conductor.link import Link, PeerState, abandon, fail_asked
+from symposium.conductor.stage import Stage, contained
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSettings:
+    """How a chain is made.
+
+    Attributes:
+        initialize_timeout: seconds for each component's greeting.
+        watcher: records every leg, if the chain is traced.
+        on_stderr: takes each line of a component's standard error, with its name.
+        client_end: what stands at the client's end of the chain; the client's link where it is left out.
+    """
+
+    initialize_timeout: float = INITIALIZE_TIMEOUT
+    watcher: Watcher | None = None
+    on_stderr: Callable[[str, bytes], None] | None = None
+    client_end: End | None = None
+
+
+class RunningChain:
+    """The components of one chain, from the first message to the last process reaped."""
+
+    def __init__(
+        self,
+        client: Link,
+        tasks: asyncio.TaskGroup,
+        settings: ChainSettings,
+        on_death: Callable[[RpcError], None],
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._on_death = on_death
+        self.stage = Stage(tasks, self, settings.on_stderr)
+        self._opened: list[Link] = []
+        self._assembly: Assembly | None = None
+        self._is_ending = False
+        self.failure: RpcError | None = None
+
+    async def start(self, instantiate: Instantiator, crossing: Crossing, version: int) -> Way:
+        """Choose and start the components for this `initialize`; the way that it, and all else, shall take.
+
+        Raises:
+            RpcError: a component could not be started; those that were are being ended.
+        """
+        blueprint = instantiate(crossing.params)
+        if isawaitable(blueprint):
+            blueprint = await blueprint
+        if blueprint.params is not None:
+            crossing.replace(method=None, params=blueprint.params)
+        selection = Selection(version, self._settings.initialize_timeout)
+        workshop = Workshop(
+            self._client,
+            self._open_link,
+            self.stage.lanes,
+            selection,
+            self._settings.watcher,
+            self._settings.client_end,
+        )
+        self._assembly = assembly = assemble(workshop, blueprint)
+        for link in assembly.links:
+            link.transport.start(Intake(link))
+        for component in assembly.mods:
+            self.stage.start_mod(component)
+        return assembly.entrance
+
+    async def end(self) -> None:
+        """End the components: the agent first, so that what it still says can pass those before it."""
+        self._is_ending = True
+        links, assembly = self._opened, self._assembly
+        for link in links:
+            if link.state is not PeerState.FAILED:
+                link.state = PeerState.DRAINING
+        await _close(links[-1:])
+        await _close(links[:-1])
+        for link in links:
+            fail_asked(link, self.failure or SHUTTING_DOWN)
+            abandon(link)
+            link.state = PeerState.CLOSED
+        self._client.feeders[:] = [other for other in self._client.feeders if other not in links]
+        self._client.writers[:] = [other for other in self._client.writers if other not in links]
+        for component in () if assembly is None else assembly.mods:
+            await contained(component.name, component.mod.aclose())
+        self.stage.stop()
+
+    def link_ended(self, link: Link, error: Exception | None) -> None:
+        """A component has written its last line: its end, if ours is not near, is a failure."""
+        if self._is_ending or link.state in {PeerState.FAILED, PeerState.CLOSED}:
+            fail_asked(link, self.failure or SHUTTING_DOWN)
+            return
+        death = _death(link, self._opened.index(link), error)
+        _log.error("component %s is gone: %s", link.name, death.data)
+        link.state = PeerState.FAILED
+        link.failure = death
+        self.failure = self.failure or death
+        fail_asked(link, death)
+        abandon(link)
+        self._on_death(death)
+
+    def link_overflowed(self, link: Link) -> None:
+        """A component reads nothing while much is written for it: it counts as gone."""
+        error = overflow(link)
+        asyncio.get_running_loop().call_soon(self.link_ended, link, error)
+
+    def _open_link(self, component: Any, index: int) -> Link:
+        link = self.stage.open_link(component, index)
+        self._opened.append(link)
+        return link
+
+
+def overflow(link: Link) -> TransportError:
+    """What becomes of a peer that does not read: it counts as gone."""
+    error = TransportError(f"{link.name} has stopped reading, and too much waits for it")
+    _log.error("%s", error)
+    return error
+
+
+def _death(link: Link, index: int, error: Exception | None) -> RpcError:
+    data: dict[str, Any] = {"reason": "component_exited", "component": link.name, "index": index}
+    if isinstance(error, ProcessExitedError):
+        tail = error.stderr_tail.decode(errors="replace")
+        data |= {
+            "exitCode": error.exit_code,
+            "signal": error.signal,
+            "stderrTail": tail,
+            "argv": list(error.argv),
+        }
+    else:
+        data |= {
+            "exitCode": None,
+            "signal": None,
+            "stderrTail": "" if error is None else str(error),
+        }
+    return RpcError(INTERNAL_ERROR, data)
+
+
+async def _close(links: Sequence[Link]) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        for link in links:
+            tasks.create_task(link.transport.aclose())
