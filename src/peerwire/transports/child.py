@@ -4,7 +4,6 @@ import asyncio
 import errno
 import logging
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from peerwire.errors import SpawnError
-from peerwire.transports.command import Command
+from peerwire.transports.command import Command, shown
 
 BURY_TIME: Final = 1.0
 """Seconds we wait for a killed process; only one stuck in the kernel needs any."""
@@ -129,13 +128,12 @@ def start(command: Command) -> tuple[Child, Pipes]:
 
 
 def _explain(command: Command, error: OSError | ValueError) -> str:
-    shown = shlex.join(command.argv)
+    what = f"could not start `{shown(command.argv)}`"
     if not isinstance(error, OSError):
-        return f"could not start `{shown}`: {error}; remove NUL characters, and = from names"
+        return f"{what}: {error}; remove NUL characters, and = from names"
     where = f" {error.filename}" if command.cwd and error.filename == command.cwd else ""
     number = errno.errorcode.get(error.errno or 0, "no errno")
-    reason = f"{error.strerror}{where} ({number})"
-    return f"could not start `{shown}`: {reason}; {_remedy(command, error)}"
+    return f"{what}: {error.strerror}{where} ({number}); {_remedy(command, error)}"
 
 
 def _remedy(command: Command, error: OSError) -> str:

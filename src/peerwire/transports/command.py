@@ -18,7 +18,6 @@ DIALECTS: Final[tuple[Dialect, ...]] = get_args(Dialect)
 _KEYS: Final = ("command", "args", "env", "name", "type", "cwd", "dialect")
 _REMOTE_TYPES: Final = ("http", "sse", "acp")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
-_LONGEST_SHOWN: Final = 80
 _OFFSET: Final = re.compile(r"\s*\(byte (\d+)\)$")
 
 
@@ -73,6 +72,11 @@ def command_json(command: Command) -> str:
     return msgspec.json.encode(
         {key: value for key, value in members.items() if value or key == "command"}
     ).decode()
+
+
+def shown(argv: tuple[str, ...]) -> str:
+    """A command line for people: quoted as for a shell, and cut where it grows too long."""
+    return _cut(" ".join(shlex.quote(word) for word in argv[:100]), 200)
 
 
 # -- shell words
@@ -229,9 +233,10 @@ def _wrong(place: str, value: Any, needed: str) -> CommandError:
 
 
 def _shown(value: Any) -> str:
-    text = (
-        msgspec.json.encode(value).decode(errors="replace")
-        if not isinstance(value, str)
-        else repr(value)
-    )
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+    if isinstance(value, str):
+        return _cut(repr(value[:1000]), 80)
+    return _cut(msgspec.json.encode(value).decode(errors="replace"), 80)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -79,10 +79,10 @@ class FdTransport:
         self._fresh_size += len(line) + 1
 
     def _flush(self) -> None:
-        if not self._fresh:
-            return
         lines, size = self._fresh, self._fresh_size
         self._fresh, self._fresh_size = [], 0
+        if not lines or self._mute:
+            return
         if size > READ_SIZE and max(map(len, lines)) > READ_SIZE:
             self._writer.write(_segments(lines), size)
         else:

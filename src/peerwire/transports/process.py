@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import shlex
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,7 +11,7 @@ from peerwire.errors import TransportError
 from peerwire.jsonrpc.codec import MAX_LINE, Overlong
 from peerwire.jsonrpc.transport import Listener
 from peerwire.transports.child import Child, start
-from peerwire.transports.command import Command
+from peerwire.transports.command import Command, shown
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.stderr import OnStderr, Stderr
 
@@ -40,7 +39,7 @@ class ProcessExitedError(TransportError):
         self.exit_code = status if status is not None and status >= 0 else None
         self.signal = _signal_name(-status) if status is not None and status < 0 else None
         self.stderr_tail = stderr_tail
-        super().__init__(f"`{shlex.join(argv)}` {self._manner()}")
+        super().__init__(f"`{shown(argv)}` {self._manner()}")
 
     def _manner(self) -> str:
         if self.signal is not None:
@@ -107,6 +106,7 @@ class ProcessTransport(FdTransport):
         if ending.gone.is_set():
             return
         ending.is_wanted = False
+        ending.settle()
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(eof_grace):
@@ -160,7 +160,7 @@ class _Ending:
 
     def ended(self, error: Exception | None) -> None:
         if error is not None:
-            _log.debug("a pipe of `%s` broke: %s", shlex.join(self._argv), error)
+            _log.debug("a pipe of `%s` broke: %s", shown(self._argv), error)
         self._output_over = True
         self.settle()
 

@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import tty
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from peerwire.transports.recorder import LineRecorder, everything_served, pipe_p
 
 
 def open_descriptors() -> set[str]:
-    return {str(path.resolve()) for path in Path("/proc/self/fd").iterdir()}
+    return {str(path.resolve()) for path in Path("/dev/fd").iterdir()}
 
 
 class Raw:
@@ -313,6 +313,22 @@ async def test_a_full_disk_ends_it(told: LineRecorder) -> None:
     assert isinstance(error, OSError)
     assert error.errno == errno.ENOSPC
     transport.close()
+    os.close(source)
+
+
+@pytest.mark.parametrize("end", [FdTransport.close, FdTransport.close_writing])
+async def test_what_waits_is_not_written_to_who_gets_the_number_next(
+    raw: Raw, end: Callable[[FdTransport], None]
+) -> None:
+    raw.transport.send(b"for the peer")
+    end(raw.transport)
+    source, sink = os.pipe()
+    others = [os.dup(sink) for _ in range(3)]
+    await everything_served()
+    for fd in (sink, *others):
+        os.close(fd)
+
+    assert os.read(source, 100) == b""
     os.close(source)
 
 
