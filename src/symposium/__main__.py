@@ -2,8 +2,10 @@
 
 import click
 
+from symposium.cli.front import Front
 
-@click.group()
+
+@click.group(cls=Front)
 @click.version_option(package_name="symposium-host", prog_name="symposium")
 def main() -> None:
     """Run chains of ACP components between an editor and its agent."""

@@ -1,0 +1,145 @@
+"""From what a person writes to name components, to the blueprint of a chain.
+
+A SPEC is the name of a built-in or installed component, a command line, or a JSON object
+(acp-host §1.9, R6). Nothing is started here: a program that is missing shows at `initialize`.
+"""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final, TypeAlias
+
+from peerwire.acp.names import Dialect
+from peerwire.errors import LocalError
+from peerwire.transports.command import Command, CommandError, parse_command
+from symposium.catalog import agent_names, find_agent, find_mod, installed_mod_names, mod_names
+from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program, Served
+from symposium.conductor.component import ComponentSpec
+from symposium.errors import SpecError
+from symposium.near_names import near_names
+
+DEFAULTS: Final = "defaults"
+"""The SPEC that stands for the mods one gets unless one asks for others."""
+
+DEFAULT_MODS: Final[tuple[str, ...]] = ()
+"""None yet: each comes with the part of Symposium that it belongs to."""
+
+FORMS: Final = (
+    "a SPEC is the name of a built-in, a command line such as 'npx some-agent --acp', "
+    'or JSON such as {"command": "some-agent", "args": ["--acp"]}'
+)
+
+MakeMod: TypeAlias = Callable[[], Component]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSpec:
+    """The components of a chain, as read; a blueprint of it can be made more than once.
+
+    Attributes:
+        mods: makes each mod, in order from client to agent; mods in process serve one chain each.
+        agent: what stands at the end; None for a chain that is itself a proxy.
+    """
+
+    mods: tuple[MakeMod, ...]
+    agent: Program | Served | None
+
+    def blueprint(self) -> Blueprint:
+        """The components of one chain."""
+        return Blueprint([make() for make in self.mods], self.agent)
+
+
+def read_chain(proxies: Sequence[str], agent: str | None) -> ChainSpec:
+    """Read every SPEC of a chain.
+
+    Raises:
+        SpecError: one of them names no component of its kind; says which and where.
+    """
+    mods: list[MakeMod] = []
+    for number, spec in enumerate(proxies, start=1):
+        place = "--proxy" if len(proxies) == 1 else f"--proxy {number}"
+        mods += _read_mods(spec, place)
+    return ChainSpec(tuple(mods), None if agent is None else read_agent(agent, "--agent"))
+
+
+def read_agent(spec: str, place: str) -> Program | Served:
+    """What a SPEC for an agent names.
+
+    Raises:
+        SpecError: it names no agent.
+    """
+    command = _command(spec, place)
+    name = _bare_name(spec, command)
+    if name is None:
+        return _program(command)
+    found = find_agent(name)
+    if found is not None:
+        return Served(found.name, found.serve)
+    if name in mod_names():
+        raise SpecError(
+            f"{place}: {name} is a mod, and an agent is wanted",
+            f"write --proxy {name}, and an agent such as eliza after --agent",
+        )
+    if shutil.which(name) is None:
+        raise _unknown(name, place, "agent", agent_names())
+    return _program(command)
+
+
+def _read_mods(spec: str, place: str) -> list[MakeMod]:
+    if spec.strip() == DEFAULTS:
+        return [made for name in DEFAULT_MODS for made in _read_mods(name, place)]
+    command = _command(spec, place)
+    name = _bare_name(spec, command)
+    if name is None:
+        return [lambda: _program(command)]
+    if (found := _find_mod(name, place)) is not None:
+        return [lambda: InProcess(found.name, found.make())]
+    if name in agent_names():
+        raise SpecError(
+            f"{place}: {name} is an agent, and a mod is wanted",
+            f"write --agent {name}; it stands at the end of the chain",
+        )
+    if shutil.which(name) is None:
+        raise _unknown(name, place, "mod", [*mod_names(), *installed_mod_names(), DEFAULTS])
+    return [lambda: _program(command)]
+
+
+def _find_mod(name: str, place: str) -> ComponentSpec | None:
+    try:
+        return find_mod(name)
+    except LocalError as error:
+        raise SpecError(
+            f"{place}: {error}", "mend or remove the distribution that offers it"
+        ) from error
+
+
+def _command(spec: str, place: str) -> Command:
+    try:
+        return parse_command(spec)
+    except CommandError as error:
+        raise SpecError(f"{place}: {error}", FORMS) from error
+
+
+def _bare_name(spec: str, command: Command) -> str | None:
+    """The one word that was written, if it can be a name; None for a path, a line or JSON."""
+    is_json = spec.lstrip().startswith("{")
+    (word, *arguments) = command.argv
+    if is_json or arguments or command.env or "/" in word:
+        return None
+    return word
+
+
+def _program(command: Command) -> Program:
+    dialect = None if command.dialect == "auto" else Dialect(command.dialect)
+    return Program(command.name or PurePath(command.argv[0]).name, command, dialect)
+
+
+def _unknown(name: str, place: str, kind: str, known: Sequence[str]) -> SpecError:
+    near = near_names(name, known)
+    guess = f"did you mean {' or '.join(near)}? Otherwise: " if near else ""
+    return SpecError(
+        f"{place}: {name!r} is neither a built-in {kind} ({', '.join(known)}) "
+        "nor a program on PATH",
+        f"{guess}{FORMS}",
+    )

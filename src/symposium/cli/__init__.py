@@ -1,0 +1,1 @@
+"""The command line: parses, builds the objects and runs them."""

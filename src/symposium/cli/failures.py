@@ -1,0 +1,158 @@
+"""From exceptions to what a person is told: the one place that turns the one into the other."""
+
+import logging
+import shlex
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from peerwire.errors import PeerwireError
+from peerwire.jsonrpc.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, RpcError
+from symposium.cli.ending import ExitCode, Failure
+from symposium.errors import NotFoundError, PatienceError, SpecError, StepError, SymposiumError
+from symposium.plain_text import plain_text
+
+STDERR_SHOWN: Final = 5
+"""Last lines of a dead program's stderr that its message shows."""
+
+LONGEST_SHOWN: Final = 400
+"""Characters of a stranger's data in a message."""
+
+_log = logging.getLogger(__name__)
+
+
+def failure_of(error: Exception) -> Failure:
+    """What an exception means to a person; one nobody expected is a bug of ours."""
+    match error:
+        case StepError():
+            return _of_step(error)
+        case SymposiumError():
+            return _of_ours(error)
+        case PeerwireError():
+            return Failure(ExitCode.RUNTIME, "wire", str(error), "")
+        case OSError():
+            return _of_system(error)
+        case _:
+            _log.debug("nobody expected this", exc_info=error)
+            kind = type(error).__name__
+            return Failure(
+                ExitCode.RUNTIME,
+                "bug",
+                f"this is a bug of symposium: {kind}: {error}",
+                "run it again with --log debug, and report what it says",
+            )
+
+
+def _of_ours(error: SymposiumError) -> Failure:
+    match error:
+        case SpecError():
+            code, detail, origin = ExitCode.USAGE, "bad_spec", "cli"
+        case NotFoundError():
+            code, detail, origin = ExitCode.NOT_FOUND, "not_found", "cli"
+        case PatienceError():
+            code, detail, origin = ExitCode.TIMEOUT, "no_answer", "agent"
+        case _:
+            code, detail, origin = ExitCode.RUNTIME, "failed", "host"
+    is_retryable = code is ExitCode.TIMEOUT
+    return Failure(code, detail, error.message, error.hint, origin, is_retryable)
+
+
+def _of_system(error: OSError) -> Failure:
+    is_missing = isinstance(error, FileNotFoundError)
+    code = ExitCode.NOT_FOUND if is_missing else ExitCode.RUNTIME
+    where = "" if error.filename is None else f"{error.filename}: "
+    return Failure(code, "system", f"{where}{error.strerror or error}", "", "cli")
+
+
+def _of_step(error: StepError) -> Failure:
+    reason, at = error.reason, f"at {error.step}"
+    if not isinstance(reason, RpcError):
+        return Failure(
+            ExitCode.RUNTIME, "ended", f"the chain ended {at}: {reason}", "", "component"
+        )
+    data: Any = reason.data
+    if isinstance(data, Mapping):
+        found = cast("Mapping[str, Any]", data)
+        tell = _REASONS.get(str(found.get("reason")))
+        if tell is not None:
+            return tell(found, at)
+    if reason.code == AUTH_REQUIRED:
+        return Failure(
+            ExitCode.DENIED,
+            "auth_required",
+            f"the agent wants you to log in first ({at}): {_shown(reason)}",
+            "log in with the agent's own command, then try again",
+            "agent",
+        )
+    code = ExitCode.NOT_FOUND if reason.code == RESOURCE_NOT_FOUND else ExitCode.RUNTIME
+    message = f"the agent answered {error.step} with error {reason.code}: {_shown(reason)}"
+    return Failure(code, "agent_error", message, "", "agent")
+
+
+def _start_failed(data: Mapping[str, Any], at: str) -> Failure:
+    detail = str(data.get("detail"))
+    message, _, hint = detail.partition("; ")
+    is_missing = "(ENOENT)" in detail
+    return Failure(
+        ExitCode.NOT_FOUND if is_missing else ExitCode.RUNTIME,
+        "start_failed",
+        f"{_component(data)} did not start ({at}): {message}",
+        hint,
+        "component",
+    )
+
+
+def _exited(data: Mapping[str, Any], at: str) -> Failure:
+    if (signal := data.get("signal")) is not None:
+        manner = f"was ended by {signal}"
+    elif (exit_code := data.get("exitCode")) is not None:
+        manner = f"exited with code {exit_code}"
+    else:
+        manner = "closed its side"
+    argv = data.get("argv")
+    command = f" `{shlex.join(cast('list[str]', argv))}`" if isinstance(argv, list) else ""
+    tail = plain_text(str(data.get("stderrTail") or "")).strip().splitlines()[-STDERR_SHOWN:]
+    said = "\n".join(f"| {line}" for line in tail)
+    hint = f"its last words:\n{said}" if tail else "it said nothing on stderr; run it by hand"
+    return Failure(
+        ExitCode.RUNTIME, "exited", f"{_component(data)}{command} {manner} {at}", hint, "component"
+    )
+
+
+def _silent(data: Mapping[str, Any], at: str) -> Failure:
+    return Failure(
+        ExitCode.TIMEOUT,
+        "no_answer",
+        f"{_component(data)} did not answer within {data.get('seconds'):g} s ({at})",
+        "is it an ACP program? Some need a flag such as --acp",
+        "component",
+        is_retryable=True,
+    )
+
+
+def _version(data: Mapping[str, Any], at: str) -> Failure:
+    answered = data.get("answered", "no protocolVersion")
+    return Failure(
+        ExitCode.RUNTIME,
+        "version",
+        f"{_component(data)} answered {answered!r} as its version of ACP ({at})",
+        str(data.get("hint", "")),
+        "component",
+    )
+
+
+_REASONS: Final = {
+    "component_start_failed": _start_failed,
+    "component_exited": _exited,
+    "initialize_timeout": _silent,
+    "protocol_version_missing": _version,
+    "protocol_version_mismatch": _version,
+}
+
+
+def _component(data: Mapping[str, Any]) -> str:
+    return f"component {plain_text(str(data.get('component')))}"
+
+
+def _shown(error: RpcError) -> str:
+    text = plain_text(error.message if error.data is None else f"{error.message}: {error.data}")
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"

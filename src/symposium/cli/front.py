@@ -1,0 +1,76 @@
+"""The command itself: finds its subcommands without importing them, and ends with an exit code."""
+
+import ast
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from peerwire.catalog import has_module, module_name, names_in
+from symposium.cli.ending import ExitCode, ended_by_reader, say
+from symposium.cli.failures import failure_of
+from symposium.near_names import near_names
+
+COMMANDS: Final = "symposium.cli.commands"
+
+
+class Front(click.Group):
+    """Imports a subcommand's module only when that one is to run or to be explained."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every subcommand, by name."""
+        del ctx
+        return names_in(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The subcommand of that name."""
+        del ctx
+        if not has_module(COMMANDS, cmd_name):
+            return None
+        command = import_module(f"{COMMANDS}.{module_name(cmd_name)}").command
+        return command if command.name == cmd_name else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The subcommand that the words name, and the words that are its own."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            known = self.list_commands(ctx)
+            near = near_names(name, known)
+            meant = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(
+                f"No such command {name!r}.{meant} There are: {', '.join(known)}.", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List them by the first line of each module, which is read and not run."""
+        rows = [(name, first_line(name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; what it returns is the exit code, what it raises is said once."""
+        try:
+            code = super().invoke(ctx)
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except BrokenPipeError:
+            code = ended_by_reader()
+        except KeyboardInterrupt:
+            code = ExitCode.INTERRUPTED
+        except Exception as error:  # noqa: BLE001 - the boundary of the command line
+            code = say(failure_of(error))
+        ctx.exit(code or 0)
+
+
+def first_line(name: str) -> str:
+    """What the module of a subcommand says of itself."""
+    spec = find_spec(f"{COMMANDS}.{module_name(name)}")
+    assert spec is not None, name
+    assert spec.origin is not None, name
+    text = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]

@@ -1,0 +1,31 @@
+"""Where log records go: stderr, and a file where a directory was given."""
+
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+FORM: Final = "symposium %(levelname)s %(name)s: %(message)s"
+FILE_FORM: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def set_up_logs(level: str, directory: str | None = None) -> None:
+    """Log to stderr from this level on, and everything to a new file in the directory."""
+    root = logging.getLogger()
+    stderr = logging.StreamHandler()
+    stderr.setLevel(level.upper())
+    stderr.setFormatter(logging.Formatter(FORM))
+    root.addHandler(stderr)
+    root.setLevel(level.upper())
+    if directory is not None:
+        file = logging.FileHandler(_new_file(Path(directory)), encoding="utf-8")
+        file.setFormatter(logging.Formatter(FILE_FORM))
+        root.addHandler(file)
+        root.setLevel(logging.DEBUG)
+
+
+def _new_file(directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    # Two starts in one second must not share a file.
+    return directory / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"

@@ -1,0 +1,48 @@
+"""What the host says to people when something is wrong.
+
+SymposiumError
+├── SpecError        what was written as SPEC names no component
+├── NotFoundError    a file, a directory or a session is not there
+├── PatienceError    an answer did not come within the time that was asked for
+└── StepError        a step of a conversation with an agent failed; carries the reason
+"""
+
+
+class SymposiumError(Exception):
+    """Something a person can mend.
+
+    Attributes:
+        message: what is wrong, and where.
+        hint: how to mend it; may be empty.
+    """
+
+    def __init__(self, message: str, hint: str) -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(f"{message}; {hint}" if hint else message)
+
+
+class SpecError(SymposiumError):
+    """What was written to name a component names none."""
+
+
+class NotFoundError(SymposiumError):
+    """What was named does not exist."""
+
+
+class PatienceError(SymposiumError):
+    """The answer did not come in time."""
+
+
+class StepError(SymposiumError):
+    """A step of a conversation failed.
+
+    Attributes:
+        step: the method that was asked, as in `session/new`.
+        reason: what came instead of its result.
+    """
+
+    def __init__(self, step: str, reason: Exception) -> None:
+        self.step = step
+        self.reason = reason
+        super().__init__(f"{step}: {reason}", "")

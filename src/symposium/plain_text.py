@@ -1,0 +1,29 @@
+"""Makes a stranger's text safe for a terminal: what controls it is shown instead of obeyed."""
+
+import re
+from typing import Final
+
+_CONTROLS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""All but tab and line feed; also what turns the direction of text, which can hide what is said."""
+
+_PICTURES: Final = 0x2400
+
+
+def plain_text(text: str) -> str:
+    """The text with each control character as a visible sign: the escape as `␛`."""
+    return _CONTROLS.sub(_visible, text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, *, width: int) -> str:
+    """The text on one line of at most `width` characters."""
+    line = " ".join(plain_text(text).split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def _visible(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:  # noqa: PLR2004 - the C0 controls, which Unicode has pictures of
+        return chr(_PICTURES + code)
+    return "␡" if code == 0x7F else f"<U+{code:04X}>"  # noqa: PLR2004 - DEL has one too
