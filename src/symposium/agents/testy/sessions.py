@@ -1,0 +1,179 @@
+"""The sessions of the test agent: made, loaded with a replay, resumed, forked, listed, ended."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from peerwire.acp.params import (
+    InSession,
+    ListSessions,
+    SetConfigOption,
+    SetMode,
+    SetUp,
+    SetUpAgain,
+    read_params,
+)
+from peerwire.acp.turns import Turns
+from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.jsonrpc.handlers import Request, RequestHandler
+from symposium.agents.testy.updates import Update, config_options, modes
+
+PAGE: Final = 20
+"""Sessions in one answer to `session/list`; the rest is behind its cursor."""
+
+SendUpdate: TypeAlias = Callable[[str, Update], None]
+
+
+@dataclass(slots=True)
+class Session:
+    """One conversation, as it is kept while the agent lives.
+
+    Attributes:
+        id: as on the wire.
+        directory: where the client works.
+        servers: the MCP servers that the client declared.
+        history: every update that tells what was said, for a replay.
+        turns: what runs in it.
+        is_open: whether it can be prompted; a closed one can be loaded again.
+    """
+
+    id: str
+    directory: str
+    servers: list[dict[str, Any]]
+    history: list[Update] = field(default_factory=list[Update])
+    turns: Turns = field(default_factory=Turns)
+    is_open: bool = True
+    mode: str = "chat"
+    verbosity: str = "brief"
+
+    def settings(self) -> dict[str, Any]:
+        """What the answer to each way of opening a session holds."""
+        return {"modes": modes(self.mode), "configOptions": config_options(self.verbosity)}
+
+
+class Sessions:
+    """All of them, by id, and what the client may do to them."""
+
+    def __init__(self, send: SendUpdate) -> None:
+        self._send = send
+        self._sessions: dict[str, Session] = {}
+        self._made = 0
+
+    def handlers(self) -> dict[str, RequestHandler]:
+        """What is answered here, by method."""
+        return {
+            "session/new": self._new,
+            "session/load": self._load,
+            "session/resume": self._resume,
+            "session/fork": self._fork,
+            "session/list": self._list,
+            "session/close": self._close,
+            "session/delete": self._delete,
+            "session/set_mode": self._set_mode,
+            "session/set_config_option": self._set_config_option,
+        }
+
+    def open_session(self, session_id: str) -> Session:
+        """The session of that id.
+
+        Raises:
+            RpcError: there is none, or it is closed.
+        """
+        session = self._sessions.get(session_id)
+        if session is None or not session.is_open:
+            raise RpcError(INVALID_PARAMS, {"reason": "unknown session", "sessionId": session_id})
+        return session
+
+    def cancel(self, params: Any) -> None:
+        """End the turns of a session; of one that is unknown there is nothing to end."""
+        session = self._sessions.get(read_params(params, InSession).session_id)
+        if session is not None:
+            session.turns.cancel()
+
+    def _new(self, request: Request) -> dict[str, Any]:
+        session = self._make(read_params(request.params, SetUp))
+        return {"sessionId": session.id, **session.settings()}
+
+    def _load(self, request: Request) -> dict[str, Any]:
+        session = self._again(read_params(request.params, SetUpAgain))
+        for update in session.history:
+            self._send(session.id, update)
+        return session.settings()
+
+    def _resume(self, request: Request) -> dict[str, Any]:
+        return self._again(read_params(request.params, SetUpAgain)).settings()
+
+    def _fork(self, request: Request) -> dict[str, Any]:
+        params = read_params(request.params, SetUpAgain)
+        origin = self.open_session(params.session_id)
+        session = self._make(params)
+        session.history = [*origin.history]
+        session.mode, session.verbosity = origin.mode, origin.verbosity
+        return {"sessionId": session.id, **session.settings()}
+
+    def _list(self, request: Request) -> dict[str, Any]:
+        params = read_params(request.params, ListSessions)
+        cursor = params.cursor or "0"
+        if not cursor.isdecimal():
+            raise RpcError(INVALID_PARAMS, {"reason": "unknown cursor", "cursor": cursor})
+        found = [
+            {"sessionId": session.id, "cwd": session.directory}
+            for session in self._sessions.values()
+            if params.cwd in (None, session.directory)
+        ]
+        end = int(cursor) + PAGE
+        page: dict[str, Any] = {"sessions": found[int(cursor) : end]}
+        return page | {"nextCursor": str(end)} if end < len(found) else page
+
+    async def _close(self, request: Request) -> dict[str, Any]:
+        session = self.open_session(read_params(request.params, InSession).session_id)
+        session.is_open = False
+        session.turns.cancel()
+        await session.turns.quiet()
+        return {}
+
+    async def _delete(self, request: Request) -> dict[str, Any]:
+        params = read_params(request.params, InSession)
+        # Deleting what is not there is done already.
+        if session := self._sessions.pop(params.session_id, None):
+            session.turns.cancel()
+            await session.turns.quiet()
+        return {}
+
+    def _set_mode(self, request: Request) -> dict[str, Any]:
+        params = read_params(request.params, SetMode)
+        session = self.open_session(params.session_id)
+        known = [mode["id"] for mode in modes(session.mode)["availableModes"]]
+        if params.mode_id not in known:
+            raise RpcError(INVALID_PARAMS, {"reason": "unknown mode", "known": known})
+        session.mode = params.mode_id
+        return {}
+
+    def _set_config_option(self, request: Request) -> dict[str, Any]:
+        params = read_params(request.params, SetConfigOption)
+        session = self.open_session(params.session_id)
+        option = config_options(session.verbosity)[0]
+        known = [choice["value"] for choice in option["options"]]
+        if params.config_id != option["id"] or params.value not in known:
+            raise RpcError(INVALID_PARAMS, {"reason": "unknown option or value", "known": option})
+        session.verbosity = params.value
+        return {"configOptions": config_options(session.verbosity)}
+
+    def _make(self, params: SetUp) -> Session:
+        while (session_id := f"testy-session-{self._made + 1}") in self._sessions:
+            self._made += 1
+        self._made += 1
+        return self._keep(Session(session_id, params.cwd, params.mcp_servers or []))
+
+    def _again(self, params: SetUpAgain) -> Session:
+        # An id of an earlier run is taken as it is: to a client, that run might have been ours.
+        session = self._sessions.get(params.session_id)
+        if session is None:
+            return self._keep(Session(params.session_id, params.cwd, params.mcp_servers or []))
+        session.is_open = True
+        session.directory, session.servers = params.cwd, params.mcp_servers or []
+        return session
+
+    def _keep(self, session: Session) -> Session:
+        self._sessions[session.id] = session
+        return session

@@ -1,0 +1,165 @@
+"""One turn of the test agent: the updates of its command, then what it asks of others."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from peerwire.acp.turns import CANCELLED
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.jsonrpc.values import encode_value
+from symposium.agents.testy.requests import (
+    ClientRequest,
+    callbacks,
+    elicitations,
+    is_offered,
+    terminal_steps,
+)
+from symposium.agents.testy.scenario import (
+    Callbacks,
+    CallTool,
+    CancelStatus,
+    Command,
+    Elicitations,
+    Full,
+    ListTools,
+    WaitForCancel,
+)
+from symposium.agents.testy.sessions import Session
+from symposium.agents.testy.updates import (
+    Update,
+    asking_call,
+    message,
+    terminal_call,
+    updates_for,
+)
+
+END_TURN = "end_turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who is served, and what it declared."""
+
+    connection: Connection
+    capabilities: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class ScenarioTurn:
+    """One turn as it runs.
+
+    Attributes:
+        number: makes the ids of this turn.
+        request_id: of the prompt being served.
+    """
+
+    client: Client
+    session: Session
+    number: int
+    request_id: str | int | None
+
+    async def run(self, command: Command) -> str:
+        """Do what the command says; the stop reason."""
+        for update in updates_for(command, self.number):
+            self.send(update)
+        await self.client.connection.drain()
+        match command:
+            case WaitForCancel():
+                await asyncio.Event().wait()
+            case CancelStatus():
+                return self._cancel_status()
+            case Callbacks():
+                await self._callbacks()
+            case Elicitations():
+                self._require(self._elicitations())
+                await self._elicit()
+            case Full():
+                await self._callbacks()
+                if all(self._offers(request) for request in self._elicitations()):
+                    await self._elicit()
+            case ListTools():
+                pass
+            case CallTool():
+                pass
+            case _:
+                pass
+        return END_TURN
+
+    def send(self, update: Update) -> None:
+        """Tell the client, and remember what was said."""
+        if update["sessionUpdate"] in {"agent_message_chunk", "tool_call", "tool_call_update"}:
+            self.session.history.append(update)
+        self.client.connection.notify(
+            "session/update", {"sessionId": self.session.id, "update": update}
+        )
+
+    def _say(self, text: str) -> None:
+        self.send(message(text, self.number))
+
+    def _cancel_status(self) -> str:
+        is_cancelled = self.session.turns.is_cancelled
+        self._say("cancelled" if is_cancelled else "not cancelled")
+        return CANCELLED if is_cancelled else END_TURN
+
+    async def _callbacks(self) -> None:
+        outcomes: list[str] = []
+        for request in callbacks(self.session.id, self.session.directory, self.number):
+            if not self._offers(request):
+                outcomes.append(f"{request.method}: not offered")
+                continue
+            outcome = await self._ask(request)
+            outcomes.append(_worded(request, outcome))
+            if request.method == "terminal/create" and isinstance(outcome, dict):
+                outcomes += await self._use_terminal(outcome["terminalId"])
+        self._say("\n".join(outcomes))
+
+    async def _use_terminal(self, terminal_id: str) -> list[str]:
+        for update in terminal_call(terminal_id, self.number):
+            self.send(update)
+        *steps, release = terminal_steps(self.session.id, terminal_id)
+        try:
+            outcomes = [_worded(step, await self._ask(step)) for step in steps]
+        except asyncio.CancelledError:
+            # The client keeps a terminal until it is given back, whatever becomes of the turn.
+            self.client.connection.post(release.method, release.params)
+            raise
+        return [*outcomes, _worded(release, await self._ask(release))]
+
+    def _elicitations(self) -> tuple[ClientRequest, ...]:
+        return elicitations(self.session.id, self.request_id, self.number)
+
+    async def _elicit(self) -> None:
+        start, end = asking_call(self.number)
+        self.send(start)
+        outcomes: list[str] = []
+        for request in self._elicitations():
+            outcome = await self._ask(request)
+            outcomes.append(f"{request.params['mode']} {_worded(request, outcome)}")
+            if isinstance(outcome, dict) and "elicitationId" in request.params:
+                done = {"elicitationId": request.params["elicitationId"]}
+                self.client.connection.notify("elicitation/complete", done)
+        self.send(end)
+        self._say("\n".join(outcomes))
+
+    def _require(self, requests: tuple[ClientRequest, ...]) -> None:
+        missing = {request.needs for request in requests if not self._offers(request)}
+        if missing:
+            reason = f"the client does not offer {' and '.join(sorted(missing))}"
+            raise RpcError(INVALID_PARAMS, {"reason": reason})
+
+    def _offers(self, request: ClientRequest) -> bool:
+        return is_offered(request.needs, self.client.capabilities)
+
+    async def _ask(self, request: ClientRequest) -> dict[str, Any] | RpcError:
+        try:
+            return await self.client.connection.request(request.method, request.params)
+        except RpcError as error:
+            return error
+
+
+def _worded(request: ClientRequest, outcome: dict[str, Any] | RpcError) -> str:
+    if isinstance(outcome, RpcError):
+        return f"{request.method}: error {outcome.code} {outcome}"
+    return f"{request.method}: {encode_value(outcome).decode()}"
