@@ -112,6 +112,9 @@ class Call:
         if self.is_cancelled or self.is_settled:
             return
         self.is_cancelled = True
+        for passed in self.thens:
+            if passed.cancelled is not None:
+                passed.cancelled()
         if self.far_id is not None:
             self.way.far.cancel(self)
         elif self.rest is not None:

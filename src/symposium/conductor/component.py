@@ -173,12 +173,14 @@ class Forward(Struct, frozen=True, gc=False):
         method: a new method; left out, the same.
         then: for a request, called with its answer on the way back if that is a result.
         catch: the same, if it is an error.
+        cancelled: for a request, called when its asker cancels it; the answer comes all the same.
     """
 
     params: Any = UNCHANGED
     method: str | None = None
     then: Then | None = None
     catch: Then | None = None
+    cancelled: Callable[[], None] | None = None
 
 
 Outcome: TypeAlias = Forward | Reply | Refuse | Drop
