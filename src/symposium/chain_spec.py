@@ -4,10 +4,9 @@ A SPEC is the name of a built-in or installed component, a command line, or a JS
 (acp-host §1.9, R6). Nothing is started here: a program that is missing shows at `initialize`.
 """
 
-import shutil
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Final, TypeAlias
 
 from peerwire.acp.names import Dialect
@@ -81,7 +80,7 @@ def read_agent(spec: str, place: str) -> Program | Served:
             f"{place}: {name} is a mod, and an agent is wanted",
             f"write --proxy {name}, and an agent such as eliza after --agent",
         )
-    if shutil.which(name) is None:
+    if not _is_on_path(name):
         raise _unknown(name, place, "agent", agent_names())
     return _program(command)
 
@@ -100,7 +99,7 @@ def _read_mods(spec: str, place: str) -> list[MakeMod]:
             f"{place}: {name} is an agent, and a mod is wanted",
             f"write --agent {name}; it stands at the end of the chain",
         )
-    if shutil.which(name) is None:
+    if not _is_on_path(name):
         raise _unknown(name, place, "mod", [*mod_names(), *installed_mod_names(), DEFAULTS])
     return [lambda: _program(command)]
 
@@ -130,9 +129,15 @@ def _bare_name(spec: str, command: Command) -> str | None:
     return word
 
 
+def _is_on_path(name: str) -> bool:
+    # Not shutil.which: importing that takes as long as reading a whole chain.
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return any(os.access(f"{folder or '.'}/{name}", os.X_OK) for folder in folders)
+
+
 def _program(command: Command) -> Program:
     dialect = None if command.dialect == "auto" else Dialect(command.dialect)
-    return Program(command.name or PurePath(command.argv[0]).name, command, dialect)
+    return Program(command.name or command.argv[0].rpartition("/")[2], command, dialect)
 
 
 def _unknown(name: str, place: str, kind: str, known: Sequence[str]) -> SpecError:

@@ -3,7 +3,7 @@
 import ast
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
+from linecache import getlines
 from typing import Any, Final
 
 import click
@@ -70,7 +70,5 @@ class Front(click.Group):
 def first_line(name: str) -> str:
     """What the module of a subcommand says of itself."""
     spec = find_spec(f"{COMMANDS}.{module_name(name)}")
-    assert spec is not None, name
-    assert spec.origin is not None, name
-    text = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0]
+    source = "" if spec is None or spec.origin is None else "".join(getlines(spec.origin))
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]

@@ -3,7 +3,6 @@
 import logging
 import os
 import time
-from pathlib import Path
 from typing import Final
 
 FORM: Final = "symposium %(levelname)s %(name)s: %(message)s"
@@ -19,13 +18,13 @@ def set_up_logs(level: str, directory: str | None = None) -> None:
     root.addHandler(stderr)
     root.setLevel(level.upper())
     if directory is not None:
-        file = logging.FileHandler(_new_file(Path(directory)), encoding="utf-8")
+        file = logging.FileHandler(_new_file(directory), encoding="utf-8")
         file.setFormatter(logging.Formatter(FILE_FORM))
         root.addHandler(file)
         root.setLevel(logging.DEBUG)
 
 
-def _new_file(directory: Path) -> Path:
-    directory.mkdir(parents=True, exist_ok=True)
+def _new_file(directory: str) -> str:
+    os.makedirs(directory, exist_ok=True)  # noqa: PTH103 - pathlib takes milliseconds to import
     # Two starts in one second must not share a file.
-    return directory / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+    return f"{directory}/{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
