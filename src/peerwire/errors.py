@@ -1,11 +1,11 @@
 """What can go wrong between two peers, by whose fault it is.
 
-    PeerwireError
-    ├── LocalError                 we tried what the protocol does not allow
-    ├── RpcError                   an error that crosses, or has crossed, the wire
-    └── TransportError             the bytes stopped
-        ├── ConnectionClosedError  the peer, or we, ended the connection
-        └── SpawnError             the program could not be started
+PeerwireError
+├── LocalError                 we tried what the protocol does not allow
+├── RpcError                   an error that crosses, or has crossed, the wire
+└── TransportError             the bytes stopped
+    ├── ConnectionClosedError  the peer, or we, ended the connection
+    └── SpawnError             the program could not be started
 """
 
 

@@ -23,7 +23,11 @@ class Alone:
     """The place of a message that came by itself: its answer goes straight out."""
 
     def __init__(self, send: Send) -> None:
-        self.send = send
+        self._send = send
+
+    def send(self, answer: bytes) -> None:
+        """The answer, as a line."""
+        self._send(answer)
 
     def done(self) -> None:
         """Nothing waits for it."""

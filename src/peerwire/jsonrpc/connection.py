@@ -1,111 +1,71 @@
 """One side of a JSON-RPC conversation: it asks, it answers, and it is told.
 
-For programs that are an end of the wire (an agent, a client, a test). What only passes messages on does not decode
-them and is not built on this.
+For programs that are an end of the wire (an agent, a client, a test). What only passes messages on
+does not decode them and is not built on this.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from inspect import isawaitable
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
 from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.batch import BatchReply
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.errors import (
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    REQUEST_CANCELLED,
-    RpcError,
-)
-from peerwire.jsonrpc.messages import Batch, Malformed, Message
-from peerwire.jsonrpc.values import Body, decode_value, encode_value
-from peerwire.transports.transport import Transport
+from peerwire.jsonrpc.answering import Answering
+from peerwire.jsonrpc.codec import MAX_LINE, Overlong
+from peerwire.jsonrpc.handlers import Handlers
+from peerwire.jsonrpc.inbox import CANCEL_REQUEST, Inbox
+from peerwire.jsonrpc.open_requests import Failure, OpenRequests
+from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.values import Body, encode_value
 
-CANCEL_REQUEST: Final = "$/cancel_request"
-MAX_BACKLOG: Final = 16 * 1024 * 1024
-"""Bytes of answers the peer may leave unread before we stop reading its questions."""
+MAX_BACKLOG: Final = 2 * MAX_LINE
+"""Bytes the peer may leave unread; beyond them it is taken for dead.
+
+Reading stops for no backlog: two peers that both stop would wait for each other for ever.
+"""
 
 _log = logging.getLogger(__name__)
-
-Send: TypeAlias = Callable[[bytes], None]
-Reply: TypeAlias = Any | Awaitable[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a request handler is given.
-
-    Attributes:
-        method: the method as the peer wrote it.
-        params: the decoded params; None where there were none.
-        id: the JSON text of the id, as other messages of this hop may refer to it.
-    """
-
-    method: str
-    params: Any
-    id: bytes
-
-
-RequestHandler: TypeAlias = Callable[[Request], Reply]
-NotificationHandler: TypeAlias = Callable[[Any], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Handlers:
-    """What one end does with what it gets; a request nobody handles is answered `-32601`.
-
-    Request handlers may be plain functions or coroutine functions; notification handlers are plain functions, so that
-    notifications take effect in the order they arrive, before whatever was written after them.
-    """
-
-    requests: Mapping[str, RequestHandler] = field(default_factory=dict[str, RequestHandler])
-    notifications: Mapping[str, NotificationHandler] = field(
-        default_factory=dict[str, NotificationHandler]
-    )
-    other_request: RequestHandler | None = None
-    other_notification: Callable[[str, Any], None] | None = None
-
-
-@dataclass(slots=True)
-class _Asked:
-    answer: asyncio.Future[Any]
-    on_result: Callable[[Any], None] | None
 
 
 class Connection:
     """A peer over one transport; `run` owns every task it starts."""
 
-    def __init__(self, transport: Transport, handlers: Handlers) -> None:
+    def __init__(
+        self, transport: Transport, handlers: Handlers, *, max_backlog: int = MAX_BACKLOG
+    ) -> None:
         self._transport = transport
-        self._handlers = handlers
-        self._asked: dict[bytes, _Asked] = {}
-        self._answering: dict[bytes, asyncio.Task[None]] = {}
-        self._last_id = 0
+        self._max_backlog = max_backlog
+        self._tasks = asyncio.TaskGroup()
+        self._answering = Answering(handlers, self._tasks)
+        self._open = OpenRequests()
+        self._inbox = Inbox(transport, self._answering, self._open, self._send)
+        self._ending: str | None = None
+        self._error: Exception | None = None
         self._ended = asyncio.Event()
-        self._over: Exception | None = None
-        self._tasks: asyncio.TaskGroup | None = None
-        self._holds_reading = False
 
     # -- life
 
+    @property
+    def error(self) -> Exception | None:
+        """What broke the connection; None while it lives and after a clean end."""
+        return self._error
+
     async def run(self) -> None:
-        """Serve until the peer ends the connection or the caller cancels; then nothing of ours is left running."""
+        """Serve until the peer ends the connection or the caller cancels.
+
+        Then nothing of ours is left running, and what was written before has been sent.
+        """
         try:
-            async with asyncio.TaskGroup() as tasks:
-                self._tasks = tasks
-                self._transport.start(self)
-                await self._ended.wait()
-                for task in self._answering.values():
-                    task.cancel()
+            async with self._tasks:
+                try:
+                    self._transport.start(self)
+                    await self._ended.wait()
+                finally:
+                    self._stop()
         finally:
-            self._fail_all(ConnectionClosedError("the connection has ended"))
             await self._transport.aclose()
 
     def close(self) -> None:
@@ -113,7 +73,7 @@ class Connection:
         self._ended.set()
 
     async def drain(self) -> None:
-        """Wait until the peer has read most of what was sent: the brake of whoever produces much."""
+        """Wait until the peer has read most of what was sent: the brake of who produces much."""
         await self._transport.drain()
 
     # -- asking
@@ -121,7 +81,7 @@ class Connection:
     async def request(
         self, method: str, params: Any = None, *, on_result: Callable[[Any], None] | None = None
     ) -> Any:
-        """Ask the peer and wait for the result.
+        """Ask the peer and wait for the result; who stops waiting takes the request back.
 
         Args:
             method: what to ask.
@@ -132,219 +92,68 @@ class Connection:
             RpcError: the peer answered with an error.
             ConnectionClosedError: the connection ended before the answer.
         """
-        if self._over is not None:
-            raise self._over
-        self._last_id += 1
-        key = b"%d" % self._last_id
-        asked = _Asked(asyncio.get_running_loop().create_future(), on_result)
-        self._asked[key] = asked
-        self._transport.send(wire.request(key, method, _body(params)))
+        body = _body(params)
+        key, answer = self._open.add(on_result)
+        self._send(wire.request(key, method, body))
         try:
-            return await asked.answer
+            outcome = await answer
         except asyncio.CancelledError:
-            if self._asked.pop(key, None) is not None:
+            if self._open.give_up(key):
                 self.notify(CANCEL_REQUEST, {"requestId": int(key)})
             raise
+        if isinstance(outcome, Failure):
+            raise outcome.error
+        return outcome
+
+    def post(self, method: str, params: Any = None) -> None:
+        """Ask the peer and let the answer go by; it is not cancelled either."""
+        self._send(wire.request(self._open.skip(), method, _body(params)))
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell the peer; nothing comes back."""
-        self._transport.send(wire.notification(method, _body(params)))
+        """Tell the peer; nothing comes back. After the end it tells nobody."""
+        self._send(wire.notification(method, _body(params)))
+
+    def _send(self, line: bytes) -> None:
+        self._transport.send(line)
+        if self._transport.backlog > self._max_backlog and self._ending is None:
+            reason = f"the peer has left more than {self._max_backlog} bytes unread"
+            self.ended(ConnectionClosedError(reason))
 
     # -- what the transport tells us
 
     def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
         """Take what the peer wrote, in order."""
-        for line in lines:
-            if isinstance(line, Overlong):
-                self._overlong(line)
-            else:
-                self._take(wire.decode(line), self._transport.send)
+        self._inbox.receive(lines)
 
     def writing_paused(self) -> None:
-        """The peer is slow to read; `drain` waits, and so do its questions once much has piled up."""
+        """The peer is slow to read; `drain` waits."""
 
     def writing_resumed(self) -> None:
         """The peer has caught up."""
-        if self._holds_reading:
-            self._holds_reading = False
-            self._transport.resume_reading()
 
     def ended(self, error: Exception | None) -> None:
-        """The peer will write no more."""
-        reason = (
-            "the peer ended the connection" if error is None else f"the connection broke: {error}"
-        )
-        self._fail_all(ConnectionClosedError(reason))
+        """The peer will write no more; what it wrote before is still taken."""
+        if self._ending is None:
+            self._error = error
+            self._ending = "the peer ended the connection"
+            if error is not None:
+                self._ending = f"the connection broke: {error}"
+                _log.warning("%s", self._ending)
+            self._inbox.when_empty(self._end)
+
+    def _end(self) -> None:
+        self._open.fail_all(self._ending or "")
         self._ended.set()
 
-    # -- one message
-
-    def _take(
-        self, incoming: wire.Incoming, send: Send, done: Callable[[], None] | None = None
-    ) -> None:
-        match incoming:
-            case Batch():
-                self._take_batch(incoming, send)
-            case Malformed(error, answer):
-                _log.warning("unreadable message from the peer: %s", error)
-                if answer:
-                    send(wire.error_response(wire.NULL_ID, encode_value(error.body())))
-                elif done is not None:
-                    done()
-            case Message():
-                fault = wire.check(incoming)
-                if fault is not None:
-                    self._refuse(incoming, fault, send, done)
-                elif incoming.method is UNSET:
-                    self._settle(incoming)
-                elif incoming.id is UNSET:
-                    self._notified(incoming.method, incoming)
-                else:
-                    self._asked_of_us(incoming.method, incoming, bytes(incoming.id), send)
-                    return
-                if done is not None:
-                    done()
-
-    def _take_batch(self, batch: Batch, send: Send) -> None:
-        if not batch.lines:
-            error = RpcError(INVALID_REQUEST, "an empty batch")
-            send(wire.error_response(wire.NULL_ID, encode_value(error.body())))
-            return
-        reply = BatchReply(len(batch.lines), send)
-        for index, line in enumerate(batch.lines):
-            slot = reply.slot(index)
-            entry = wire.decode(line)
-            if isinstance(entry, Batch):
-                entry = Malformed(RpcError(INVALID_REQUEST, "a batch inside a batch"), answer=True)
-            self._take(entry, slot.send, slot.done)
-
-    def _refuse(
-        self, message: Message, fault: Malformed, send: Send, done: Callable[[], None] | None
-    ) -> None:
-        if message.id is UNSET and message.method is not UNSET and done is not None:
-            done()
-        elif message.id is not UNSET or message.method is UNSET:
-            request_id = wire.NULL_ID if message.id is UNSET else message.id
-            send(wire.error_response(request_id, encode_value(fault.error.body())))
-
-    def _overlong(self, line: Overlong) -> None:
-        error = RpcError(INVALID_REQUEST, {"reason": "line_too_long", "limit": line.limit})
-        found = wire.early_id(line.head)
-        if found is not None and found[1]:
-            asked = self._asked.pop(found[0], None)
-            if asked is not None and not asked.answer.done():
-                asked.answer.set_exception(RpcError(INTERNAL_ERROR, error.data))
-            return
-        request_id = wire.NULL_ID if found is None else found[0]
-        self._transport.send(wire.error_response(request_id, encode_value(error.body())))
-
-    def _settle(self, response: Message) -> None:
-        key = wire.NULL_ID if response.id is UNSET else wire.id_key(response.id)
-        asked = self._asked.pop(key, None)
-        if asked is None or asked.answer.done():
-            _log.debug("a response to nothing we wait for: id %s", key)
-            return
-        if response.error is not UNSET:
-            asked.answer.set_exception(wire.rpc_error(response.error))
-            return
-        result = None if response.result is UNSET else decode_value(response.result)
-        if asked.on_result is not None:
-            asked.on_result(result)
-        asked.answer.set_result(result)
-
-    def _notified(self, method: str, message: Message) -> None:
-        params = None if message.params is UNSET else decode_value(message.params)
-        if method == CANCEL_REQUEST:
-            self._cancelled(params)
-            return
-        handler = self._handlers.notifications.get(method)
-        try:
-            if handler is not None:
-                handler(params)
-            elif self._handlers.other_notification is not None:
-                self._handlers.other_notification(method, params)
-        except (
-            Exception
-        ):  # the connection's boundary: a handler's fault must not end the conversation
-            _log.exception("the handler of notification %s failed", method)
-
-    def _cancelled(self, params: Any) -> None:
-        if isinstance(params, Mapping) and "requestId" in params:
-            task = self._answering.get(wire.id_key(encode_value(params["requestId"])))
-            if task is not None:
-                task.cancel()
-
-    # -- answering
-
-    def _asked_of_us(self, method: str, message: Message, request_id: bytes, send: Send) -> None:
-        request = Request(
-            method, None if message.params is UNSET else decode_value(message.params), request_id
-        )
-        handler = self._handlers.requests.get(method, self._handlers.other_request)
-        if handler is None:
-            self._answer_error(request, RpcError(METHOD_NOT_FOUND, method), send)
-            return
-        try:
-            reply = handler(request)
-        except Exception as error:  # noqa: BLE001 - the connection's boundary
-            self._answer_error(request, error, send)
-            return
-        if isawaitable(reply):
-            self._spawn(request, reply, send)
-        else:
-            self._answer(request, reply, send)
-
-    def _spawn(self, request: Request, reply: Awaitable[Any], send: Send) -> None:
-        if self._tasks is None:
-            raise RuntimeError("a Connection answers only while it runs")
-        key = wire.id_key(request.id)
-        task = self._tasks.create_task(self._answer_later(request, reply, send))
-        self._answering[key] = task
-        task.add_done_callback(lambda done: self._forget(key, done))
-
-    def _forget(self, key: bytes, task: asyncio.Task[None]) -> None:
-        if self._answering.get(key) is task:
-            del self._answering[key]
-
-    async def _answer_later(self, request: Request, reply: Awaitable[Any], send: Send) -> None:
-        try:
-            result = await reply
-        except asyncio.CancelledError:
-            # Cancelled by the peer or by the end of the connection; the answer is owed all the same.
-            self._answer_error(request, RpcError(REQUEST_CANCELLED), send)
-        except Exception as error:  # noqa: BLE001 - the connection's boundary
-            self._answer_error(request, error, send)
-        else:
-            self._answer(request, result, send)
-
-    def _answer(self, request: Request, result: Any, send: Send) -> None:
-        try:
-            body = encode_value(result)
-        except (TypeError, ValueError) as error:
-            self._answer_error(request, error, send)
-            return
-        send(wire.result_response(request.id, body))
-        self._brake()
-
-    def _answer_error(self, request: Request, error: Exception, send: Send) -> None:
-        if not isinstance(error, RpcError):
-            _log.error("the handler of %s failed", request.method, exc_info=error)
-            error = RpcError(INTERNAL_ERROR, str(error) or type(error).__name__)
-        send(wire.error_response(request.id, encode_value(error.body())))
-        self._brake()
-
-    def _brake(self) -> None:
-        if not self._holds_reading and self._transport.backlog > MAX_BACKLOG:
-            self._holds_reading = True
-            self._transport.pause_reading()
-
-    def _fail_all(self, error: Exception) -> None:
-        if self._over is None:
-            self._over = error
-        for asked in self._asked.values():
-            if not asked.answer.done():
-                asked.answer.set_exception(error)
-        self._asked.clear()
+    def _stop(self) -> None:
+        # Whoever is cancelled now answers still; nobody else is heard.
+        self._inbox.close()
+        self._ending = self._ending or "the connection has ended"
+        unanswered = self._open.fail_all(self._ending)
+        cut_short = self._answering.stop()
+        if unanswered or cut_short:
+            text = "the connection ended with %d of our requests unanswered and %d of the peer's"
+            _log.info(text, unanswered, cut_short)
 
 
 def _body(params: Any) -> Body | UnsetType:

@@ -45,3 +45,8 @@ class RpcError(PeerwireError):
         """The error object as it stands on the wire; `data` only when there is some."""
         body = {"code": self.code, "message": self.message}
         return body if self.data is None else {**body, "data": self.data}
+
+
+def invalid_params(reason: str, params: Any) -> RpcError:
+    """The answer to params that a handler cannot read: `-32602`, the connection lives (§1.6)."""
+    return RpcError(INVALID_PARAMS, {"error": reason, "json": params, "phase": "deserialization"})

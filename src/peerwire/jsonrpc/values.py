@@ -66,13 +66,18 @@ def encode_value(value: Any) -> bytes:
         ValueError: it is nested too deeply, or in itself.
     """
     try:
-        text = _encode_exact(value)
-    except UnicodeEncodeError:
-        text = _escaped(value).encode()
+        text = _text(value)
     except RecursionError as error:
         raise ValueError("nested too deeply, or in itself") from error
     # Between the tokens of JSON, where alone a newline may stand, a space says the same.
     return text.replace(b"\n", b" ") if b"\n" in text else text
+
+
+def _text(value: Any) -> bytes:
+    try:
+        return _encode_exact(value)
+    except UnicodeEncodeError:
+        return _escaped(value).encode()
 
 
 def _escaped(value: Any) -> str:

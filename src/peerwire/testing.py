@@ -1,0 +1,119 @@
+"""Two ends in one process, a peer that writes what it is told, and a record one can wait on."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, Generic, TypeVar
+
+from peerwire.jsonrpc.codec import MAX_LINE, Overlong
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.handlers import Handlers
+from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.values import decode_value
+from peerwire.transports.memory import memory_pair
+
+PATIENCE: Final = 5.0
+"""Seconds a record waits for what should come; a test that needs more is broken."""
+
+Item = TypeVar("Item")
+
+
+class Recorder(Generic[Item]):
+    """Keeps what it is told, in order, and wakes who waits for it: no test need sleep."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._news = asyncio.Event()
+
+    def note(self, item: Item) -> None:
+        """Add what came."""
+        self.items.append(item)
+        self._news.set()
+
+    async def until(self, predicate: Callable[[list[Item]], bool]) -> list[Item]:
+        """Everything so far, once it is as `predicate` wants it.
+
+        Raises:
+            AssertionError: it did not become so; the message shows what came instead.
+        """
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not predicate(self.items):
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError as error:
+            raise AssertionError(f"waited in vain; so far came {self.items!r}") from error
+        return self.items
+
+    async def count(self, number: int) -> list[Item]:
+        """Everything so far, once it is `number` items or more."""
+        return await self.until(lambda items: len(items) >= number)
+
+
+class LinePeer:
+    """The bare other end of a transport: writes the bytes it is told, and records what it reads."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+        self.lines: Recorder[bytes | Overlong] = Recorder()
+        self.ends: Recorder[Exception | None] = Recorder()
+        transport.start(self)
+
+    def write(self, *lines: bytes) -> None:
+        """Write these lines, in one turn of the loop."""
+        for line in lines:
+            self.transport.send(line)
+
+    async def read(self, number: int) -> list[Any]:
+        """The first `number` lines, decoded."""
+        lines = await self.lines.count(number)
+        return [decode_value(line) for line in lines if isinstance(line, bytes)]
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        """Record them."""
+        for line in lines:
+            self.lines.note(line)
+
+    def writing_paused(self) -> None:
+        """Go on: a test writes what it means to."""
+
+    def writing_resumed(self) -> None:
+        """Nothing waited."""
+
+    def ended(self, error: Exception | None) -> None:
+        """Record the end."""
+        self.ends.note(error)
+
+
+@asynccontextmanager
+async def running(connection: Connection) -> AsyncGenerator[Connection, None]:
+    """A connection that runs inside the block and has ended after it."""
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(connection.run())
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+@asynccontextmanager
+async def connected_pair(
+    near: Handlers | None = None, far: Handlers | None = None, *, limit: int = MAX_LINE
+) -> AsyncGenerator[tuple[Connection, Connection], None]:
+    """Two connections that run and are each other's peer; both have ended after the block."""
+    one, two = memory_pair(limit=limit)
+    async with (
+        running(Connection(one, near or Handlers())) as first,
+        running(Connection(two, far or Handlers())) as second,
+    ):
+        yield first, second
+
+
+@asynccontextmanager
+async def facing_bytes(
+    handlers: Handlers | None = None, *, limit: int = MAX_LINE
+) -> AsyncGenerator[tuple[Connection, LinePeer], None]:
+    """A connection that runs, and the peer through which a test writes to it any bytes at all."""
+    near, far = memory_pair(limit=limit)
+    async with running(Connection(near, handlers or Handlers())) as connection:
+        yield connection, LinePeer(far)
