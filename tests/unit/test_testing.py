@@ -1,0 +1,182 @@
+"""The fakes that mod authors test with, tried on each other."""
+
+import asyncio
+import subprocess
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import symposium
+from peerwire.errors import LocalError
+from peerwire.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
+from peerwire.jsonrpc.handlers import Request
+from symposium.mods.arrow import Arrow
+from symposium.mods.arrow import spec as arrow
+from symposium.testing import FakeAgent, Received, chain_of
+
+SERVER: dict[str, Any] = {"name": "tools", "command": "/bin/tools", "args": [], "env": []}
+
+
+@pytest.mark.requirement("cli.testing-fake-agent", "cli.testing-fake-editor")
+async def test_the_agent_records_what_it_got_and_says_what_it_was_told() -> None:
+    agent = FakeAgent("Hello, ", "world!")
+    async with chain_of("pass", agent=agent) as editor:
+        session_id = await editor.new_session(cwd="/src", servers=[SERVER])
+        turn = await editor.prompt("Hi")
+        editor.cancel()
+        await agent.received.count(4)
+
+    assert turn.text == "Hello, world!"
+    assert turn.stop_reason == "end_turn"
+    assert agent.received.items[1:] == [
+        Received("session/new", {"cwd": "/src", "mcpServers": [SERVER]}),
+        Received(
+            "session/prompt", {"sessionId": session_id, "prompt": [{"type": "text", "text": "Hi"}]}
+        ),
+        Received("session/cancel", {"sessionId": session_id}),
+    ]
+
+
+@pytest.mark.requirement("cli.testing-fake-agent")
+async def test_the_agent_answers_as_it_is_told() -> None:
+    agent = FakeAgent()
+    agent.capabilities = {"loadSession": True}
+    agent.requests["vendor/add"] = lambda request: sum(request.params)
+
+    async with chain_of(agent=agent) as editor:
+        initialized = await editor.initialize()
+        added = await editor.connection.request("vendor/add", [1, 2])
+        with pytest.raises(RpcError) as caught:
+            await editor.connection.request("vendor/missing")
+
+    assert initialized["agentCapabilities"]["loadSession"] is True
+    assert added == 3
+    assert caught.value.code == METHOD_NOT_FOUND
+
+
+@pytest.mark.requirement("cli.testing-fake-agent", "cli.testing-fake-editor")
+async def test_the_agent_can_ask_the_editor_during_a_turn() -> None:
+    agent = FakeAgent()
+
+    async def prompt(request: Request) -> dict[str, str]:
+        assert agent.connection is not None
+        answer = await agent.connection.request("vendor/colour", {})
+        agent.say(request.params["sessionId"], answer)
+        return {"stopReason": "refusal"}
+
+    agent.requests["session/prompt"] = prompt
+    async with chain_of(agent=agent) as editor:
+        editor.answers["vendor/colour"] = lambda _: "red"
+        turn = await editor.prompt("?")
+        asked = [request.method for request in editor.asked.items]
+
+    assert (turn.text, turn.stop_reason) == ("red", "refusal")
+    assert asked == ["vendor/colour"]
+
+
+@pytest.mark.requirement("cli.testing-fake-editor")
+async def test_a_turn_holds_its_own_updates_only() -> None:
+    agent = FakeAgent("now")
+    async with chain_of(agent=agent) as editor:
+        other, mine = await editor.new_session(), await editor.new_session()
+        agent.say(mine, "before")
+        await editor.updates.count(1)
+        agent.say(other, "elsewhere")
+        turn = await editor.prompt("Hi", session_id=mine)
+        agent.say(mine, "after")
+        await editor.until(lambda update: update["content"]["text"] == "after")
+
+    assert turn.text == "now"
+
+
+@pytest.mark.requirement("cli.testing-fake-editor")
+async def test_until_finds_what_has_come_already() -> None:
+    async with chain_of(agent=FakeAgent("one", "two")) as editor:
+        await editor.prompt("Hi")
+        update = await editor.until(lambda update: update["content"]["text"] == "one")
+
+    assert update["sessionUpdate"] == "agent_message_chunk"
+
+
+@pytest.mark.requirement("cli.testing-chain-of")
+async def test_a_chain_takes_names_objects_and_specs_in_order() -> None:
+    agent = FakeAgent("Hi")
+    async with chain_of("arrow", Arrow(), arrow, agent=agent) as editor:
+        turn = await editor.prompt("Hi")
+
+    assert turn.text == ">>>Hi"
+
+
+@pytest.mark.requirement("cli.testing-chain-of")
+async def test_a_failed_claim_comes_out_of_a_chain_as_itself() -> None:
+    with pytest.raises(AssertionError, match="not so"):
+        async with chain_of():
+            raise AssertionError("not so")
+
+
+@pytest.mark.requirement("cli.testing-chain-of")
+async def test_a_chain_that_is_left_during_a_turn_ends() -> None:
+    agent = FakeAgent()
+    taken_back: list[str] = []
+
+    async def prompt(request: Request) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            taken_back.append(request.method)
+
+    agent.requests["session/prompt"] = prompt
+    async with chain_of("pass", agent=agent) as editor, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(editor.prompt("Hi"))
+        await agent.received.until(
+            lambda items: [each.method for each in items][-1:] == ["session/prompt"]
+        )
+        turn.cancel()
+
+    assert taken_back == ["session/prompt"]
+
+
+@pytest.mark.requirement("cli.testing-chain-of")
+@pytest.mark.parametrize(
+    ("mods", "agent", "problem"),
+    [
+        (["nobody"], "eliza", "no mod is called 'nobody'; there are arrow, "),
+        (["eliza"], "eliza", "no mod is called 'eliza'"),
+        ([], "arrow", "no agent is called 'arrow'; there are eliza, testy"),
+    ],
+)
+async def test_a_name_that_is_nobodys_is_refused(mods: list[str], agent: str, problem: str) -> None:
+    with pytest.raises(LocalError, match=problem):
+        async with chain_of(*mods, agent=agent):
+            pass
+
+
+@pytest.mark.requirement("cli.testing-importable")
+def test_it_needs_no_test_framework() -> None:
+    script = (
+        "import sys; sys.modules['pytest'] = sys.modules['hypothesis'] = None\n"
+        "import asyncio\n"
+        "from symposium.testing import chain_of\n"
+        "async def main():\n"
+        "    async with chain_of('arrow') as editor:\n"
+        "        print((await editor.prompt('Hello')).text)\n"
+        "asyncio.run(main())\n"
+    )
+
+    said = subprocess.check_output([sys.executable, "-c", script], text=True)
+
+    assert said == ">How do you do. Please state your problem.\n"
+
+
+@pytest.mark.requirement("cli.mod-author-names")
+def test_what_a_mod_author_imports_is_named_and_there() -> None:
+    named = {name: value for name, value in vars(symposium).items() if not name.startswith("_")}
+    public = {name for name, value in named.items() if not isinstance(value, ModuleType)}
+
+    assert sorted(symposium.__all__) == [
+        *("Answer", "ComponentSpec", "Crossing", "Drop", "Forward", "Mod", "Refuse", "Reply"),
+        *("RpcError", "from_agent", "from_client", "run_mod"),
+    ]
+    assert set(symposium.__all__) == public
