@@ -1,6 +1,7 @@
 """Mods as programs of their own: the same answers, over real pipes."""
 
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 
@@ -78,3 +79,22 @@ async def test_every_mod_runs_as_a_process_of_its_own(name: str) -> None:
 
     assert turn == expected
     assert outside.received.items == inside.received.items
+
+
+@pytest.mark.requirement("cli.testing-example")
+def test_the_trial_of_the_example_says_what_the_page_says() -> None:
+    said = subprocess.check_output([sys.executable, EXAMPLE.with_name("try_shout.py")], text=True)
+
+    page = (ROOT / "docs" / "tutorial" / "write-a-mod.md").read_text(encoding="utf-8")
+    assert said == f"{GREETING.upper()}\n"
+    assert said in page
+
+
+@pytest.mark.requirement("cli.testing-example", "cli.testing-fake-agent")
+async def test_the_example_with_a_fake_agent_is_as_the_page_says() -> None:
+    agent = FakeAgent("one", "two")
+    async with chain_of(shout(), agent=agent) as editor:
+        turn = await editor.prompt("Hello")
+
+    assert turn.text == "ONETWO"
+    assert agent.received.items[-1].method == "session/prompt"

@@ -1,0 +1,42 @@
+"""The built-in mods and agents, from their specs."""
+
+from collections.abc import Iterator
+
+from symposium.catalog import ENTRY_POINTS, builtin_agents, builtin_mods
+from symposium.conductor.component import ComponentSpec, Direction
+
+PAGE = "reference/mods.md"
+
+HEAD = f"""# Mods and agents
+
+What comes with the host, and can be named in `--proxy` and in `--agent`. Mods of other
+distributions are found by the entry point group `{ENTRY_POINTS}`, when no built-in has their name.
+How to write one: [Write a mod](../tutorial/write-a-mod.md).
+"""
+
+
+def looks_at(mod: ComponentSpec, direction: Direction) -> str:
+    """The methods that a mod sees in one direction."""
+    wanted = mod.make().interceptions()
+    methods = sorted({each.method for each in wanted if each.direction is direction})
+    return ", ".join(f"`{method}`" for method in methods) or "nothing"
+
+
+def sections() -> Iterator[str]:
+    """A section for each mod, then a table of the agents."""
+    yield HEAD.strip()
+    for mod in builtin_mods():
+        yield f"## `{mod.name}`\n\n{mod.summary}"
+        to_agent = looks_at(mod, Direction.TO_AGENT)
+        to_client = looks_at(mod, Direction.TO_CLIENT)
+        yield f"Sees towards the agent: {to_agent}. Towards the client: {to_client}."
+        if mod.options:
+            rows = [f"| `{name}` | {told} |" for name, told in sorted(mod.options.items())]
+            yield "\n".join(["| Option | What it does |", "|---|---|", *rows])
+    rows = [f"| `{agent.name}` | {agent.summary} |" for agent in builtin_agents()]
+    yield "\n".join(["## Agents", "", "| Agent | What it does |", "|---|---|", *rows])
+
+
+def render() -> str:
+    """The page, in alphabetical order."""
+    return "\n\n".join(sections())
