@@ -77,10 +77,10 @@ demo: setup ## see a conversation pass through a chain (AGENT='…' for another 
 	@$(BIN)/python -m compileall -q src
 	@AGENT="$(AGENT)" $(BIN)/python examples/demo.py
 
-bench: setup ## measure against the direct pipe and the peers' proxies
+bench: setup ## measure against the direct pipe and the peers' proxies (BENCH=--quick for less)
 	@test -f bench/run.py || { echo >&2 "bench/run.py is not written yet"; exit 1; }
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python -m bench.run $(BENCH)
 
 e2e: setup ## real agents and clients, installed from their registries
 	@test -d tests/e2e || { echo >&2 "tests/e2e is not written yet"; exit 1; }

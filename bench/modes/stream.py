@@ -1,0 +1,123 @@
+"""A stream of updates: how fast, how late, in what order, at what cost."""
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from bench.editor import PATIENCE, Editor
+from bench.figures import percentile
+from bench.probe import Probe
+
+STAMP: Final = re.compile(rb"@(\d+)\.(\d+)@")
+STOP: Final = b'"stopReason"'
+
+LATE: Final = 2.0
+"""Seconds that updates get to arrive after the reply that should have followed them."""
+
+WARM_UP: Final = 500
+"""Updates before those measured."""
+
+PACE: Final = 1000
+"""Updates a second in the paced stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """What came, and when.
+
+    Attributes:
+        begun: nanoseconds of the monotonic clock at the prompt.
+        chunks: what each read gave, and when.
+    """
+
+    begun: int
+    chunks: list[tuple[int, bytes]]
+
+
+def flat_out(editor: Editor, count: int) -> dict[str, float]:
+    """As fast as the agent can: messages a second, latency under load, cost, order and loss."""
+    measured(editor, WARM_UP, rate=0)
+    probe = Probe(editor)
+    values = measured(editor, count, rate=0)
+    return {
+        "rate": values.pop("rate"),
+        "flood_p50": values.pop("p50"),
+        "flood_p99": values.pop("p99"),
+        **values,
+        **probe.costs(count),
+    }
+
+
+def paced(editor: Editor, count: int) -> dict[str, float]:
+    """A thousand a second: what one update's way takes when nothing stands in it."""
+    values = measured(editor, count, rate=PACE)
+    return {"paced_p50": values["p50"], "paced_p99": values["p99"]}
+
+
+def measured(editor: Editor, count: int, *, rate: int) -> dict[str, float]:
+    """One prompt with a stream of updates."""
+    return figures(arrivals(editor, count, rate=rate), count)
+
+
+def arrivals(editor: Editor, count: int, *, rate: int) -> Arrivals:
+    """Read until the updates and the reply are there, or no more come.
+
+    Raises:
+        ChainEndedError: the chain ended before the reply.
+        TimeoutError: nothing came for too long before the reply.
+    """
+    chunks: list[tuple[int, bytes]] = []
+    begun = time.monotonic_ns()
+    editor.begin_prompt({"load": "stream", "count": count, "size": 80, "rate": rate})
+    lines, replied, tail = 0, False, b""
+    while lines <= count or not replied:
+        try:
+            chunk = editor.read(LATE if replied else PATIENCE)
+        except TimeoutError:
+            if replied:
+                break
+            raise
+        chunks.append((time.monotonic_ns(), chunk))
+        lines += chunk.count(b"\n")
+        replied = replied or STOP in tail + chunk
+        tail = chunk[-len(STOP) :]
+    return Arrivals(begun, chunks)
+
+
+def figures(found: Arrivals, count: int) -> dict[str, float]:
+    """Rate over the whole stream; latency from each stamp to the read that completed its line.
+
+    The reply is early by the updates that came after it; an update is misordered if its number
+    does not follow.
+    """
+    latencies: list[int] = []
+    numbers: list[int] = []
+    early, replied, last = 0, False, found.begun
+    for at, lines in _completed(found.chunks):
+        stamps = list(STAMP.finditer(lines))
+        numbers += [int(stamp[1]) for stamp in stamps]
+        latencies += [at - int(stamp[2]) for stamp in stamps]
+        last = at if stamps else last
+        reply = lines.find(STOP)
+        early += sum(replied or 0 <= reply < stamp.start() for stamp in stamps)
+        replied = replied or reply >= 0
+    return {
+        "rate": len(numbers) / ((last - found.begun) / 1e9),
+        "p50": percentile(latencies, 0.5) / 1e3,
+        "p99": percentile(latencies, 0.99) / 1e3,
+        "lost": count - len(set(numbers)),
+        "misordered": sum(then != now + 1 for now, then in pairwise(numbers)),
+        "early": early,
+    }
+
+
+def _completed(chunks: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """The lines that each read has completed, and when."""
+    rest = b""
+    for at, chunk in chunks:
+        lines, newline, rest = (rest + chunk).rpartition(b"\n")
+        if newline:
+            yield at, lines

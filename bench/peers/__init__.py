@@ -1,0 +1,1 @@
+"""Proxies that others' SDKs make possible, to be measured beside ours."""

@@ -1,0 +1,130 @@
+"""What is measured: command lines, and which loads each can bear."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path
+from typing import Final
+
+from bench.peers.install import Peers
+
+HERE: Final = Path(__file__).parent
+AGENT: Final = [sys.executable, "-I", "-S", str(HERE / "load_agent.py")]
+HOST: Final = [str(Path(sys.executable).with_name("symposium")), "run-with"]
+
+LENGTHS: Final = (1, 3, 5, 10)
+"""Mods in a chain."""
+
+
+class Load(Enum):
+    """What a variant is put under; the order is that of a repetition."""
+
+    STREAM = auto()
+    PACED = auto()
+    ROUND_TRIP = auto()
+    LONG_LINE = auto()
+    SLOW = auto()
+
+
+SESSION: Final = frozenset({Load.STREAM, Load.PACED, Load.ROUND_TRIP, Load.LONG_LINE})
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One row of the table.
+
+    Attributes:
+        name: as the table calls it.
+        command: what to start.
+        loads: what it is put under; its start is always timed.
+        is_ours: whether a message lost here is a fault.
+        share: the part of the stream's messages that it gets, for chains that would take minutes.
+        speaks: whether it answers `initialize`; a program that does not is timed to its end.
+    """
+
+    name: str
+    command: Sequence[str]
+    loads: frozenset[Load] = SESSION
+    is_ours: bool = True
+    share: float = 1.0
+    speaks: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A row that cannot be measured here, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What runs, and what cannot."""
+
+    variants: list[Variant] = field(default_factory=list[Variant])
+    absent: list[Absent] = field(default_factory=list[Absent])
+
+
+def standard(peers: Peers) -> Field:
+    """Every row, in the table's order."""
+    found = Field()
+    found.variants.extend(
+        (_theirs("direct", AGENT), _theirs("cat", _shell(f"cat | {_agent()} | cat")))
+    )
+    for name, proxy, reason in (
+        ("python sdk", peers.python, peers.python_missing),
+        ("typescript sdk", peers.typescript, peers.typescript_missing),
+    ):
+        for length in (1, 3):
+            row = name if length == 1 else f"{name} x{length}"
+            if proxy is None:
+                found.absent.append(Absent(row, reason))
+            else:
+                found.variants.append(_sdk(row, proxy, length))
+    found.variants.extend(in_process(mod, length) for mod in ("pass", "tag") for length in LENGTHS)
+    found.variants.extend(out_of_process(length) for length in LENGTHS)
+    eliza = [*HOST, "--agent", "eliza"]
+    found.variants.append(Variant("eliza", eliza, loads=frozenset()))
+    bare = [sys.executable, "-c", "pass"]
+    found.variants.append(Variant("bare python", bare, frozenset(), is_ours=False, speaks=False))
+    return found
+
+
+def in_process(mod: str, length: int) -> Variant:
+    """Our host with that many built-in mods of a kind."""
+    loads = SESSION | {Load.SLOW} if (mod, length) == ("pass", 3) else SESSION
+    return Variant(f"{mod} x{length}", _host([mod] * length), loads)
+
+
+def out_of_process(length: int) -> Variant:
+    """Our host with that many mods, each a process of its own: again our host, as a proxy."""
+    proxy = shlex.join([*HOST, "--proxy", "pass"])
+    loads = SESSION | {Load.SLOW} if length == LENGTHS[1] else SESSION
+    return Variant(f"process x{length}", _host([proxy] * length), loads, share=0.5)
+
+
+def _host(mods: Sequence[str]) -> list[str]:
+    proxies = [word for mod in mods for word in ("--proxy", mod)]
+    return [*HOST, *proxies, "--agent", _agent()]
+
+
+def _sdk(name: str, proxy: Sequence[str], length: int) -> Variant:
+    loads = SESSION | {Load.SLOW} if length == 1 else SESSION
+    share = 0.5 if length == 1 else 0.1
+    command = [*(word for _ in range(length) for word in proxy), *AGENT]
+    return Variant(name, command, loads, is_ours=False, share=share)
+
+
+def _theirs(name: str, command: Sequence[str]) -> Variant:
+    return Variant(name, command, is_ours=False)
+
+
+def _shell(script: str) -> list[str]:
+    return ["/bin/sh", "-c", script]
+
+
+def _agent() -> str:
+    return shlex.join(AGENT)
