@@ -165,6 +165,26 @@ async def test_many_may_come_at_once(place: Place) -> None:
     listener.close()
 
 
+async def test_two_may_wait_at_one_door(place: Place) -> None:
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(place.path))
+        door.settimeout(0)
+        door.listen()
+        came: list[FdTransport] = []
+        listeners = [
+            UnixListener(door.dup(), str(place.path), lambda who, _: came.append(who), 1)
+            for _ in range(2)
+        ]
+    visitor = connect_unix(place.path)
+
+    await everything_served()
+
+    assert len(came) == 1
+    for taken in (*listeners, *came):
+        taken.close()
+    visitor.close()
+
+
 async def test_without_descriptors_left_visitors_wait_for_one(
     place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,6 +5,7 @@ import logging
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from peerwire.errors import TransportError
@@ -88,7 +89,7 @@ class ProcessTransport(FdTransport):
     def start(self, listener: Listener) -> None:
         """Begin to read, on the running event loop."""
         self._ending.listener = listener
-        super().start(self._ending)
+        super().start(_Relay(listener, self._ending))
         self._ending.settle()
 
     async def aclose(self, *, grace: float = 1.0) -> None:
@@ -123,6 +124,26 @@ class ProcessTransport(FdTransport):
             await ending.kill()
 
 
+@dataclass(frozen=True, slots=True)
+class _Relay:
+    """Passes everything on but the end of the output, which is only part of a program's end."""
+
+    listener: Listener
+    ending: "_Ending"
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        self.listener.lines_received(lines)
+
+    def writing_paused(self) -> None:
+        self.listener.writing_paused()
+
+    def writing_resumed(self) -> None:
+        self.listener.writing_resumed()
+
+    def ended(self, error: Exception | None) -> None:
+        self.ending.output_ended(error)
+
+
 class _Ending:
     """Finds out how a program ends, and tells the listener once, after the last line."""
 
@@ -146,19 +167,7 @@ class _Ending:
         self._close = close
         self.child.watch(self._exit_seen)
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
-        if self.listener is not None:
-            self.listener.lines_received(lines)
-
-    def writing_paused(self) -> None:
-        if self.listener is not None:
-            self.listener.writing_paused()
-
-    def writing_resumed(self) -> None:
-        if self.listener is not None:
-            self.listener.writing_resumed()
-
-    def ended(self, error: Exception | None) -> None:
+    def output_ended(self, error: Exception | None) -> None:
         if error is not None:
             _log.debug("a pipe of `%s` broke: %s", shown(self._argv), error)
         self._output_over = True

@@ -21,8 +21,6 @@ WAITING: Final = 128
 RETRY: Final = 0.5
 """Seconds before we take connections again when there was no descriptor left for one."""
 
-_SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-
 SocketPath: TypeAlias = str | os.PathLike[str]
 
 OnConnection: TypeAlias = Callable[[FdTransport, int], None]
@@ -113,8 +111,7 @@ class UnixListener:
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return
         except OSError as error:
-            if error.errno not in _SCARCE:
-                raise
+            # Most likely too many files are open; asked again at once, it would not say otherwise.
             _log.warning("no connection can be taken for now: %s", error.strerror)
             self._loop.remove_reader(self._sock)
             self._retry = self._loop.call_later(RETRY, self._watch)

@@ -275,6 +275,23 @@ async def test_who_closes_is_told_nothing_any_more(ends: Ends) -> None:
     assert (ends.we.lines, ends.we.ends) == ([], [])
 
 
+async def test_who_waits_to_close_reads_on_and_hears_nothing(ends: Ends) -> None:
+    ends.start()
+    ends.theirs.pause_reading()
+    ends.ours.send(b"x" * 5 * HIGH_WATER)
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        tasks.create_task(ends.ours.aclose(grace=5))
+        await everything_served()
+        ends.theirs.send(b"y" * 5 * HIGH_WATER)
+        await everything_served()
+        ends.theirs.resume_reading()
+
+    assert await ends.they.received(1) == [b"x" * 5 * HIGH_WATER]
+    await ends.they.end()
+    assert (ends.we.lines, ends.we.ends) == ([], [])
+
+
 async def test_closing_twice_is_closing_once(ends: Ends) -> None:
     ends.start()
 

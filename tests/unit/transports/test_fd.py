@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import fcntl
 import logging
 import os
 import socket
@@ -143,17 +144,33 @@ async def test_a_broken_read_is_no_clean_end(told: LineRecorder) -> None:
 
 
 async def test_an_end_can_be_called_though_somebody_holds_the_pipe(raw: Raw) -> None:
-    os.write(raw.source, b"1\n2\n")
+    os.write(raw.source, b"1\n2\n3")
     reason = OSError("it is over")
 
     raw.transport.finish_reading(reason)
 
     assert raw.told.ends == [reason]
     assert raw.told.lines == [b"1", b"2"]
+    os.write(raw.source, b"4\n")
     raw.transport.finish_reading()
     raw.close_source()
     await everything_served()
     assert raw.told.ends == [reason]
+
+
+async def test_a_called_end_takes_a_line_in_pieces(raw: Raw) -> None:
+    lines = [b"x" * 200_000, b"y"]
+    writer = FdTransport(os.open(os.devnull, os.O_RDONLY), os.dup(raw.source))
+    raw.transport.pause_reading()
+    fcntl.fcntl(raw.source, fcntl.F_SETPIPE_SZ, 1 << 20)
+    writer.start(LineRecorder())
+    for line in lines:
+        writer.send(line)
+    await writer.aclose()
+
+    raw.transport.finish_reading()
+
+    assert raw.told.lines == lines
 
 
 async def test_a_called_end_is_bounded_and_sees_the_real_one(

@@ -1,0 +1,52 @@
+"""What a pair in memory has beside what every transport promises."""
+
+from peerwire.errors import ConnectionClosedError
+from peerwire.jsonrpc.transport import HIGH_WATER
+from peerwire.transports.memory import memory_pair
+from peerwire.transports.recorder import LineRecorder, everything_served
+
+
+async def test_a_test_can_break_one_direction() -> None:
+    ours, theirs = memory_pair()
+    we, they = LineRecorder(), LineRecorder()
+    ours.start(we)
+    theirs.start(they)
+    theirs.send(b"lost")
+
+    ours.break_off("the cable is cut")
+    ours.break_off("twice")
+    theirs.send(b"lost too")
+
+    error = await we.end()
+    assert isinstance(error, ConnectionClosedError)
+    assert str(error) == "the cable is cut"
+    ours.send(b"still there")
+    assert await they.received(1) == [b"still there"]
+    assert (we.lines, we.ends) == ([], [error])
+    assert theirs.backlog == 0
+
+
+async def test_one_that_is_broken_before_it_is_started_has_nobody_to_tell() -> None:
+    ours, theirs = memory_pair()
+    theirs.start(LineRecorder())
+    told = LineRecorder()
+
+    ours.break_off("too early")
+    ours.start(told)
+    await everything_served()
+
+    assert told.ends == []
+
+
+async def test_a_sender_that_has_not_started_is_not_told_of_the_marks() -> None:
+    ours, theirs = memory_pair()
+    we, they = LineRecorder(), LineRecorder()
+    ours.send(b"x" * 5 * HIGH_WATER)
+    await everything_served()
+
+    ours.start(we)
+    theirs.start(they)
+
+    await they.received(1)
+    await we.until(lambda: we.resumes == 1)
+    assert we.pauses == 0

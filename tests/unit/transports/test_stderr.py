@@ -1,0 +1,67 @@
+"""The last words of a program: kept in bounds, told line by line, and never in the way."""
+
+import os
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peerwire.transports.fd_reader import LAST_READ
+from peerwire.transports.recorder import everything_served
+from peerwire.transports.stderr import LONGEST_LINE, TAIL, Stderr, StderrLines
+
+
+@given(st.lists(st.binary(max_size=20) | st.just(b"\n")))
+def test_any_cut_gives_the_same_lines(pieces: list[bytes]) -> None:
+    lines = StderrLines()
+
+    seen = [line for piece in pieces for line in lines.feed(piece)] + [*lines.finish()]
+
+    *whole, last = b"".join(pieces).split(b"\n")
+    assert seen == [line.removesuffix(b"\r") for line in (*whole, *filter(None, [last]))]
+
+
+@pytest.mark.requirement("process.stderr-long-line")
+def test_a_long_line_is_cut_and_says_so() -> None:
+    lines = StderrLines()
+    pieces = [b"x" * 10_000, b"y" * 10_000, b"z\nnext\n"]
+
+    first, second = (line for piece in pieces for line in lines.feed(piece))
+
+    assert first == b"x" * 10_000 + b"y" * (LONGEST_LINE - 10_000) + b" [cut, 20001 bytes in all]"
+    assert second == b"next"
+
+
+@pytest.mark.requirement("process.stderr-drain-after-error")
+async def test_an_error_of_reading_is_its_end() -> None:
+    ours, theirs = socket.socketpair()
+    ours.send(b"never read, so that closing resets")
+    words: list[bytes] = []
+    stderr = Stderr(ours.detach(), words.append)
+    theirs.send(b"one\ntwo")
+    await everything_served()
+    theirs.close()
+
+    await everything_served()
+    stderr.finish()
+
+    assert words == [b"one", b"two"]
+    assert stderr.tail == b"one\ntwo"
+
+
+@pytest.mark.requirement("process.stderr-tail", "process.stderr-unterminated")
+async def test_the_tail_is_the_last_64_kib_whoever_still_writes() -> None:
+    source, sink = os.pipe()
+    stderr = Stderr(source, None)
+    for number in range(100):
+        os.write(sink, b"%d" % (number % 10) * 10_000)
+        await everything_served()
+    assert stderr.tail == b"".join(b"%d" % n * 10_000 for n in range(3, 10))[-TAIL:]
+
+    stderr.finish()
+    stderr.finish()
+
+    os.close(sink)
+    assert TAIL == 64 * 1024
+    assert LAST_READ >= TAIL
