@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError
 from peerwire.jsonrpc.scan import early_id
-from peerwire.jsonrpc.values import Body, decode_value, encode_value, members
+from peerwire.jsonrpc.values import Body, decode_value, encode_value, items, members
 
 NULL_ID: Final = b"null"
 QUOTED_LINE: Final = 1024
@@ -64,7 +64,6 @@ class Batch:
 Incoming: TypeAlias = Message | Batch | Malformed
 
 _decode = msgspec.json.Decoder(Message).decode
-_decode_array = msgspec.json.Decoder(list[Raw]).decode
 
 
 def decode(line: bytes) -> Incoming:
@@ -92,7 +91,7 @@ def _by_first_character(start: str, line: bytes) -> Incoming:
         case "":
             return Malformed(RpcError(PARSE_ERROR, "a blank line"), answer=False)
         case "[":
-            return Batch(tuple(bytes(item) for item in _decode_array(line)))
+            return Batch(tuple(bytes(item) for item in items(line)))
         case "{":
             return _from_members(members(line))
         case _:

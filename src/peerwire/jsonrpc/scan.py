@@ -1,4 +1,4 @@
-"""The members of an object as they were written: the slow road, where the fast decoder refuses."""
+"""The parts of a JSON value as they were written: the slow road, where the fast decoder refuses."""
 
 import json
 import re
@@ -52,9 +52,31 @@ def object_members(text: str) -> dict[str, bytes]:
         _, end = strict_decoder.raw_decode(text, start)
         members[name] = text[start:end].encode()
         at = _skip(text, end)
-    if _skip(text, at + 1) != len(text):
-        raise json.JSONDecodeError("more text after the object", text, at + 1)
+    _expect_end(text, at + 1)
     return members
+
+
+def array_items(text: str) -> list[bytes]:
+    """The items of an array, each as it is written.
+
+    Raises:
+        ValueError: the text is not exactly one JSON array.
+        RecursionError: it is nested too deeply for this program.
+    """
+    at = _skip(text, _expect(text, _skip(text, 0), "["))
+    items: list[bytes] = []
+    while text[at : at + 1] != "]":
+        start = _skip(text, _expect(text, at, ",")) if items else at
+        _, end = strict_decoder.raw_decode(text, start)
+        items.append(text[start:end].encode())
+        at = _skip(text, end)
+    _expect_end(text, at + 1)
+    return items
+
+
+def _expect_end(text: str, at: int) -> None:
+    if _skip(text, at) != len(text):
+        raise json.JSONDecodeError("more text after the value", text, at)
 
 
 def _skip(text: str, at: int) -> int:

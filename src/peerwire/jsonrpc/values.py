@@ -12,13 +12,14 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec import Raw
 
-from peerwire.jsonrpc.scan import object_members, strict_decoder
+from peerwire.jsonrpc.scan import array_items, object_members, strict_decoder
 
 Body: TypeAlias = Raw | bytes
 """One JSON value as the bytes that stand for it."""
 
 _decode_exact = msgspec.json.Decoder(float_hook=Decimal).decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_items = msgspec.json.Decoder(list[Raw]).decode
 _encode_exact = msgspec.json.Encoder(decimal_format="number").encode
 
 
@@ -56,6 +57,19 @@ def members(body: Body) -> dict[str, Raw]:
     except msgspec.DecodeError:
         slow = object_members(bytes(body).decode())
         return {name: Raw(written) for name, written in slow.items()}
+
+
+def items(body: Body) -> list[Raw]:
+    """The items of an array, each as it is written.
+
+    Raises:
+        ValueError: `body` is not one JSON array.
+        RecursionError: it is nested too deeply.
+    """
+    try:
+        return _decode_items(body)
+    except msgspec.DecodeError:
+        return [Raw(written) for written in array_items(bytes(body).decode())]
 
 
 def encode_value(value: Any) -> bytes:

@@ -233,7 +233,10 @@ def test_what_is_nested_too_deeply_is_refused_under_the_id_it_was_written_with()
 def test_the_members_of_a_batch_are_lines() -> None:
     assert wire.decode(b' [ {"a":1.0} , [] ,2]\r') == Batch((b'{"a":1.0}', b"[]", b"2"))
     assert wire.decode(b"[]") == Batch(())
-    assert malformed(b"[1,").error.code == PARSE_ERROR
+    lone = b' [ {"a":"\\ud800" } ,\t1.0]\r'
+    assert wire.decode(lone) == Batch((b'{"a":"\\ud800" }', b"1.0"))
+    for line in (b"[1,", b"[1]]", b"[1 2]", b"[,]", b'["\\ud800",]', b'["\\ud800"]]'):
+        assert malformed(line).error.code == PARSE_ERROR
 
 
 @pytest.mark.requirement("jsonrpc.ids-any-type")
