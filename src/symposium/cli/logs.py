@@ -9,6 +9,9 @@ FORM: Final = "symposium %(levelname)s %(name)s: %(message)s"
 FILE_FORM: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
+_log = logging.getLogger(__name__)
+
+
 def set_up_logs(level: str, directory: str | None = None) -> None:
     """Log to stderr from this level on, and everything to a new file in the directory."""
     root = logging.getLogger()
@@ -22,6 +25,16 @@ def set_up_logs(level: str, directory: str | None = None) -> None:
         file.setFormatter(logging.Formatter(FILE_FORM))
         root.addHandler(file)
         root.setLevel(logging.DEBUG)
+
+
+def hush() -> None:
+    """Log nothing: for a command that says itself what is wrong."""
+    logging.getLogger().addHandler(logging.NullHandler())
+
+
+def log_stderr(component: str, line: bytes) -> None:
+    """Log a line that a component has written to its stderr."""
+    _log.info("%s! %s", component, line.decode(errors="replace"))
 
 
 def _new_file(directory: str) -> str:

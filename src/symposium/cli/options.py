@@ -47,3 +47,14 @@ def trace_option(command: _Command) -> _Command:
         type=click.Path(file_okay=False),
         help="Write every message as JSON lines into a new file in this directory.",
     )(command)
+
+
+def taking(kind: type[Any]) -> type[click.Command]:
+    """A command whose function takes all the options as one value of this kind."""
+
+    class Taking(click.Command):
+        def invoke(self, ctx: click.Context) -> Any:
+            assert self.callback is not None
+            return ctx.invoke(self.callback, kind(**ctx.params))
+
+    return Taking

@@ -1,18 +1,14 @@
 """Run an explicit chain over stdio, as an agent or as a proxy."""
 
-import logging
-
 import click
 
 from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import ChainSpec, read_chain
-from symposium.cli.logs import set_up_logs
+from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import chain_options, log_option
 from symposium.cli.running import run
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Conductor, Settings
-
-_log = logging.getLogger(__name__)
 
 
 @click.command("run-with")
@@ -46,8 +42,3 @@ async def serve(chain: ChainSpec) -> int:
 
     settings = Settings(is_proxy=chain.agent is None, on_stderr=log_stderr)
     return await Conductor(stdio_transport(), instantiate, settings).run()
-
-
-def log_stderr(component: str, line: bytes) -> None:
-    """Log a line that a component has written to its stderr."""
-    _log.info("%s! %s", component, line.decode(errors="replace"))

@@ -1,0 +1,73 @@
+"""Send one prompt to an agent through a chain, and print its answer."""
+
+import sys
+from dataclasses import dataclass
+
+import click
+
+from symposium.cli.ending import Failure
+from symposium.cli.failures import failure_of
+from symposium.cli.json_report import JsonReport
+from symposium.cli.options import taking
+from symposium.cli.output import Output
+from symposium.cli.plain_report import PlainReport
+from symposium.cli.prompting import Errand, run_errand
+from symposium.cli.running import run
+from symposium.cli.talk_options import TalkOptions, talk_options
+from symposium.errors import SymposiumError
+
+
+@dataclass(frozen=True, slots=True)
+class PromptOptions(TalkOptions):
+    """What was written."""
+
+    as_json: bool
+    text: str
+
+
+@click.command("prompt", cls=taking(PromptOptions))
+@click.argument("text")
+@talk_options
+@click.option("--json", "as_json", is_flag=True, help="Print events, one JSON object a line.")
+def command(options: PromptOptions) -> int:
+    r"""Send TEXT to an agent and print its answer; - reads the text from standard input.
+
+    Tool calls, plans and permissions go to standard error. The exit code says how the turn
+    ended: 0 well, 1 an error or a limit, 3 no answer in time, 4 not found, 5 refused or denied,
+    130 interrupted.
+
+    \b
+    Example:
+      symposium prompt --proxy arrow --agent 'npx some-agent --acp' 'Explain this project'
+    """
+    options.set_up_logs()
+    try:
+        errand = read_errand(options)
+    except SymposiumError as error:
+        if options.as_json:
+            return say_as_json(failure_of(error))
+        raise
+    return run(run_errand(errand))
+
+
+def read_errand(options: PromptOptions) -> Errand:
+    """What is to be done.
+
+    Raises:
+        SymposiumError: something that was named is not there.
+    """
+    return Errand(
+        chain=options.chain(),
+        text=sys.stdin.read() if options.text == "-" else options.text,
+        cwd=options.directory(),
+        permits=options.permits,
+        patience=options.timeout,
+        report=JsonReport if options.as_json else PlainReport,
+        settings=options.settings(),
+    )
+
+
+def say_as_json(failure: Failure) -> int:
+    """The error as the only event."""
+    JsonReport(Output(on_broken=str)).failed(failure)
+    return failure.code

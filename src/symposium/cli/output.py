@@ -1,0 +1,40 @@
+"""Standard output for data and standard error for talk, as a front end writes them."""
+
+import sys
+from collections.abc import Callable
+
+import click
+
+
+class Output:
+    """Writes data as it comes; `on_broken` is called once when nobody reads it any more."""
+
+    def __init__(self, on_broken: Callable[[], object]) -> None:
+        self._on_broken = on_broken
+        self._is_open_line = False
+        self._is_terminal = sys.stdout.isatty()
+        self.is_broken = False
+
+    def write(self, text: str) -> None:
+        """Write data, at once."""
+        if self.is_broken or not text:
+            return
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            self.is_broken = True
+            self._on_broken()
+        self._is_open_line = not text.endswith("\n")
+
+    def end_line(self) -> None:
+        """End the last line of data, if it has not been."""
+        if self._is_open_line:
+            self.write("\n")
+
+    def talk(self, line: str) -> None:
+        """Write one line for a person."""
+        # On a terminal both streams share a line; in a pipe the data stays as it is.
+        if self._is_terminal:
+            self.end_line()
+        click.echo(line, err=True)

@@ -1,0 +1,80 @@
+"""The options that say who decides on permissions, and the decider that they ask for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import click
+
+from symposium.client.permissions import (
+    ApproveAll,
+    ApproveReads,
+    Decider,
+    Decision,
+    Declined,
+    DenyAll,
+    Permission,
+)
+
+OnUnattended: TypeAlias = Callable[[Permission], None]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Permits:
+    """Who decides.
+
+    Attributes:
+        mode: `all`, `reads`, `none`, or `ask`.
+        unattended: what happens to a question when nobody can be asked.
+    """
+
+    mode: str
+    unattended: str
+
+
+def permission_options(command: _Command) -> _Command:
+    """`--approve-all`, `--approve-reads`, `--deny-all`, `--non-interactive-permissions`."""
+    options = [
+        click.option("--approve-all", "mode", flag_value="all", help="Allow whatever is asked."),
+        click.option(
+            "--approve-reads", "mode", flag_value="reads", help="Allow what only reads; ask else."
+        ),
+        click.option("--deny-all", "--deny", "mode", flag_value="none", help="Refuse all of it."),
+        click.option(
+            "--non-interactive-permissions",
+            "unattended",
+            type=click.Choice(["deny", "fail"]),
+            default="deny",
+            show_default=True,
+            help="Without a terminal: refuse and go on, or end the command.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def decider(permits: Permits, person: Decider | None, fail: OnUnattended) -> Decider:
+    """Who decides, given a person to ask or None; `fail` ends the command."""
+    unasked: Decider = DenyAll() if permits.unattended == "deny" else _Fail(fail)
+    asked = unasked if person is None else person
+    match permits.mode:
+        case "all":
+            return ApproveAll()
+        case "reads":
+            return ApproveReads(asked)
+        case "none":
+            return DenyAll()
+        case _:
+            return asked
+
+
+class _Fail:
+    def __init__(self, fail: OnUnattended) -> None:
+        self._fail = fail
+
+    async def decide(self, permission: Permission) -> Decision:
+        self._fail(permission)
+        return Declined()

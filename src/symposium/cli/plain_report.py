@@ -1,0 +1,93 @@
+"""A turn as lines for a person: the answer on stdout, what happens meanwhile on stderr."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from symposium.cli.ending import Failure
+from symposium.cli.output import Output
+from symposium.client.events import Commands, Other, Plan, Text, ToolCall, read_event
+from symposium.client.permissions import Chosen, Decision, Permission
+from symposium.plain_text import one_line, plain_text
+
+WIDTH: Final = 100
+"""Characters of a line of talk."""
+
+QUIET: Final = frozenset(
+    {"usage_update", "session_info_update", "current_mode_update", "config_option_update"}
+)
+"""Kinds of updates that a person need not see go by."""
+
+
+class PlainReport:
+    """Shows one session's turn."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._calls: dict[str, tuple[str, str]] = {}
+        self._plan = ""
+        self._is_thinking = False
+
+    def opened(self, session_id: str) -> None:
+        """The session is there; a person need not know its id."""
+
+    def update(self, params: Any) -> None:
+        """Show what the agent reports."""
+        members = cast("Mapping[str, Any]", params if isinstance(params, Mapping) else {})
+        event = read_event(members.get("update"))
+        match event:
+            case Text("agent", text):
+                self._is_thinking = False
+                self._output.write(plain_text(text))
+            case Text("thought"):
+                self._thought()
+            case ToolCall():
+                self._tool_call(event)
+            case Plan():
+                self._show_plan(event)
+            case Other(kind, note) if kind not in QUIET:
+                self._talk(kind, note)
+            case Text() | Commands() | Other():
+                pass
+
+    def decided(self, permission: Permission, decision: Decision) -> None:
+        """Say what was asked and how it was decided."""
+        answer = decision.option.name if isinstance(decision, Chosen) else "no answer"
+        self._talk("permission", f"{_title(permission.tool_call)}: {answer}")
+
+    def finished(self, stop_reason: str) -> None:
+        """The turn is over."""
+        self._output.end_line()
+        if stop_reason != "end_turn":
+            self._talk("stopped", stop_reason)
+
+    def failed(self, failure: Failure) -> None:
+        """The command has failed."""
+        self._output.end_line()
+        self._output.talk(failure.text())
+
+    def _thought(self) -> None:
+        if not self._is_thinking:
+            self._talk("thinking", "")
+        self._is_thinking = True
+
+    def _tool_call(self, call: ToolCall) -> None:
+        title, status = self._calls.get(call.id, ("", ""))
+        now = (call.title or title or f"call {call.id}", call.status or status or "pending")
+        if now != (title, status):
+            self._calls[call.id] = now
+            self._talk("tool", f"{now[0]}: {now[1]}")
+
+    def _show_plan(self, plan: Plan) -> None:
+        done = sum(entry.status == "completed" for entry in plan.entries)
+        current = [entry.content for entry in plan.entries if entry.status == "in_progress"]
+        text = f"{done} of {len(plan.entries)} done" + (f", now: {current[0]}" if current else "")
+        if text != self._plan:
+            self._plan = text
+            self._talk("plan", text)
+
+    def _talk(self, subject: str, text: str) -> None:
+        self._output.talk(one_line(f"[{subject}] {text}", width=WIDTH))
+
+
+def _title(call: ToolCall) -> str:
+    return call.title or f"call {call.id}"

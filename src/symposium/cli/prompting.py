@@ -1,0 +1,151 @@
+"""One prompt to one chain: what `symposium prompt` does once its command line has been read."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from peerwire.errors import PeerwireError
+from symposium.chain_spec import ChainSpec
+from symposium.cli.asking import AskPerson
+from symposium.cli.ending import ExitCode, Failure, ended_by_reader
+from symposium.cli.failures import failure_of
+from symposium.cli.output import Output
+from symposium.cli.permission_options import Permits, decider
+from symposium.cli.terminal_lines import read_line
+from symposium.cli.turn import Turn, on_interrupt
+from symposium.client.conversation import Terms, converse
+from symposium.client.permissions import Chosen, Decision, Permission
+from symposium.conductor.blueprint import Blueprint
+from symposium.conductor.conductor import Settings
+from symposium.errors import SymposiumError
+from symposium.plain_text import one_line
+
+STOP_CODES: Final = {
+    "end_turn": ExitCode.OK,
+    "max_tokens": ExitCode.RUNTIME,
+    "max_turn_requests": ExitCode.RUNTIME,
+    "refusal": ExitCode.DENIED,
+    "cancelled": ExitCode.INTERRUPTED,
+}
+"""By the agent's reason to stop; one that we do not know is no success."""
+
+
+class Report(Protocol):
+    """Shows a turn: as lines for a person, or as JSON."""
+
+    def opened(self, session_id: str) -> None:
+        """The session is there."""
+        ...
+
+    def update(self, params: Any) -> None:
+        """The agent reports something."""
+        ...
+
+    def decided(self, permission: Permission, decision: Decision) -> None:
+        """A permission was asked for, and decided on."""
+        ...
+
+    def finished(self, stop_reason: str) -> None:
+        """The turn is over."""
+        ...
+
+    def failed(self, failure: Failure) -> None:
+        """There was no turn, or it broke."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What is to be done.
+
+    Attributes:
+        chain: whom to ask.
+        text: what to say.
+        cwd: the session's directory.
+        permits: who decides on permissions.
+        patience: seconds to wait for each answer; None for ever.
+        report: makes what shows the turn.
+        settings: how the chain behaves.
+    """
+
+    chain: ChainSpec
+    text: str
+    cwd: Path
+    permits: Permits
+    patience: float | None
+    report: Callable[[Output], Report]
+    settings: Settings
+
+
+async def run_errand(errand: Errand) -> int:
+    """Send the prompt, show what comes, and give the exit code."""
+    task = asyncio.current_task()
+    assert task is not None
+    output = Output(on_broken=task.cancel)
+    report = errand.report(output)
+    try:
+        return await _Prompting(errand, report, output).run()
+    except asyncio.CancelledError:
+        if not output.is_broken:
+            raise
+        # It was us, above: to stop everything at once.
+        task.uncancel()
+        return ended_by_reader()
+    except (SymposiumError, PeerwireError, OSError) as error:
+        failure = failure_of(error)
+        report.failed(failure)
+        return failure.code
+
+
+class _Prompting:
+    def __init__(self, errand: Errand, report: Report, output: Output) -> None:
+        self._errand = errand
+        self._report = report
+        self._output = output
+        self._turn: Turn | None = None
+        self._unattended: Permission | None = None
+        self._allowed: list[bool] = []
+
+    async def run(self) -> int:
+        errand = self._errand
+        person = None
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            person = AskPerson(read_line, self._output.talk)
+        decides = decider(errand.permits, person, self._nobody_there)
+        terms = Terms(errand.cwd, decides, self._report.update, self._decided, errand.patience)
+
+        def instantiate(_: object) -> Blueprint:
+            return errand.chain.blueprint()
+
+        async with converse(instantiate, terms, errand.settings) as conversation:
+            await conversation.initialize()
+            session_id = await conversation.new_session(self._report.opened)
+            self._turn = Turn(conversation, session_id)
+            with on_interrupt(self._turn.stop):
+                stop_reason = await self._turn.run(errand.text)
+        self._report.finished(stop_reason)
+        return self._code(stop_reason)
+
+    def _code(self, stop_reason: str) -> ExitCode:
+        if self._unattended is not None:
+            title = self._unattended.tool_call.title or "a tool call"
+            message = f"the agent asked for permission ({one_line(title, width=60)}), unattended"
+            hint = "allow it with --approve-all or --approve-reads, or run it on a terminal"
+            self._report.failed(Failure(ExitCode.DENIED, "unattended", message, hint, "cli"))
+            return ExitCode.DENIED
+        was_denied = bool(self._allowed) and not any(self._allowed)
+        if stop_reason == "end_turn" and was_denied:
+            return ExitCode.DENIED
+        return STOP_CODES.get(stop_reason, ExitCode.RUNTIME)
+
+    def _decided(self, permission: Permission, decision: Decision) -> None:
+        self._allowed.append(isinstance(decision, Chosen) and decision.option.allows)
+        self._report.decided(permission, decision)
+
+    def _nobody_there(self, permission: Permission) -> None:
+        self._unattended = permission
+        if self._turn is not None:
+            self._turn.stop()

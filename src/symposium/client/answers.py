@@ -1,0 +1,122 @@
+"""What our client answers when the agent asks it: permissions, and files below its directory."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, cast
+
+from peerwire.acp.params import InSession, read_params
+from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.jsonrpc.handlers import Request, RequestHandler
+from symposium.client.events import ToolCall
+from symposium.client.files import Files
+from symposium.client.permissions import (
+    Chosen,
+    Decider,
+    Decision,
+    Declined,
+    Option,
+    Permission,
+    outcome,
+    read_permission,
+)
+
+CAPABILITIES: Final = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": False}
+"""What we say at `initialize` that we do; terminals are not among it."""
+
+WRITE_OPTIONS: Final = (
+    Option("allow", "Allow", "allow_once"),
+    Option("reject", "Reject", "reject_once"),
+)
+
+OnDecision = Callable[[Permission, Decision], None]
+
+
+class ReadTextFile(InSession, frozen=True, rename="camel"):
+    """Of `fs/read_text_file`."""
+
+    path: str
+    line: int | None = None
+    limit: int | None = None
+
+
+class WriteTextFile(InSession, frozen=True, rename="camel"):
+    """Of `fs/write_text_file`."""
+
+    path: str
+    content: str
+
+
+class Answers:
+    """Answers one agent's requests; `withdraw` ends the questions that are open.
+
+    Args:
+        cwd: the directory whose files the agent may reach.
+        decider: decides on permissions.
+        on_decision: told each question and its answer.
+    """
+
+    def __init__(self, cwd: Path, decider: Decider, on_decision: OnDecision) -> None:
+        self._files = Files(cwd)
+        self._decider = decider
+        self._on_decision = on_decision
+        self._open: set[asyncio.Timeout] = set()
+        self._granted: set[str] = set()
+
+    def handlers(self) -> dict[str, RequestHandler]:
+        """By method; what is not here is answered `-32601`."""
+        return {
+            "session/request_permission": self._permission,
+            "fs/read_text_file": self._read,
+            "fs/write_text_file": self._write,
+        }
+
+    def withdraw(self) -> None:
+        """The turn is cancelled: nobody need answer what is open (acp-host §7.1)."""
+        for scope in self._open:
+            scope.reschedule(asyncio.get_running_loop().time())
+
+    def forget_grants(self) -> None:
+        """A new turn begins: what was allowed in the last one is to be asked again."""
+        self._granted.clear()
+
+    async def _permission(self, request: Request) -> dict[str, Any]:
+        if not isinstance(request.params, dict):
+            raise RpcError(INVALID_PARAMS, "an object is wanted")
+        permission = read_permission(cast("dict[str, Any]", request.params))
+        decision = await self._decide(permission)
+        if isinstance(decision, Chosen) and decision.option.allows:
+            self._granted.update(permission.tool_call.paths)
+        return outcome(decision)
+
+    def _read(self, request: Request) -> dict[str, Any]:
+        params = read_params(request.params, ReadTextFile)
+        text = self._files.read(params.path, line=params.line, limit=params.limit)
+        return {"content": text}
+
+    async def _write(self, request: Request) -> dict[str, Any]:
+        params = read_params(request.params, WriteTextFile)
+        self._files.check(params.path)
+        # Who was allowed to edit a file need not ask again to write it.
+        if params.path not in self._granted:
+            call = ToolCall("fs/write_text_file", title=f"write {params.path}", kind="edit")
+            decision = await self._decide(Permission(call, WRITE_OPTIONS))
+            if not (isinstance(decision, Chosen) and decision.option.allows):
+                raise RpcError(INVALID_PARAMS, f"writing {params.path} was not permitted")
+        self._files.write(params.path, params.content)
+        return {}
+
+    async def _decide(self, permission: Permission) -> Decision:
+        scope = asyncio.timeout(None)
+        decision: Decision = Declined()
+        try:
+            async with scope:
+                self._open.add(scope)
+                decision = await self._decider.decide(permission)
+        except TimeoutError:
+            if not scope.expired():
+                raise
+        finally:
+            self._open.discard(scope)
+        self._on_decision(permission, decision)
+        return decision

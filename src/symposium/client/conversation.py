@@ -1,0 +1,156 @@
+"""One chain, talked to: it is begun, asked for sessions, and given prompts."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from peerwire.errors import PeerwireError
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc.handlers import Handlers
+from peerwire.transports.memory import memory_pair
+from symposium.client.answers import CAPABILITIES, Answers, OnDecision
+from symposium.client.permissions import Decider
+from symposium.conductor.blueprint import Instantiator
+from symposium.conductor.conductor import Conductor, Settings
+from symposium.errors import PatienceError, StepError
+
+CLIENT: Final = {"name": "symposium", "title": "Symposium", "version": "0.1.0"}
+"""How we introduce ourselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a client behaves.
+
+    Attributes:
+        cwd: the directory of its sessions, absolute; the agent reaches no file outside it.
+        decider: decides on permissions.
+        on_update: told the params of each `session/update`, in order.
+        on_decision: told each permission asked for, and what was decided.
+        patience: seconds to wait for each answer of the agent; None for ever.
+    """
+
+    cwd: Path
+    decider: Decider
+    on_update: Callable[[Any], None]
+    on_decision: OnDecision
+    patience: float | None = None
+
+
+class Conversation:
+    """The client's end of one chain; made by `converse`."""
+
+    def __init__(self, connection: Connection, answers: Answers, terms: Terms) -> None:
+        self._connection = connection
+        self._answers = answers
+        self._terms = terms
+
+    async def initialize(self) -> dict[str, Any]:
+        """Begin the chain, and hear what the agent can do.
+
+        Raises:
+            StepError: it could not be begun.
+        """
+        params = {"protocolVersion": 1, "clientCapabilities": CAPABILITIES, "clientInfo": CLIENT}
+        # The conductor has a limit on it, and knows which component is silent.
+        return await self._ask("initialize", params)
+
+    async def new_session(self, on_open: Callable[[str], None]) -> str:
+        """Open a session; its id, which `on_open` is told before any update that follows.
+
+        Raises:
+            StepError: the agent gave none.
+            PatienceError: it did not answer in time.
+        """
+        params: dict[str, Any] = {"cwd": str(self._terms.cwd), "mcpServers": []}
+
+        def tell(result: Any) -> None:
+            if (session_id := _text(result, "sessionId")) is not None:
+                on_open(session_id)
+
+        result = await self._in_time("session/new", params, tell)
+        session_id = _text(result, "sessionId")
+        if session_id is None:
+            raise StepError("session/new", RpcError(INTERNAL_ERROR, "its answer has no sessionId"))
+        return session_id
+
+    async def prompt(self, session_id: str, text: str) -> str:
+        """Run one turn; the agent's reason to stop.
+
+        Raises:
+            StepError: the agent answered with an error, or has ended.
+            PatienceError: it did not answer in time; the turn has been cancelled.
+        """
+        self._answers.forget_grants()
+        prompt = [{"type": "text", "text": text}]
+        params = {"sessionId": session_id, "prompt": prompt}
+        try:
+            result = await self._in_time("session/prompt", params)
+        except PatienceError:
+            self.cancel(session_id)
+            raise
+        return _text(result, "stopReason") or "none given"
+
+    def cancel(self, session_id: str) -> None:
+        """Ask the agent to end the turn; `prompt` returns when it has."""
+        self._connection.notify("session/cancel", {"sessionId": session_id})
+        self._answers.withdraw()
+
+    async def _in_time(
+        self, method: str, params: dict[str, Any], on_result: Callable[[Any], None] | None = None
+    ) -> Any:
+        patience = self._terms.patience
+        try:
+            async with asyncio.timeout(patience):
+                return await self._ask(method, params, on_result)
+        except TimeoutError as error:
+            message = f"the agent did not answer {method} within {patience:g} s"
+            raise PatienceError(message, "give it longer with --timeout") from error
+
+    async def _ask(
+        self, method: str, params: dict[str, Any], on_result: Callable[[Any], None] | None = None
+    ) -> Any:
+        try:
+            return await self._connection.request(method, params, on_result=on_result)
+        except PeerwireError as error:
+            raise StepError(method, error) from error
+
+
+@asynccontextmanager
+async def converse(
+    instantiate: Instantiator, terms: Terms, settings: Settings
+) -> AsyncGenerator[Conversation, None]:
+    """A chain in this process, and the client's end of it; all of it has ended after the block."""
+    ours, theirs = memory_pair()
+    answers = Answers(terms.cwd, terms.decider, terms.on_decision)
+    handlers = Handlers(
+        requests=answers.handlers(), notifications={"session/update": terms.on_update}
+    )
+    connection = Connection(ours, handlers)
+    conductor = Conductor(theirs, instantiate, settings)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(conductor.run())
+            tasks.create_task(connection.run())
+            try:
+                yield Conversation(connection, answers, terms)
+            finally:
+                connection.close()
+    except ExceptionGroup as group:
+        raise _only(group) from group
+
+
+def _text(result: Any, name: str) -> str | None:
+    members = cast("Mapping[str, Any]", result if isinstance(result, Mapping) else {})
+    value = members.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _only(group: ExceptionGroup[Exception]) -> Exception:
+    """What the block raised, without the group that the tasks have put around it."""
+    (first, *others) = group.exceptions
+    return group if others or isinstance(first, ExceptionGroup) else first

@@ -1,0 +1,189 @@
+"""What an agent reports while it works, read from `session/update` for a front end to show.
+
+An update that is not of a known shape is named, never dropped (acp-host §7.3 T2).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of text.
+
+    Attributes:
+        speaker: `agent`, `thought` (what the agent thinks aloud) or `user` (an echo).
+        text: as it came; not safe for a terminal.
+    """
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call, or a change of one; what an update leaves out is None.
+
+    Attributes:
+        id: which call.
+        title: what it does, for people.
+        status: `pending`, `in_progress`, `completed`, `failed`, or one that is new to us.
+        kind: `read`, `edit`, `execute` and so on.
+        output: the text that it has produced so far.
+        paths: the files that it says it is about.
+    """
+
+    id: str
+    title: str | None = None
+    status: str | None = None
+    kind: str | None = None
+    output: str = ""
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntry:
+    """One line of a plan."""
+
+    content: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The whole plan, as it stands now."""
+
+    entries: tuple[PlanEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command that the agent offers."""
+
+    name: str
+    description: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """All the slash commands there are now."""
+
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Something else.
+
+    Attributes:
+        kind: what the agent calls it.
+        note: what of it can be said in a few words; may be empty.
+    """
+
+    kind: str
+    note: str = ""
+
+
+Event: TypeAlias = Text | ToolCall | Plan | Commands | Other
+
+_SPEAKERS: Final = {
+    "agent_message_chunk": "agent",
+    "agent_thought_chunk": "thought",
+    "user_message_chunk": "user",
+}
+
+
+def read_event(update: Any) -> Event:
+    """What an update says; never raises, whatever the agent wrote."""
+    members = _mapping(update)
+    kind = _text(members.get("sessionUpdate")) or "update without a kind"
+    match kind:
+        case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":
+            return Text(_SPEAKERS[kind], content_text(members.get("content")))
+        case "tool_call" | "tool_call_update":
+            return read_tool_call(members)
+        case "plan":
+            entries = [_mapping(entry) for entry in _list(members.get("entries"))]
+            return Plan(
+                tuple(
+                    PlanEntry(_text(entry.get("content")) or "?", _text(entry.get("status")) or "?")
+                    for entry in entries
+                )
+            )
+        case "available_commands_update":
+            return _commands(members)
+        case _:
+            return Other(kind, _note(members))
+
+
+def read_tool_call(members: Mapping[str, Any]) -> ToolCall:
+    """A tool call as an update, or a permission request, describes it."""
+    outputs = [_mapping(item) for item in _list(members.get("content"))]
+    places = [*map(_mapping, _list(members.get("locations"))), *outputs]
+    paths = [path for place in places if (path := _text(place.get("path")))]
+    return ToolCall(
+        id=_text(members.get("toolCallId")) or "?",
+        title=_text(members.get("title")),
+        status=_text(members.get("status")),
+        kind=_text(members.get("kind")),
+        output="\n".join(_output(item) for item in outputs),
+        paths=tuple(paths),
+    )
+
+
+def content_text(content: Any) -> str:
+    """A content block as text; what is no text is named."""
+    members = _mapping(content)
+    match members.get("type"):
+        case "text":
+            return _text(members.get("text")) or ""
+        case "resource_link":
+            return f"[link: {_text(members.get('uri')) or '?'}]"
+        case "resource":
+            resource = _mapping(members.get("resource"))
+            return _text(resource.get("text")) or f"[resource: {resource.get('uri', '?')}]"
+        case kind:
+            return f"[{_text(kind) or 'content of no kind'}]"
+
+
+def _output(item: Mapping[str, Any]) -> str:
+    match item.get("type"):
+        case "content":
+            return content_text(item.get("content"))
+        case "diff":
+            return f"[changes {item.get('path', '?')}]"
+        case kind:
+            return f"[{_text(kind) or 'output of no kind'}]"
+
+
+def _commands(members: Mapping[str, Any]) -> Commands:
+    commands: list[Command] = []
+    for entry in map(_mapping, _list(members.get("availableCommands"))):
+        name = _text(entry.get("name"))
+        if name:
+            hint = _text(_mapping(entry.get("input")).get("hint")) or ""
+            commands.append(Command(name, _text(entry.get("description")) or "", hint))
+    return Commands(tuple(commands))
+
+
+def _note(members: Mapping[str, Any]) -> str:
+    told = [
+        f"{key}={value}"
+        for key, value in members.items()
+        if key not in {"sessionUpdate", "_meta"} and isinstance(value, str | int | float)
+    ]
+    return " ".join(told)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

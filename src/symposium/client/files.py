@@ -1,0 +1,77 @@
+"""The files that an agent may reach through its client: those below one directory, no others."""
+
+from pathlib import Path
+from typing import Final
+
+from peerwire.jsonrpc.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
+
+LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of the largest file that is read for an agent."""
+
+
+class Files:
+    """Reads and writes text below a root; a link that leads out of it is out of it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def read(self, path: str, *, line: int | None = None, limit: int | None = None) -> str:
+        """The text of a file, or `limit` lines of it from `line` on, counted from 1.
+
+        Raises:
+            RpcError: it is not there, outside, too large or no text.
+        """
+        place = self._inside(path)
+        try:
+            if place.stat().st_size > LARGEST:
+                reason = f"{path} is larger than {LARGEST} bytes"
+                raise RpcError(INVALID_PARAMS, reason)
+            text = place.read_text(encoding="utf-8")
+        except OSError as error:
+            raise _refusal(path, error) from error
+        except UnicodeDecodeError as error:
+            raise RpcError(INVALID_PARAMS, f"{path} is not UTF-8 text") from error
+        if line is None and limit is None:
+            return text
+        first = max((line or 1) - 1, 0)
+        last = None if limit is None else first + max(limit, 0)
+        return "".join(text.splitlines(keepends=True)[first:last])
+
+    def write(self, path: str, content: str) -> None:
+        """Make the file, with the directories above it, or replace what is in it.
+
+        Raises:
+            RpcError: it is outside, or cannot be written.
+        """
+        place = self._inside(path)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content, encoding="utf-8", newline="")
+        except OSError as error:
+            raise _refusal(path, error) from error
+
+    def check(self, path: str) -> None:
+        """See whether a path is one of ours.
+
+        Raises:
+            RpcError: it is outside, or no absolute path.
+        """
+        self._inside(path)
+
+    def _inside(self, path: str) -> Path:
+        written = Path(path)
+        if not written.is_absolute():
+            raise RpcError(INVALID_PARAMS, f"{path} is not an absolute path")
+        try:
+            place = written.resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise RpcError(INVALID_PARAMS, f"{path!r} names no file: {error}") from error
+        if not place.is_relative_to(self._root):
+            reason = f"{path} is outside {self._root}, and this client offers nothing else"
+            raise RpcError(INVALID_PARAMS, reason)
+        return place
+
+
+def _refusal(path: str, error: OSError) -> RpcError:
+    code = RESOURCE_NOT_FOUND if isinstance(error, FileNotFoundError) else INVALID_PARAMS
+    return RpcError(code, f"{path}: {error.strerror}")
