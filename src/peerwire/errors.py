@@ -1,10 +1,12 @@
 """What can go wrong between two peers, by whose fault it is.
 
 PeerwireError
+├── CommandError               what was written names no program (transports.command)
 ├── LocalError                 we tried what the protocol does not allow
 ├── RpcError                   an error that crosses, or has crossed, the wire
 └── TransportError             the bytes stopped
     ├── ConnectionClosedError  the peer, or we, ended the connection
+    ├── ProcessExitedError     a program ended its side (transports.process)
     └── SpawnError             the program could not be started
 """
 
@@ -26,4 +28,16 @@ class ConnectionClosedError(TransportError):
 
 
 class SpawnError(TransportError):
-    """A program could not be started; the message names its command line and the reason."""
+    """A program could not be started; the message says why, and how to mend it.
+
+    Attributes:
+        argv: what was to be started.
+        errno: the system's number for the reason; None where it was not asked.
+    """
+
+    def __init__(
+        self, message: str, *, argv: tuple[str, ...] = (), errno: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.argv = argv
+        self.errno = errno

@@ -1,6 +1,7 @@
 """Programs as transports: how they start, what they are given, and how each of them ends."""
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -197,7 +198,8 @@ async def test_a_program_that_cannot_start_says_why_and_what_to_do(
         spawn(parse_command(spec))
 
     assert text in str(failure.value)
-    assert failure.value.__cause__ is not None
+    assert failure.value.argv == parse_command(spec).argv
+    assert errno.errorcode[failure.value.errno or 0] in text or "(E" not in text
 
 
 async def test_a_command_line_is_quoted_in_part_when_it_is_long() -> None:

@@ -121,7 +121,8 @@ def start(command: Command) -> tuple[Child, Pipes]:
     except (OSError, ValueError) as error:
         for fd in fds:
             os.close(fd)
-        raise SpawnError(_explain(command, error)) from error
+        number = error.errno if isinstance(error, OSError) else None
+        raise SpawnError(_explain(command, error), argv=command.argv, errno=number) from error
     for fd in (fds[0], fds[3], fds[5]):
         os.close(fd)
     return Child(process), Pipes(stdin=fds[1], stdout=fds[2], stderr=fds[4])
