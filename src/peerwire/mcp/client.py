@@ -1,0 +1,94 @@
+"""Reaches an MCP server as `mcpServers` declares it: a program, a URL, or a mod behind ACP."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from peerwire.jsonrpc.boundary import Boundary
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.transport import Transport
+from peerwire.mcp.over_acp import Tunnels
+from peerwire.mcp.server import McpError, McpServer
+from peerwire.transports.command import Command
+from peerwire.transports.process import spawn
+
+PATIENCE: Final = 30.0
+"""Seconds that a server has to answer `initialize`; the first start of an `npx` takes long."""
+
+
+@asynccontextmanager
+async def open_server(
+    declaration: Mapping[str, Any],
+    *,
+    tunnels: Tunnels | None = None,
+    cwd: str | None = None,
+    patience: float = PATIENCE,
+) -> AsyncGenerator[McpServer, None]:
+    """A server of a session, greeted and ready; it has ended after the block.
+
+    Args:
+        declaration: one entry of `mcpServers`: stdio, http, or `acp`.
+        tunnels: of the agent's connection to its client, for servers declared as `acp`.
+        cwd: where a program is started.
+        patience: seconds that it has to answer `initialize`.
+
+    Raises:
+        PeerwireError: it cannot be started or reached, or it refuses; the message says why.
+    """
+    name = str(declaration.get("name", "the server"))
+    async with asyncio.TaskGroup() as tasks:
+        # So that an exception of the block comes out as itself rather than in a group.
+        with Boundary() as caught:
+            match declaration:
+                case {"type": "acp", "serverId": str(server_id)}:
+                    if tunnels is None:
+                        raise McpError(f"{name} is reached over ACP, which is not possible here")
+                    async with tunnels.open(server_id) as wire:
+                        server = McpServer(name, wire)
+                        await _greet(server, patience)
+                        yield server
+                case _:
+                    transport = _transport(name, declaration, cwd, tasks)
+                    connection = Connection(transport, Handlers(requests={"ping": _pong}))
+                    tasks.create_task(connection.run())
+                    try:
+                        server = McpServer(name, connection)
+                        await _greet(server, patience)
+                        yield server
+                    finally:
+                        connection.close()
+    if caught.error is not None:
+        raise caught.error
+
+
+def _pong(_: Request) -> dict[str, Any]:
+    return {}
+
+
+async def _greet(server: McpServer, patience: float) -> None:
+    try:
+        async with asyncio.timeout(patience):
+            await server.greet()
+    except TimeoutError as error:
+        raise McpError(f"{server.name} has not answered initialize in {patience:g} s") from error
+
+
+def _transport(
+    name: str, declaration: Mapping[str, Any], cwd: str | None, tasks: asyncio.TaskGroup
+) -> Transport:
+    match declaration:
+        case {"type": "http", "url": str(url)}:
+            from peerwire.mcp.streamable_http import HttpTransport  # noqa: PLC0415 - only who uses HTTP pays
+
+            return HttpTransport(url, _pairs(declaration.get("headers")), tasks)
+        case {"command": str(program)}:
+            argv = (program, *(str(word) for word in declaration.get("args") or ()))
+            return spawn(Command(argv, dict(_pairs(declaration.get("env"))), name, cwd))
+        case _:
+            raise McpError(f"{name} is declared in a way that is not known here: {declaration!r}")
+
+
+def _pairs(entries: Any) -> list[tuple[str, str]]:
+    return [(str(entry["name"]), str(entry["value"])) for entry in entries or ()]

@@ -1,0 +1,261 @@
+"""MCP's streamable HTTP as a transport: each line sent is a POST, what comes back are lines.
+
+One TCP connection for each POST: servers are near, calls are few. Nothing is resumed.
+"""
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import urlsplit
+
+import h11
+from msgspec import UNSET
+
+from peerwire.jsonrpc.codec import MAX_LINE
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc.messages import Message, decode, error_response
+from peerwire.jsonrpc.transport import Listener
+from peerwire.jsonrpc.values import encode_value
+from peerwire.mcp.server import NEWEST, McpError
+from peerwire.mcp.sse import EventReader
+
+_READ: Final = 64 * 1024
+_ERRORS: Final = 400
+
+
+class HttpTransport:
+    """Lines to and from an MCP server at a URL; its POSTs run in the task group it is given.
+
+    Args:
+        url: `http:` or `https:`.
+        headers: sent with every POST, as the declaration has them.
+        tasks: owns the POSTs; must outlive this.
+
+    Raises:
+        McpError: the URL is none.
+    """
+
+    def __init__(
+        self, url: str, headers: Iterable[tuple[str, str]], tasks: asyncio.TaskGroup
+    ) -> None:
+        self._place = _Place(url)
+        self._headers = list(headers)
+        self._tasks = tasks
+        self._listener: Listener | None = None
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._posting: asyncio.Task[None] | None = None
+        self._reading: set[asyncio.Task[None]] = set()
+        self._session: str | None = None
+        self._is_closed = False
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that the server has not taken yet."""
+        return self._size
+
+    def start(self, listener: Listener) -> None:
+        """Begin; nothing is opened before the first line is sent."""
+        self._listener = listener
+        self._go_on()
+
+    def send(self, line: bytes) -> None:
+        """POST one line, after those sent before it have been taken."""
+        if not self._is_closed:
+            self._waiting.append(line)
+            self._size += len(line)
+            self._go_on()
+
+    def pause_reading(self) -> None:
+        """Go on reading: an answer is awaited, and has its bound."""
+
+    def resume_reading(self) -> None:
+        """Nothing was paused."""
+
+    async def drain(self) -> None:
+        """Wait until the server has taken everything."""
+        if self._posting is not None:
+            await asyncio.wait([self._posting])
+
+    async def aclose(self, *, grace: float = 1.0) -> None:
+        """Let what waits be sent for `grace` seconds, end the server's session, then stop."""
+        self._is_closed = True
+        try:
+            async with asyncio.timeout(grace):
+                await self.drain()
+                if self._session is not None:
+                    async with self._exchange(b"DELETE", b"") as exchange:
+                        await exchange.begin()
+        except (TimeoutError, OSError, h11.ProtocolError, McpError):
+            pass  # the server ends the session by itself, sooner or later
+        finally:
+            for task in (self._posting, *self._reading):
+                if task is not None:
+                    task.cancel()
+
+    def _go_on(self) -> None:
+        if self._listener is not None and self._waiting and self._posting is None:
+            self._posting = self._tasks.create_task(self._post_all(self._listener))
+
+    async def _post_all(self, listener: Listener) -> None:
+        try:
+            while self._waiting:
+                line = self._waiting.popleft()
+                taken = asyncio.Event()
+                task = self._tasks.create_task(self._post(line, listener, taken))
+                self._reading.add(task)
+                task.add_done_callback(self._reading.discard)
+                task.add_done_callback(lambda _, taken=taken: taken.set())
+                await taken.wait()
+                self._size -= len(line)
+        finally:
+            self._posting = None
+
+    async def _post(self, line: bytes, listener: Listener, taken: asyncio.Event) -> None:
+        request_id = _request_id(line)
+        try:
+            async with self._exchange(b"POST", line) as exchange:
+                if request_id is not None:
+                    # A request may take long; what comes after it need not wait for its answer.
+                    taken.set()
+                await exchange.begin()
+                self._session = exchange.header("mcp-session-id") or self._session
+                is_answered = await _read(exchange, listener, request_id)
+            reason = "ended its answer before it was complete"
+        except (OSError, h11.ProtocolError, McpError) as error:
+            is_answered = False
+            reason = str(error) or type(error).__name__
+        if request_id is not None and not is_answered:
+            listener.lines_received([_failure(request_id, f"{self._place.shown}: {reason}")])
+
+    @asynccontextmanager
+    async def _exchange(self, method: bytes, body: bytes) -> AsyncGenerator["_Exchange", None]:
+        """One request, sent, and the head of its response."""
+        reader, writer = await self._place.connect()
+        try:
+            http = h11.Connection(h11.CLIENT)
+            request = h11.Request(
+                method=method, target=self._place.target, headers=self._headers_for(body)
+            )
+            writer.write(http.send(request) or b"")
+            writer.write(http.send(h11.Data(body)) or b"" if body else b"")
+            writer.write(http.send(h11.EndOfMessage()) or b"")
+            await writer.drain()
+            yield _Exchange(http, reader)
+        finally:
+            writer.close()
+
+    def _headers_for(self, body: bytes) -> list[tuple[str, str]]:
+        headers = [
+            ("Host", self._place.host),
+            ("Connection", "close"),
+            ("Content-Length", str(len(body))),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+            *self._headers,
+        ]
+        if self._session is not None:
+            headers += [("Mcp-Session-Id", self._session), ("MCP-Protocol-Version", NEWEST)]
+        return headers
+
+
+class _Place:
+    """Where a server is."""
+
+    def __init__(self, url: str) -> None:
+        self.shown = url.partition("?")[0]
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise McpError(f"{url!r} is no URL: {error}") from error
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise McpError(f"{url!r} is no http or https URL")
+        self._is_secure = parts.scheme == "https"
+        self._name = parts.hostname
+        self._port = port or (443 if self._is_secure else 80)
+        self.host = parts.netloc.rpartition("@")[2]
+        self.target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        secure = ssl.create_default_context() if self._is_secure else None
+        return await asyncio.open_connection(self._name, self._port, ssl=secure)
+
+
+class _Exchange:
+    """The response to one request, as it arrives."""
+
+    def __init__(self, http: h11.Connection, reader: asyncio.StreamReader) -> None:
+        self._http = http
+        self._reader = reader
+        self.status = 0
+        self._headers: dict[bytes, bytes] = {}
+
+    def header(self, name: str) -> str:
+        return self._headers.get(name.encode(), b"").decode("latin-1")
+
+    async def begin(self) -> None:
+        while True:
+            event = await self._next()
+            if isinstance(event, h11.Response):
+                self.status = event.status_code
+                self._headers = dict(event.headers)
+                return
+            if not isinstance(event, h11.InformationalResponse):
+                raise McpError("closed the connection without an answer")
+
+    async def body(self) -> AsyncIterator[bytes]:
+        while isinstance(event := await self._next(), h11.Data):
+            yield bytes(event.data)
+
+    async def _next(self) -> object:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            self._http.receive_data(await self._reader.read(_READ))
+        return event
+
+
+async def _read(exchange: _Exchange, listener: Listener, request_id: bytes | None) -> bool:
+    """Pass on what an answer holds; whether the response to the request is in it."""
+    is_answered = False
+    async for line in _lines(exchange):
+        listener.lines_received([line])
+        message = decode(line)
+        is_answered |= isinstance(message, Message) and message.id == request_id
+    return is_answered
+
+
+async def _lines(exchange: _Exchange) -> AsyncIterator[bytes]:
+    if exchange.header("content-type").startswith("text/event-stream"):
+        events = EventReader()
+        async for data in exchange.body():
+            for line in events.feed(data):
+                yield line
+            if events.size > MAX_LINE:
+                raise McpError(f"an event of more than {MAX_LINE} bytes")
+        return
+    body = b""
+    async for data in exchange.body():
+        body += data
+        if len(body) > MAX_LINE:
+            raise McpError(f"an answer of more than {MAX_LINE} bytes")
+    body = body.replace(b"\n", b" ").strip()
+    if body.startswith((b"{", b"[")):
+        yield body
+    if exchange.status >= _ERRORS:
+        shown = body[:200].decode(errors="replace")
+        raise McpError(f"answered HTTP {exchange.status}: {shown}")
+
+
+def _request_id(line: bytes) -> bytes | None:
+    message = decode(line)
+    if isinstance(message, Message) and message.id is not UNSET and message.method is not UNSET:
+        return bytes(message.id)
+    return None
+
+
+def _failure(request_id: bytes, reason: str) -> bytes:
+    error = RpcError(INTERNAL_ERROR, {"reason": reason}, message=reason)
+    return error_response(request_id, encode_value(error.body()))
