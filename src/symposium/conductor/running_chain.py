@@ -15,13 +15,14 @@ from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.transports.process import ProcessExitedError
 from symposium.conductor.assembly import Assembly, Watcher, Workshop, assemble
 from symposium.conductor.blueprint import Instantiator
-from symposium.conductor.chain import End, Way
+from symposium.conductor.call import End
+from symposium.conductor.chain import Way
 from symposium.conductor.component import Crossing
 from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.handshake import INITIALIZE_TIMEOUT, Selection
 from symposium.conductor.intake import Intake
 from symposium.conductor.link import Link, PeerState, abandon, fail_asked
-from symposium.conductor.stage import Stage, contained
+from symposium.conductor.stage import Stage, Tap, contained
 
 _log = logging.getLogger(__name__)
 
@@ -34,12 +35,14 @@ class ChainSettings:
         initialize_timeout: seconds for each component's greeting.
         watcher: records every leg, if the chain is traced.
         on_stderr: takes each line of a component's standard error, with its name.
+        tap: stands between the chain and each component's transport, for the debug log.
         client_end: what stands at the client's end of the chain; the client's link where it is left out.
     """
 
     initialize_timeout: float = INITIALIZE_TIMEOUT
     watcher: Watcher | None = None
     on_stderr: Callable[[str, bytes], None] | None = None
+    tap: Tap | None = None
     client_end: End | None = None
 
 
@@ -56,7 +59,7 @@ class RunningChain:
         self._client = client
         self._settings = settings
         self._on_death = on_death
-        self.stage = Stage(tasks, self, settings.on_stderr)
+        self.stage = Stage(tasks, self, settings.on_stderr, settings.tap)
         self._opened: list[Link] = []
         self._assembly: Assembly | None = None
         self._is_ending = False

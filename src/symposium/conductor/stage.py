@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, TypeAlias
 
 from peerwire.errors import SpawnError
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
@@ -17,6 +17,10 @@ from symposium.conductor.link import Link, LinkOwner
 _log = logging.getLogger(__name__)
 
 
+Tap: TypeAlias = Callable[[Transport, int, str], Transport]
+"""Given a component's transport, place and name: the transport, with its lines logged."""
+
+
 class Stage:
     """Starts what a chain needs, and knows what is running."""
 
@@ -25,10 +29,12 @@ class Stage:
         tasks: asyncio.TaskGroup,
         owner: LinkOwner,
         on_stderr: Callable[[str, bytes], None] | None,
+        tap: Tap | None = None,
     ) -> None:
         self._tasks = tasks
         self._owner = owner
         self._on_stderr = on_stderr
+        self._tap = tap
         self._running: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -61,10 +67,13 @@ class Stage:
             RpcError: it could not be started; the data names it, its place and the reason.
         """
         try:
-            return Link(component.name, self._open(component), self._owner)
+            transport = self._open(component)
         except SpawnError as error:
             data = {"reason": "component_start_failed", "component": component.name, "index": index}
             raise RpcError(INTERNAL_ERROR, {**data, "detail": str(error)}) from error
+        if self._tap is not None:
+            transport = self._tap(transport, index, component.name)
+        return Link(component.name, transport, self._owner)
 
     def start_mod(self, component: InProcess) -> None:
         """Start the mod's own work."""

@@ -1,0 +1,129 @@
+"""What every component read and wrote, line by line as it stood on its wire (acp-host §2.7).
+
+For looking at bytes where the trace looks at messages: `0 → +12ms {…}` is what was written to the
+first component, `←` what came from it, `!` its standard error; the client is `C`. Secrets are taken
+out, and colours too.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Listener, Transport
+from symposium.conductor.record_file import RecordFile, new_file, time_stem
+from symposium.redaction import UNREADABLE, Redactor
+
+HEADER: Final = b"=== Conductor Debug Log ==="
+
+CLIENT_LABEL: Final = "C"
+
+_ESCAPES: Final = re.compile(r"\x1b(?:\[[0-9;:?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b\\)?|.)")
+
+
+class DebugLog:
+    """One such log.
+
+    Attributes:
+        file: where it goes.
+    """
+
+    def __init__(
+        self, file: RecordFile, redactor: Redactor, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.file = file
+        self._redactor = redactor
+        self._clock = clock
+        self._started = clock()
+        self._labels: dict[str, str] = {}
+        file.write(HEADER)
+
+    def tap(self, transport: Transport, index: int | None = None, name: str = "") -> Transport:
+        """The same transport, with all its lines logged.
+
+        Args:
+            transport: to the client, or to a component.
+            index: the component's place in the chain; None for the client.
+            name: what `on_stderr` will call the component.
+        """
+        label = CLIENT_LABEL if index is None else str(index)
+        self._labels[name] = label
+        return _Tapped(transport, self, label)
+
+    def on_stderr(self, name: str, line: bytes) -> None:
+        """Take a line of a component's standard error."""
+        self._write(self._labels.get(name, name), "!", line.decode(errors="replace"))
+
+    def line(self, label: str, arrow: str, line: bytes) -> None:
+        """Take a line of a wire."""
+        redacted = self._redactor.json(line)
+        if redacted == UNREADABLE:
+            redacted = self._redactor.text(line.decode(errors="replace")).encode()
+        self._write(label, arrow, redacted.decode(errors="replace"))
+
+    def close(self) -> None:
+        """Write what waits, and end the log."""
+        self.file.close()
+
+    def _write(self, label: str, arrow: str, text: str) -> None:
+        milliseconds = int((self._clock() - self._started) * 1000)
+        text = self._redactor.text(_ESCAPES.sub("", text).rstrip("\r\n"))
+        entry = f"{label} {arrow} +{milliseconds}ms {text}".replace("\n", " ")
+        self.file.write(entry.encode(errors="replace"))
+
+
+class _Tapped:
+    """A transport between two others: what passes is logged, and passes."""
+
+    def __init__(self, transport: Transport, log: DebugLog, label: str) -> None:
+        self._transport = transport
+        self._log = log
+        self._label = label
+        self.pause_reading = transport.pause_reading
+        self.resume_reading = transport.resume_reading
+        self.drain = transport.drain
+
+    @property
+    def backlog(self) -> int:
+        """As the transport has it."""
+        return self._transport.backlog
+
+    def start(self, listener: Listener) -> None:
+        """Begin to read, for the log and for the listener."""
+        self._transport.start(_TappedListener(listener, self._log, self._label))
+
+    def send(self, line: bytes) -> None:
+        """Log and send."""
+        self._log.line(self._label, "→", line)
+        self._transport.send(line)
+
+    async def aclose(self, *, grace: float = 1.0) -> None:
+        """End the transport."""
+        await self._transport.aclose(grace=grace)
+
+
+class _TappedListener:
+    def __init__(self, listener: Listener, log: DebugLog, label: str) -> None:
+        self._listener = listener
+        self._log = log
+        self._label = label
+        self.writing_paused = listener.writing_paused
+        self.writing_resumed = listener.writing_resumed
+        self.ended = listener.ended
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        for line in lines:
+            head = line.head + b" (cut)" if isinstance(line, Overlong) else line
+            self._log.line(self._label, "←", head)
+        self._listener.lines_received(lines)
+
+
+def open_debug_log(directory: Path, known_secrets: Iterable[str] = ()) -> DebugLog:
+    """Begin a debug log in a new file of this directory; called within the loop.
+
+    Raises:
+        RecordingError: the directory cannot be made or written to.
+    """
+    return DebugLog(new_file(directory, time_stem(), ".log"), Redactor(known_secrets))
