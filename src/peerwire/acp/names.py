@@ -50,9 +50,15 @@ ERAS: Final = {
     Dialect.RUST_SDK: Era("_proxy/initialize", "_proxy/successor", "_proxy/successor", "_meta"),
     Dialect.SACP: Era("_proxy/initialize", "_proxy/successor", "_proxy/successor", "meta"),
     Dialect.RFD: Era("proxy/initialize", "proxy/successor", "proxy/successor", "meta"),
-    Dialect.PACP_SPLIT: Era(INITIALIZE, "_proxy/successor/request", "_proxy/successor/notification", ""),
+    Dialect.PACP_SPLIT: Era(
+        INITIALIZE, "_proxy/successor/request", "_proxy/successor/notification", ""
+    ),
     Dialect.PACP_SEND: Era(
-        INITIALIZE, "_proxy/successor/receive/request", "_proxy/successor/receive/notification", "", nested=True
+        INITIALIZE,
+        "_proxy/successor/receive/request",
+        "_proxy/successor/receive/notification",
+        "",
+        nested=True,
     ),
 }
 
@@ -131,12 +137,18 @@ def _extra(inner: _Flat, params: Body) -> bytes:
         return b""
     members = object_members(bytes(params).decode())
     known = {"method", "params"}
-    return b"".join(b",%b:%b" % (quoted(name), body) for name, body in members.items() if name not in known)
+    return b"".join(
+        b",%b:%b" % (quoted(name), body) for name, body in members.items() if name not in known
+    )
 
 
 def wrap(dialect: Dialect, method: str, params: Body | UnsetType, extra: bytes = b"") -> bytes:
     """The params of an envelope that carries this message; which method goes with it is the `Era`'s to say."""
-    inner = b'"method":%b' % quoted(method) if params is UNSET else b'"method":%b,"params":%b' % (quoted(method), params)
+    inner = (
+        b'"method":%b' % quoted(method)
+        if params is UNSET
+        else b'"method":%b,"params":%b' % (quoted(method), params)
+    )
     if ERAS[dialect].nested:
         return b'{"message":{%b}}' % inner
     return b"{%b%b}" % (inner, extra)

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from peerwire.acp.names import Dialect
 from symposium.conductor.blueprint import Blueprint, InProcess, Program, Served
-from symposium.conductor.chain import End, Way, join
+from symposium.conductor.call import End
+from symposium.conductor.chain import Way, join
 from symposium.conductor.component import Direction, Mod
 from symposium.conductor.ends import PlainEnd, SuccessorEnd
 from symposium.conductor.handshake import AS_AGENT, AS_PROXY, Greeter, Selection

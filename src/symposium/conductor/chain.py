@@ -1,7 +1,8 @@
 """Where a message goes next between two ends of the wire; pure: no I/O, no tasks, no clock.
 
-A *span* lies between two links and holds the in-process mods between them. Each of its two directions is a `Way`. A
-chain without out-of-process mods is one span; each out-of-process mod divides it in two.
+A *span* lies between two links and holds the in-process mods between them. Each of its two
+directions is a `Way`. A chain without out-of-process mods is one span; each out-of-process mod
+divides it in two.
 
             ┌──────────── span ────────────┐
     link ═══╡ way to agent:  mod → mod →   ╞═══ link
@@ -9,144 +10,38 @@ chain without out-of-process mods is one span; each out-of-process mod divides i
             └──────────────────────────────┘
 """
 
-import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
-from inspect import isawaitable
-from typing import Any, Final, Protocol
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from inspect import iscoroutine
+from typing import Any
 
-import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, REQUEST_CANCELLED, RpcError
-from peerwire.jsonrpc.messages import Message
+from peerwire.jsonrpc.errors import REQUEST_CANCELLED, RpcError
+from symposium.conductor.call import BEFORE_ALL, Call, End, Step
 from symposium.conductor.component import (
     EVERY_METHOD,
     UNCHANGED,
     Answer,
     Crossing,
     Direction,
+    Drop,
     Forward,
-    Handler,
     Interception,
-    Outcome,
+    Later,
     Refuse,
     Reply,
-    Revision,
     Then,
 )
-from symposium.conductor.lanes import Item, Key, Lanes, Started
-
-_log = logging.getLogger(__name__)
-
-
-class Asker(Protocol):
-    """Whoever asked: a peer over its link, or a mod."""
-
-    def answered(self, call: "Call", answer: Answer) -> None:
-        """Take the answer; called exactly once for each call."""
-        ...
-
-
-class Call:
-    """One request on its way: who asked, which mods wait for its answer, and where it went.
-
-    Attributes:
-        crossing: the request as it travels.
-        asker: who gets the answer.
-        request_id: the JSON text of the asker's id.
-        way: the direction it travels; its answer returns on `way.back`.
-    """
-
-    __slots__ = (
-        "asker",
-        "crossing",
-        "far_id",
-        "is_answered",
-        "is_cancelled",
-        "is_settled",
-        "request_id",
-        "rest",
-        "thens",
-        "way",
-    )
-
-    def __init__(self, crossing: Crossing, asker: Asker, request_id: bytes, way: "Way") -> None:
-        self.crossing = crossing
-        self.asker = asker
-        self.request_id = request_id
-        self.way = way
-        self.thens: list[Forward] = []
-        self.far_id: bytes | None = None
-        self.rest: Started | None = None
-        self.is_cancelled = False
-        self.is_settled = False
-        self.is_answered = False
-
-    def settle(self, answer: Answer) -> None:
-        """Send the answer back through the mods that wait for it; a second answer is dropped."""
-        if self.is_settled:
-            return
-        self.is_settled = True
-        self.way.back.carry_back(self, answer)
-
-    def fail(self, error: RpcError) -> None:
-        """Settle with an error."""
-        self.settle(Answer(error=error))
-
-    def give(self, answer: Answer) -> None:
-        """Hand the answer to whoever asked; the last step of its way back."""
-        if not self.is_answered:
-            self.is_answered = True
-            self.asker.answered(self, answer)
-
-    def started(self, rest: Started) -> None:
-        """A mod takes its time over the request; it can be cancelled meanwhile, also before its first step."""
-        self.rest = rest
-        rest.add_done_callback(
-            lambda task: self.fail(RpcError(REQUEST_CANCELLED)) if task.cancelled() else None
-        )
-
-    def cancel(self) -> None:
-        """Ask whoever works on this to stop; the answer is owed all the same (acp-host §1.8)."""
-        if self.is_cancelled or self.is_settled:
-            return
-        self.is_cancelled = True
-        for passed in self.thens:
-            if passed.cancelled is not None:
-                passed.cancelled()
-        if self.far_id is not None:
-            self.way.far.cancel(self)
-        elif self.rest is not None:
-            self.rest.cancel()
-
-
-class End(Protocol):
-    """Where a way ends: something that takes messages on, mostly a link."""
-
-    def forward(self, message: Message, line: bytes) -> None:
-        """Take a notification that nobody touched, as the line it came in."""
-        ...
-
-    def notify(self, crossing: Crossing) -> None:
-        """Take a notification."""
-        ...
-
-    def ask(self, call: Call) -> None:
-        """Take a request; settle the call when its answer is there."""
-        ...
-
-    def cancel(self, call: Call) -> None:
-        """Tell whoever was asked that the answer is not wanted any more."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One handler on a way, at its mod's position along it."""
-
-    position: int
-    handler: Handler
+from symposium.conductor.lanes import Item, Lanes, Started
+from symposium.conductor.outcomes import (
+    answer_of,
+    fault_in,
+    guarded,
+    guarded_wait,
+    revised,
+)
+from symposium.conductor.scope import session_key
 
 
 class Way:
@@ -155,6 +50,7 @@ class Way:
     Attributes:
         steps: for a method that some mod intercepts, the handlers it meets.
         other: the handlers that any other method meets; mostly none.
+        length: how many mods stand on the way.
         lanes: what is parked on the way.
         far: where it ends.
         back: the other direction of the same span.
@@ -163,220 +59,207 @@ class Way:
     back: "Way"
 
     def __init__(
-        self, direction: Direction, mods: "Sequence[Sequence[Interception]]", far: End, lanes: Lanes
+        self,
+        direction: Direction,
+        mods: Sequence[Sequence[Interception]],
+        far: End,
+        lanes: Lanes,
+        *,
+        names: Sequence[str] = (),
     ) -> None:
         self.direction = direction
         self.far = far
         self.lanes = lanes
-        self.steps: dict[str, tuple[Step, ...]] = {}
-        wanted = [
-            (position, interception)
-            for position, interceptions in enumerate(mods)
-            for interception in interceptions
-            if interception.direction is direction
+        self.length = len(mods)
+        handlers = [
+            {one.method: one.handler for one in reversed(wanted) if one.direction is direction}
+            for wanted in mods
         ]
-        self.other = _steps_for(EVERY_METHOD, wanted)
-        for method in {interception.method for _, interception in wanted} - {EVERY_METHOD}:
-            self.steps[method] = _steps_for(method, wanted)
+        self.steps: dict[str, tuple[Step, ...]] = {}
+        for method in {method for by_method in handlers for method in by_method}:
+            meets = [by_method.get(method, by_method.get(EVERY_METHOD)) for by_method in handlers]
+            self.steps[method] = tuple(
+                Step(position, handler, names[position] if names else "")
+                for position, handler in enumerate(meets)
+                if handler is not None
+            )
+        self.other = self.steps.pop(EVERY_METHOD, ())
 
     def take(self, crossing: Crossing, call: Call | None = None, *, after: int = -1) -> None:
-        """Carry a message on from behind the mod at position `after`; requests come with their call."""
-        steps = self.steps.get(crossing.method, self.other)
-        on_start = _ignore if call is None else call.started
-        if self.lanes.idle:
-            rest = self._go(crossing, call, steps, after)
-            if rest is not None:
-                self.lanes.park(Item(session_key(crossing), 0, _never, on_start), rest)
-            return
-        size = 0 if crossing.body is UNSET else memoryview(crossing.body).nbytes
-        go = lambda: self._go(crossing, call, steps, after)  # noqa: E731
-        self.lanes.enter(Item(session_key(crossing), size, go, on_start))
+        """Carry a message on from behind the mod at `after`; a request comes with its call."""
+        self._carry(crossing, call, after, BEFORE_ALL)
 
-    def carry_back(self, call: Call, answer: Answer) -> None:
-        """Carry an answer to whoever asked, through the mods that wait for it, behind what was sent before it."""
+    def carry_back(self, call: Call, answer: Answer, *, after: int = -1) -> None:
+        """Carry an answer to whoever asked, behind what was sent before it."""
         if self.lanes.idle and not call.thens:
             call.give(answer)
-            return
-        size = 0 if answer.body is UNSET else memoryview(answer.body).nbytes
-
-        def give_if_stopped(task: Started) -> None:
-            task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
-
-        self.lanes.enter(
-            Item(
-                session_key(call.crossing),
-                size,
-                lambda: self._go_back(call, answer),
-                give_if_stopped,
-            )
-        )
+        else:
+            self._carry_back(call, answer, after, BEFORE_ALL)
 
     # -- towards the far end
 
-    def _go(
-        self, crossing: Crossing, call: Call | None, steps: tuple[Step, ...], after: int
-    ) -> Coroutine[Any, Any, None] | None:
-        if call is not None and call.is_cancelled:
-            call.fail(RpcError(REQUEST_CANCELLED))
-            return None
-        for at, step in enumerate(steps):
-            if step.position <= after:
+    def _carry(self, crossing: Crossing, call: Call | None, after: int, cleared: int) -> None:
+        if call is not None and call.is_settled:
+            return
+        lanes = self.lanes
+        was_idle = lanes.idle
+        steps = self.steps.get(crossing.method, self.other)
+        if not was_idle:
+            steps = _with_stops(steps, lanes.stops())
+        for step in steps:
+            position = step.position
+            if position <= after:
                 continue
-            outcome = _guarded(step.handler, crossing, crossing)
-            if type(outcome) is not Forward and isawaitable(outcome):
-                return self._rest(crossing, call, steps[at:], outcome)
-            if not _apply(outcome, crossing, call):
-                return None
-        self._deliver(crossing, call)
-        return None
-
-    async def _rest(
-        self, crossing: Crossing, call: Call | None, steps: tuple[Step, ...], first: Any
-    ) -> None:
-        for at, step in enumerate(steps):
-            outcome = first if at == 0 else _guarded(step.handler, crossing, crossing)
-            if type(outcome) is not Forward and isawaitable(outcome):
-                outcome = await _guarded_wait(outcome, crossing)
-            if not _apply(outcome, crossing, call):
+            if not was_idle and position != cleared:
+                resume = partial(self._carry, crossing, call, position - 1, position)
+                if lanes.keeps(position, Item(session_key(crossing), crossing.size, resume)):
+                    return
+            if step.handler is not None and not self._meet(step, crossing, call):
+                return
+            if lanes.idle is not was_idle:
+                # This very mod has sent something that another one holds now.
+                self._carry(crossing, call, position, BEFORE_ALL)
                 return
         self._deliver(crossing, call)
 
+    def _meet(self, step: Step, crossing: Crossing, call: Call | None) -> bool:
+        """Show a message to a mod; whether it travels on at once."""
+        outcome: Any = guarded(step.mod, step.handler or _forward, crossing, crossing)
+        if type(outcome) is Forward:
+            return self._forward(outcome, step, crossing, call)
+        if type(outcome) in {Reply, Refuse, Drop, Later} or not hasattr(outcome, "__await__"):
+            self._end_here(outcome, step, crossing, call)
+            return False
+        rest = self._rest(step, crossing, call, outcome)
+        _watch(self.lanes.park(step.position, session_key(crossing), rest), call, outcome)
+        return False
+
+    async def _rest(self, step: Step, crossing: Crossing, call: Call | None, waiting: Any) -> None:
+        outcome = await guarded_wait(step.mod, waiting, crossing)
+        if call is not None:
+            call.rest = None
+        if type(outcome) is not Forward:
+            self._end_here(outcome, step, crossing, call)
+        elif self._forward(outcome, step, crossing, call):
+            self._carry(crossing, call, step.position, BEFORE_ALL)
+
+    def _forward(self, outcome: Forward, step: Step, crossing: Crossing, call: Call | None) -> bool:
+        method = outcome.method
+        is_renamed = method is not None and method != crossing.method
+        if is_renamed or outcome.params is not UNCHANGED:
+            crossing.replace(method=method, params=outcome.params)
+        if call is not None and (outcome.then or outcome.catch or outcome.cancelled):
+            call.thens.append((step, outcome))
+        if is_renamed:
+            # Those behind are asked for what it is called now.
+            self._carry(crossing, call, step.position, BEFORE_ALL)
+        return not is_renamed
+
+    def _end_here(self, outcome: Any, step: Step, crossing: Crossing, call: Call | None) -> None:
+        if isinstance(outcome, Later):
+            rest = self._answer_later(step, crossing, call, outcome.work)
+            _watch(self.lanes.spawn(rest), call, rest, outcome.work)
+        elif call is not None:
+            answer = answer_of(step.mod, outcome, crossing)
+            call.settle(answer, after=self._mirrored(step.position))
+
+    async def _answer_later(
+        self, step: Step, crossing: Crossing, call: Call | None, work: Coroutine[Any, Any, Any]
+    ) -> None:
+        outcome = await guarded_wait(step.mod, work, crossing)
+        if call is not None:
+            answer = answer_of(step.mod, outcome, crossing)
+            call.settle(answer, after=self._mirrored(step.position))
+
+    def _mirrored(self, position: int) -> int:
+        return self.length - 1 - position
+
     def _deliver(self, crossing: Crossing, call: Call | None) -> None:
+        fault = fault_in(crossing) if crossing.body is UNSET else None
         if call is None:
-            self.far.notify(crossing)
+            if fault is None:
+                self.far.notify(crossing)
         elif call.is_cancelled:
             call.fail(RpcError(REQUEST_CANCELLED))
+        elif fault is not None:
+            call.fail(fault)
         else:
             self.far.ask(call)
 
     # -- back to whoever asked
 
-    def _go_back(self, call: Call, answer: Answer) -> Coroutine[Any, Any, None] | None:
-        while call.thens:
-            revision = _guarded(_interested(call.thens.pop(), answer), answer, call.crossing)
-            if isawaitable(revision):
-                return self._rest_back(call, answer, revision)
-            answer = _revise(answer, revision)
+    def _carry_back(self, call: Call, answer: Answer, after: int, cleared: int) -> None:
+        while (position := self._next_stop(call, after)) is not None:
+            if position != cleared:
+                resume = partial(self._carry_back, call, answer, position - 1, position)
+                item = Item(session_key(call.crossing), answer.size, resume)
+                if self.lanes.keeps(position, item):
+                    return
+            after = position
+            if call.thens and self._mirrored(call.thens[-1][0].position) == position:
+                step, passed = call.thens.pop()
+                function = _interested(passed, answer)
+                revision: Any = guarded(step.mod, function, answer, call.crossing)
+                if hasattr(revision, "__await__"):
+                    self._hold_answer(call, answer, step, revision)
+                    return
+                answer = revised(answer, revision)
         call.give(answer)
-        return None
 
-    async def _rest_back(self, call: Call, answer: Answer, first: Any) -> None:
-        revision = await _guarded_wait(first, call.crossing)
-        answer = _revise(answer, revision)
-        while call.thens:
-            revision = _guarded(_interested(call.thens.pop(), answer), answer, call.crossing)
-            if isawaitable(revision):
-                revision = await _guarded_wait(revision, call.crossing)
-            answer = _revise(answer, revision)
-        call.give(answer)
+    def _next_stop(self, call: Call, after: int) -> int | None:
+        """The next mod on the way back that waits for this answer, or holds something up."""
+        waiting = [self._mirrored(step.position) for step, _ in call.thens[-1:]]
+        last = self._mirrored(call.place)
+        ahead = [at for at in (*waiting, *self.lanes.stops()) if after < at < last]
+        return min(ahead, default=None)
+
+    def _hold_answer(self, call: Call, answer: Answer, step: Step, revision: Any) -> None:
+        position = self._mirrored(step.position)
+
+        async def rest() -> None:
+            revision_now = await guarded_wait(step.mod, revision, call.crossing)
+            self._carry_back(call, revised(answer, revision_now), position, BEFORE_ALL)
+
+        task = self.lanes.park(position, session_key(call.crossing), rest())
+        task.add_done_callback(lambda _: _close(revision))
+        # Cancelled as the chain ends: whoever asked gets the answer as it came.
+        task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
 
 
-def _steps_for(method: str, wanted: list[tuple[int, Interception]]) -> tuple[Step, ...]:
-    return tuple(
-        Step(position, interception.handler)
-        for position, interception in wanted
-        if interception.method in {method, EVERY_METHOD}
-    )
+def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:
+    handled = {step.position for step in steps}
+    others = [Step(position, None) for position in stops if position not in handled]
+    return sorted((*steps, *others), key=lambda step: step.position)
 
 
-def _apply(outcome: Any, crossing: Crossing, call: Call | None) -> bool:
-    """Do what a mod said; whether the message travels on."""
-    if type(outcome) is Forward:
-        if outcome.params is not UNCHANGED or outcome.method is not None:
-            crossing.replace(method=outcome.method, params=outcome.params)
-        if call is not None and (outcome.then is not None or outcome.catch is not None):
-            call.thens.append(outcome)
-        return True
+def _watch(task: Started, call: Call | None, *work: Any) -> None:
     if call is not None:
-        call.settle(_answer_of(outcome, crossing.method))
-    return False
+        call.started(task)
+    task.add_done_callback(lambda _: _close(*work))
 
 
-def _answer_of(outcome: Any, method: str) -> Answer:
-    match outcome:
-        case Reply(result):
-            return Answer(value=result)
-        case Refuse(error):
-            return Answer(error=error)
-        case _:
-            return Answer(
-                error=RpcError(INTERNAL_ERROR, f"a mod let {method} end without an answer")
-            )
+def _forward(_: Crossing) -> Forward:
+    return Forward()
+
+
+def _close(*work: Any) -> None:
+    # One that was cancelled before its first step would be lamented as never awaited.
+    for one in work:
+        if iscoroutine(one):
+            one.close()
 
 
 def _interested(waiting: Forward, answer: Answer) -> Then:
-    interested = waiting.then if answer.error is None else waiting.catch
+    is_result = answer.error_body is UNSET and answer.error is None
+    interested = waiting.then if is_result else waiting.catch
     return _leave if interested is None else interested
 
 
-def _leave(answer: Answer) -> Revision:
+def _leave(answer: Answer) -> None:
     del answer
-
-
-def _revise(answer: Answer, revision: Any) -> Answer:
-    match revision:
-        case Reply(result):
-            return Answer(value=result)
-        case Refuse(error):
-            return Answer(error=error)
-        case _:
-            return answer
-
-
-def _guarded(handler: Callable[[Any], Any], argument: Crossing | Answer, crossing: Crossing) -> Any:
-    """What a mod makes of a message or an answer; a mod's fault is told as ours, not the peer's (acp-host §1.6)."""
-    try:
-        return handler(argument)
-    except Exception as error:  # noqa: BLE001 - the chain's boundary
-        return _outcome_of_fault(error, crossing)
-
-
-async def _guarded_wait(outcome: Awaitable[Any], crossing: Crossing) -> Any:
-    try:
-        return await outcome
-    except Exception as error:  # noqa: BLE001 - the chain's boundary
-        return _outcome_of_fault(error, crossing)
-
-
-def _outcome_of_fault(error: Exception, crossing: Crossing) -> Outcome:
-    if not isinstance(error, RpcError):
-        _log.error("a mod failed on %s", crossing.method, exc_info=error)
-        reason = f"a mod failed on {crossing.method}: {error or type(error).__name__}"
-        error = RpcError(INTERNAL_ERROR, reason)
-    # A notification has nobody to tell: it travels on as it came, rather than be lost with the mod's fault.
-    return Refuse(error) if crossing.is_request else Forward()
-
-
-class _Scope(Struct, gc=False):
-    sessionId: Raw | UnsetType = UNSET  # noqa: N815 - the wire's name
-
-
-_decode_scope = msgspec.json.Decoder(_Scope).decode
-
-_NO_SESSION: Final = None
-
-
-def session_key(crossing: Crossing) -> Key:
-    """The session that a message belongs to, as the lanes know it; None where it names none."""
-    if crossing.body is UNSET:
-        session = crossing.session_id
-        return _NO_SESSION if session is None else msgspec.json.encode(session)
-    try:
-        session = _decode_scope(crossing.body).sessionId
-    except msgspec.DecodeError:
-        return _NO_SESSION
-    return _NO_SESSION if session is UNSET else bytes(session)
 
 
 def join(to_agent: Way, to_client: Way) -> None:
     """Make two ways the directions of one span."""
     to_agent.back = to_client
     to_client.back = to_agent
-
-
-def _ignore(_: Started) -> None:
-    """Nobody asks after a notification's task."""
-
-
-def _never() -> None:
-    """The item is on its way already; nothing is left to start."""

@@ -1,13 +1,14 @@
-"""What a mod is: an object that declares which messages it wants, and says of each what becomes of it.
+"""What a mod is: it declares which messages it wants, and says of each what becomes of it.
 
-A mod sees nothing it did not ask for, and pays for nothing it does not see. It knows its two neighbours, the client's
-side and the agent's side, and neither their number nor their kind. Knows no I/O.
+A mod sees nothing it did not ask for, and pays for nothing it does not see. It knows its two
+neighbours, the client's side and the agent's side, and neither their number nor their kind. Knows
+no I/O.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
@@ -29,8 +30,8 @@ class Direction(Enum):
 class Crossing:
     """One request or notification on its way along the chain.
 
-    `params` is decoded when first asked for, once for all mods; a mod may change it in place, and then must return
-    `Forward(message.params)` for the change to count.
+    `params` is decoded when first asked for, once for all mods; a mod may change it in place, and
+    then must return `Forward(message.params)` for the change to count.
 
     Attributes:
         method: what is asked or told.
@@ -40,7 +41,7 @@ class Crossing:
         extra: members of the envelope that JSON-RPC does not name.
     """
 
-    __slots__ = ("_value", "body", "extra", "is_request", "line", "method")
+    __slots__ = ("_size", "_value", "body", "extra", "is_request", "line", "method")
 
     def __init__(
         self, method: str, body: Raw | bytes | UnsetType, *, is_request: bool, line: bytes = b""
@@ -50,6 +51,7 @@ class Crossing:
         self.is_request = is_request
         self.line = line
         self.extra = b""
+        self._size = 0
         self._value: Any = UNSET
 
     @property
@@ -63,10 +65,15 @@ class Crossing:
     def session_id(self) -> str | None:
         """The session that the message belongs to, if it names one."""
         params = self.params
-        if isinstance(params, dict):
-            session = params.get("sessionId")
-            return session if isinstance(session, str) else None
-        return None
+        if not isinstance(params, Mapping):
+            return None
+        session = cast("Mapping[str, Any]", params).get("sessionId")
+        return session if isinstance(session, str) else None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the params as they came: what the message holds in memory, roughly."""
+        return self._size if self.body is UNSET else memoryview(self.body).nbytes
 
     def encoded(self) -> Raw | bytes | UnsetType:
         """The params as bytes, encoded once if a mod has replaced them."""
@@ -80,6 +87,7 @@ class Crossing:
             self.method = method
             self.line = b""
         if params is not UNCHANGED:
+            self._size = self.size
             self._value = params
             self.body = UNSET
             self.line = b""
@@ -125,17 +133,30 @@ class Answer:
             self._value = None if self.body is UNSET else decode_value(self.body)
         return self._value
 
+    @property
+    def size(self) -> int:
+        """Bytes of the answer as it came."""
+        body = self.body if self.error_body is UNSET else self.error_body
+        return 0 if body is UNSET else memoryview(body).nbytes
+
+    def encode(self) -> None:
+        """Make what a mod answered into bytes.
+
+        Raises:
+            TypeError: it has no JSON form.
+            ValueError: it is nested too deeply, or in itself.
+        """
+        if self.error_body is UNSET and self._error is not None:
+            self.error_body = encode_value(self._error.body())
+        elif self.error_body is UNSET and self.body is UNSET:
+            self.body = encode_value(None if self._value is UNSET else self._value)
+
     def line(self, request_id: bytes) -> bytes:
         """The response that carries this answer to the request of that id."""
+        self.encode()
         if self.error_body is not UNSET:
             return error_response(request_id, self.error_body, self.extra)
-        if self._error is not None:
-            return error_response(request_id, encode_value(self._error.body()))
-        body = (
-            encode_value(self._value if self._value is not UNSET else None)
-            if self.body is UNSET
-            else self.body
-        )
+        body = b"null" if self.body is UNSET else self.body
         return result_response(request_id, body, self.extra)
 
 
@@ -157,6 +178,16 @@ class Refuse(Struct, frozen=True, gc=False):
 
 class Drop(Struct, frozen=True, gc=False):
     """Let a notification end here."""
+
+
+class Later(Struct, frozen=True, gc=False):
+    """Answer a request here when `work` is done, and let what comes behind it go on meanwhile.
+
+    For what takes long and has nothing to do with the order of messages, as a tool's call does. A
+    handler that waits by itself holds its session up instead. `work` is cancelled with the request.
+    """
+
+    work: "Coroutine[Any, Any, Reply | Refuse]"
 
 
 Revision: TypeAlias = Reply | Refuse | None
@@ -183,12 +214,12 @@ class Forward(Struct, frozen=True, gc=False):
     cancelled: Callable[[], None] | None = None
 
 
-Outcome: TypeAlias = Forward | Reply | Refuse | Drop
+Outcome: TypeAlias = Forward | Reply | Refuse | Drop | Later
 Handler: TypeAlias = Callable[[Crossing], Outcome | Awaitable[Outcome]]
 
 
 class Neighbour(Protocol):
-    """What a mod can reach in one direction: everything that stands between it and that end of the chain."""
+    """What a mod can reach in one direction: everything between it and that end of the chain."""
 
     async def request(self, method: str, params: Any = None) -> Any:
         """Ask, and wait for the result.
@@ -205,9 +236,11 @@ class Neighbour(Protocol):
 
 class _Detached:
     async def request(self, method: str, params: Any = None) -> Any:
+        del params
         raise RuntimeError(f"cannot ask {method}: this mod is not part of a chain yet")
 
     def notify(self, method: str, params: Any = None) -> None:
+        del params
         raise RuntimeError(f"cannot tell {method}: this mod is not part of a chain yet")
 
 
@@ -259,12 +292,12 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def from_client(*methods: str) -> Callable[[_F], _F]:
-    """Mark a mod's method as the handler of messages that travel towards the agent; `"*"` is every method."""
+    """Mark a mod's method as the handler of messages towards the agent; `"*"` is every method."""
     return _marking(Direction.TO_AGENT, methods)
 
 
 def from_agent(*methods: str) -> Callable[[_F], _F]:
-    """Mark a mod's method as the handler of messages that travel towards the client; `"*"` is every method."""
+    """Mark a mod's method as the handler of messages towards the client; `"*"` is every method."""
     return _marking(Direction.TO_CLIENT, methods)
 
 

@@ -10,7 +10,7 @@ from peerwire.acp.names import INITIALIZE
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from peerwire.transports.transport import Transport
 from symposium.conductor.blueprint import Instantiator
-from symposium.conductor.chain import Asker, Call, Step
+from symposium.conductor.call import Asker, Call, Step
 from symposium.conductor.component import Answer, Crossing, Outcome, Refuse
 from symposium.conductor.gate import SHUTTING_DOWN, Gate, is_flagged
 from symposium.conductor.handshake import pin_version, select_version

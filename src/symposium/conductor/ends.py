@@ -6,7 +6,7 @@ from peerwire.acp.names import ERAS, INITIALIZE, PROXY_INITIALIZE, Dialect, wrap
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.messages import Message
-from symposium.conductor.chain import Call
+from symposium.conductor.call import Call
 from symposium.conductor.component import Crossing
 from symposium.conductor.handshake import Greeter
 from symposium.conductor.hop_ids import CANCEL_REQUEST, cancel_params
@@ -86,7 +86,8 @@ class SuccessorEnd:
     def notify(self, crossing: Crossing) -> None:
         """Take a notification."""
         dialect = self._link.dialect
-        params = wrap(dialect, crossing.method, crossing.encoded(), crossing.extra)
+        extra = crossing.extra or _extra_members(crossing.line)
+        params = wrap(dialect, crossing.method, crossing.encoded(), extra)
         self._link.send(wire.notification(ERAS[dialect].notification, params))
 
     def ask(self, call: Call) -> None:
@@ -105,3 +106,9 @@ class SuccessorEnd:
             dialect = self._link.dialect
             params = wrap(dialect, CANCEL_REQUEST, cancel_params(call.far_id))
             self._link.transport.send(wire.notification(ERAS[dialect].notification, params))
+
+
+def _extra_members(line: bytes) -> bytes:
+    """What JSON-RPC does not name in a message that came as this line and was looked at only."""
+    message = wire.decode(line) if line else None
+    return wire.extra_members(message, line) if isinstance(message, Message) else b""

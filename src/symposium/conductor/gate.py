@@ -6,7 +6,8 @@ from typing import Final
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.messages import Message
-from symposium.conductor.chain import Call, Step, Way, join
+from symposium.conductor.call import Call, Step
+from symposium.conductor.chain import Way, join
 from symposium.conductor.component import Crossing, Direction, Drop, Outcome
 from symposium.conductor.lanes import Lanes
 

@@ -19,7 +19,7 @@ from peerwire.jsonrpc.errors import (
     RpcError,
 )
 from peerwire.jsonrpc.values import encode_value
-from symposium.conductor.chain import Call
+from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.link import Link, PeerState
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from peerwire.jsonrpc.messages import id_key
 from peerwire.jsonrpc.values import Body, decode_value
-from symposium.conductor.chain import Call
+from symposium.conductor.call import Call
 from symposium.conductor.component import Crossing
 
 CANCEL_REQUEST: Final = "$/cancel_request"

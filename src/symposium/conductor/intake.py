@@ -18,7 +18,7 @@ from peerwire.jsonrpc.codec import Overlong
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
 from peerwire.jsonrpc.values import Body, encode_value
-from symposium.conductor.chain import Asker, Call
+from symposium.conductor.call import Asker, Call
 from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.hop_ids import CANCEL_REQUEST, NAMES_HOP_IDS, cancelled_id, translate_ids
 from symposium.conductor.link import Link

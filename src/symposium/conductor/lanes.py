@@ -1,19 +1,21 @@
-"""Keeps the order of one direction while a message waits for a mod; pure: starting tasks is the owner's affair.
+"""Keeps the order of one direction while a mod takes its time; pure: its owner starts the tasks.
 
-Messages of one session never overtake each other, responses included. A message without a session (the answer to
-`session/new`, say) lets nothing pass it and passes nothing. Sessions do not wait for each other.
+Each mod on the way is a *stop*. At a stop, messages of one session never overtake each other,
+responses included. A message without a session (the answer to `session/new`, say) lets nothing pass
+it and passes nothing. Sessions do not wait for each other, and nothing waits for a mod that it has
+passed already or that it started behind (docs/decisions/0010-order-per-session.md).
 """
 
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
 
 Key: TypeAlias = bytes | None
 """A session; None for a message of no session."""
 
-Go: TypeAlias = Callable[[], Coroutine[Any, Any, None] | None]
-"""Carries a message as far as it goes at once; what it returns, if anything, is the rest of the way."""
+OVERHEAD: Final = 128
+"""Bytes that a waiting message holds beside its body, roughly."""
 
 
 class Started(Protocol):
@@ -38,88 +40,112 @@ Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], Started]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One message that wants to pass.
+    """One message that waits at a stop.
 
     Attributes:
         key: its session.
-        size: bytes that it holds while it waits.
-        go: carries it on.
-        on_start: told of the task, if carrying it on takes one.
+        size: bytes of its body.
+        resume: carries it on from this stop.
     """
 
     key: Key
     size: int
-    go: Go
-    on_start: Callable[[Started], None]
+    resume: Callable[[], None]
+
+
+@dataclass(slots=True)
+class _Stop:
+    parked: Counter[Key] = field(default_factory=Counter[Key])
+    waiting: list[Item] = field(default_factory=list[Item])
+    keys: Counter[Key] = field(default_factory=Counter[Key])
+
+    def blocks(self, key: Key) -> bool:
+        return _blocks(key, self.parked) or _blocks(key, self.keys)
 
 
 class Lanes:
-    """The messages of one direction that wait, and those that they wait for.
+    """The messages of one direction that a mod holds, and those that wait behind them.
 
     Attributes:
-        idle: nothing is parked and nothing waits: a message may pass without asking.
-        waiting_bytes: what waits behind parked messages.
+        idle: no mod holds anything and nothing waits: a message may pass without asking.
+        waiting_bytes: what waits.
+        answers_due: how many mods wait for an answer that comes on this way.
+        spawn: starts a task.
     """
 
     def __init__(self, spawn: Spawn, on_change: Callable[["Lanes"], None]) -> None:
         self.idle = True
         self.waiting_bytes = 0
-        self._spawn = spawn
+        self.answers_due = 0
+        self.spawn = spawn
         self._on_change = on_change
-        self._parked: Counter[Key] = Counter()
-        self._waiting: list[Item] = []
+        self._stops: dict[int, _Stop] = {}
 
-    def enter(self, item: Item) -> None:
-        """Carry a message on now, or when those before it have gone."""
-        if self.idle or not (
-            _blocks(item.key, self._parked)
-            or any(_conflict(item.key, before.key) for before in self._waiting)
-        ):
-            self._start(item)
-        else:
-            self._waiting.append(item)
-            self.waiting_bytes += item.size
-            self._on_change(self)
+    def stops(self) -> list[int]:
+        """The positions of the mods at which something stands."""
+        return list(self._stops)
 
-    def park(self, item: Item, rest: Coroutine[Any, Any, None]) -> None:
-        """Let the rest of a message's way take its time; what comes behind it waits."""
-        self._parked[item.key] += 1
+    def keeps(self, position: int, item: Item) -> bool:
+        """Keep a message at this stop if others of its session are before it; whether it was."""
+        stop = self._stops.get(position)
+        if stop is None or not stop.blocks(item.key):
+            return False
+        stop.waiting.append(item)
+        stop.keys[item.key] += 1
+        self.waiting_bytes += item.size + OVERHEAD
+        self._on_change(self)
+        return True
+
+    def park(self, position: int, key: Key, rest: Coroutine[Any, Any, None]) -> Started:
+        """Let the mod at a stop take its time over a message; what comes behind it waits there."""
+        self._stops.setdefault(position, _Stop()).parked[key] += 1
         self.idle = False
-        task = self._spawn(rest)
+        task = self.spawn(rest)
+
         # A callback, not a `finally`: a task cancelled before its first step runs none.
-        task.add_done_callback(lambda _: self._finished(item.key))
-        item.on_start(task)
+        def ended(_: Any) -> None:
+            rest.close()
+            self._finished(position, key)
 
-    def _start(self, item: Item) -> None:
-        rest = item.go()
-        if rest is not None:
-            self.park(item, rest)
+        task.add_done_callback(ended)
+        return task
 
-    def _finished(self, key: Key) -> None:
-        self._parked[key] -= 1
-        if not self._parked[key]:
-            del self._parked[key]
-        self._advance()
+    def expect(self, answers: int) -> None:
+        """Note that so many more (or fewer) mods wait for an answer that comes on this way."""
+        self.answers_due += answers
+        self._on_change(self)
 
-    def _advance(self) -> None:
-        ahead: Counter[Key] = Counter()
+    def _finished(self, position: int, key: Key) -> None:
+        stop = self._stops[position]
+        _take_one(stop.parked, key)
+        pending, stop.waiting = stop.waiting, []
         still: list[Item] = []
-        pending, self._waiting = self._waiting, []
-        for item in pending:
-            if _blocks(item.key, self._parked) or _blocks(item.key, ahead):
-                ahead[item.key] += 1
-                still.append(item)
-            else:
-                self.waiting_bytes -= item.size
-                self._start(item)
-        self._waiting = still + self._waiting
-        self.idle = not self._parked and not self._waiting
+        ahead: set[Key] = set()
+        for at, item in enumerate(pending):
+            if not (_blocks(item.key, stop.parked) or _blocks(item.key, ahead)):
+                _take_one(stop.keys, item.key)
+                self.waiting_bytes -= item.size + OVERHEAD
+                item.resume()
+                continue
+            still.append(item)
+            ahead.add(item.key)
+            if item.key is None or len(ahead) == len(stop.keys):
+                # Nothing behind can pass: not to be asked one by one, each time one has passed.
+                still += pending[at + 1 :]
+                break
+        # What has come meanwhile stands behind what was here.
+        stop.waiting = still + stop.waiting
+        if not stop.parked and not stop.waiting:
+            del self._stops[position]
+        self.idle = not self._stops
         self._on_change(self)
 
 
-def _blocks(key: Key, ahead: Counter[Key]) -> bool:
+def _blocks(key: Key, ahead: Collection[Key]) -> bool:
     return bool(ahead) and (key is None or key in ahead or None in ahead)
 
 
-def _conflict(one: Key, other: Key) -> bool:
-    return one is None or other is None or one == other
+def _take_one(counts: Counter[Key], key: Key) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]

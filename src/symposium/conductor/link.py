@@ -12,7 +12,8 @@ from peerwire.acp.names import CANONICAL, Dialect
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.errors import RpcError
 from peerwire.transports.transport import Transport
-from symposium.conductor.chain import Call, Way
+from symposium.conductor.call import Call
+from symposium.conductor.chain import Way
 from symposium.conductor.component import Answer
 
 BACK_PRESSURE: Final = 16 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""How a mod reaches its neighbours: requests and notifications of its own, sent on from its place in the chain."""
+"""How a mod reaches its neighbours: messages of its own, sent on from its place in the chain."""
 
 import asyncio
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from msgspec import UNSET
 
 from peerwire.jsonrpc.values import encode_value
-from symposium.conductor.chain import Call, Way
+from symposium.conductor.call import Call
+from symposium.conductor.chain import Way
 from symposium.conductor.component import Answer, Crossing
 
 
@@ -24,13 +25,19 @@ class Toward:
             RpcError: the answer is an error, or the chain has ended.
         """
         waiting = _Waiting(asyncio.get_running_loop().create_future())
-        call = Call(self._crossing(method, params, is_request=True), waiting, b"", self._way)
-        self._way.take(call.crossing, call, after=self._position)
+        crossing = self._crossing(method, params, is_request=True)
+        call = Call(crossing, waiting, b"", self._way, place=self._position)
+        # What the neighbours send is read on meanwhile, however much of it waits for this mod.
+        answers = self._way.back.lanes
+        answers.expect(1)
         try:
+            self._way.take(crossing, call, after=self._position)
             answer = await waiting.answer
         except asyncio.CancelledError:
             call.cancel()
             raise
+        finally:
+            answers.expect(-1)
         if answer.error is not None:
             raise answer.error
         return answer.result
