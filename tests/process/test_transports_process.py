@@ -166,6 +166,7 @@ async def test_stderr_is_read_before_anybody_listens(tmp_path: Path) -> None:
     await process.stop()
 
 
+@pytest.mark.requirement("process.spawn-explained")
 @pytest.mark.parametrize(
     ("spec", "text"),
     [
@@ -202,6 +203,7 @@ async def test_a_program_that_cannot_start_says_why_and_what_to_do(
     assert errno.errorcode[failure.value.errno or 0] in text or "(E" not in text
 
 
+@pytest.mark.requirement("process.spawn-explained")
 async def test_a_command_line_is_quoted_in_part_when_it_is_long() -> None:
     with pytest.raises(SpawnError) as failure:
         spawn(Command(("sh", "-c", "x" * 3_000_000)))
@@ -267,6 +269,7 @@ async def test_a_signal_without_a_name_is_told_by_its_number() -> None:
     assert (await run.end()).signal == "signal 50"
 
 
+@pytest.mark.requirement("process.exit-descendant-holds-output")
 @pytest.mark.requirement("process.end-descendants")
 async def test_a_descendant_that_holds_the_output_delays_the_end_by_the_grace_at_most() -> None:
     run = Run(shell("sleep 60 & echo $!"), grace=SHORT)
@@ -287,6 +290,7 @@ async def test_a_descendant_that_holds_stderr_only_delays_nothing() -> None:
     assert has_gone(await run.line())
 
 
+@pytest.mark.requirement("process.exit-descendant-holds-output")
 async def test_an_endless_descendant_does_not_make_the_end_endless() -> None:
     run = Run(shell("yes & exit 1"), grace=SHORT)
 
@@ -479,6 +483,7 @@ async def test_it_can_be_stopped_by_many_at_once() -> None:
     assert len(run.told.ends) == 1
 
 
+@pytest.mark.requirement("process.end-cancelled")
 @pytest.mark.parametrize("times", [1, 2])
 async def test_a_stop_that_is_cancelled_kills_at_once(times: int) -> None:
     run = Run(python(STUBBORN, "stays"))
@@ -495,6 +500,7 @@ async def test_a_stop_that_is_cancelled_kills_at_once(times: int) -> None:
     assert (await run.end()).signal == "SIGKILL"
 
 
+@pytest.mark.requirement("process.end-host-killed")
 async def test_a_program_sees_the_end_of_its_input_when_we_are_killed() -> None:
     host = """if True:
         import asyncio, os

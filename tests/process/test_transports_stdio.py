@@ -67,6 +67,7 @@ def test_streams_may_be_plain_files(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() == b"kept\n" + EXPECTED
 
 
+@pytest.mark.requirement("process.stdio-closed")
 @pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])
 @pytest.mark.parametrize("stderr", ["2>&1", "2>/dev/null", "2>&-"])
 def test_an_input_that_is_empty_or_closed_has_ended(stdin: str, stderr: str) -> None:
@@ -82,6 +83,7 @@ def test_an_input_that_is_empty_or_closed_has_ended(stdin: str, stderr: str) -> 
     assert done.stdout == stray + blocking + late + b"after\n"
 
 
+@pytest.mark.requirement("process.stdio-closed")
 def test_an_output_that_is_closed_is_an_error_in_words() -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *COMMAND], capture_output=True, check=False

@@ -55,6 +55,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     assert open_descriptors() == before
 
 
+@pytest.mark.requirement("process.unix-private")
 async def test_lines_pass_both_ways_and_the_visitor_is_known(place: Place) -> None:
     listener = place.serve()
     told = LineRecorder()
@@ -71,6 +72,7 @@ async def test_lines_pass_both_ways_and_the_visitor_is_known(place: Place) -> No
     visitor.close()
 
 
+@pytest.mark.requirement("process.unix-private")
 async def test_only_our_user_may_come(place: Place) -> None:
     before = os.umask(0)
     try:
@@ -123,6 +125,7 @@ async def test_a_path_that_is_too_long_is_named(tmp_path: Path) -> None:
         assert failure.value.filename == str(path)
 
 
+@pytest.mark.requirement("process.unix-left-behind")
 async def test_closing_removes_the_file_and_leaves_the_visitors(place: Place) -> None:
     listener = place.serve()
     told = LineRecorder()
@@ -139,6 +142,7 @@ async def test_closing_removes_the_file_and_leaves_the_visitors(place: Place) ->
     visitor.close()
 
 
+@pytest.mark.requirement("process.unix-left-behind")
 async def test_a_file_that_is_not_ours_any_more_is_left_alone(place: Place) -> None:
     ours = place.serve()
     place.path.unlink()
@@ -185,6 +189,7 @@ async def test_two_may_wait_at_one_door(place: Place) -> None:
     visitor.close()
 
 
+@pytest.mark.requirement("process.unix-scarce")
 async def test_without_descriptors_left_visitors_wait_for_one(
     place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

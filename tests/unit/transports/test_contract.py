@@ -142,6 +142,7 @@ async def test_pausing_twice_is_undone_by_one_resume(ends: Ends) -> None:
     assert await ends.they.received(1) == [b"1"]
 
 
+@pytest.mark.requirement("process.transport-marks")
 async def test_a_slow_peer_is_told_of_whenever_its_backlog_grows(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
@@ -160,6 +161,7 @@ async def test_a_slow_peer_is_told_of_whenever_its_backlog_grows(ends: Ends) -> 
     assert ends.we.pauses == 3
 
 
+@pytest.mark.requirement("process.transport-marks")
 async def test_a_little_more_for_a_slow_peer_is_told_too(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
@@ -171,6 +173,7 @@ async def test_a_little_more_for_a_slow_peer_is_told_too(ends: Ends) -> None:
     await ends.we.paused(2)
 
 
+@pytest.mark.requirement("process.transport-marks")
 async def test_a_source_that_fills_up_to_the_mark_is_resumed_until_it_is_dry(ends: Ends) -> None:
     ends.start()
     left = [b'{"n":%d,"%s"}' % (n, b"x" * 1000) for n in range(5_000)]

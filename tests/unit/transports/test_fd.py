@@ -333,6 +333,7 @@ async def test_a_full_disk_ends_it(told: LineRecorder) -> None:
     os.close(source)
 
 
+@pytest.mark.requirement("process.transport-number-reused")
 @pytest.mark.parametrize("end", [FdTransport.close, FdTransport.close_writing])
 async def test_what_waits_is_not_written_to_who_gets_the_number_next(
     raw: Raw, end: Callable[[FdTransport], None]
