@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 class Inbox:
     """Takes lines as they come; holds the rest of a read back while a handler starts.
 
-    It is bounded by what one read brings: the transport is not read while anything is held back.
+    It holds two reads at most: the one that started a handler, and one more that found it waiting.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class Inbox:
                 return self._take_message(incoming, place)
             case Batch(lines):
                 return self._take_batch(lines, place)
-            case Malformed():
-                return self._take_malformed(incoming, place)
+            case malformed:
+                return self._take_malformed(malformed, place)
 
     def _take_message(self, message: Message, place: Place) -> bool:
         fault = wire.check(message)

@@ -1,0 +1,48 @@
+"""The list of ACP's methods, from the table the program itself uses."""
+
+from peerwire.acp.methods import METHODS, Method
+from peerwire.acp.roles import Role
+
+PAGE = "reference/acp-methods.md"
+
+HEAD = """# ACP methods
+
+What the two ends of ACP v1 say to each other. A chain carries any other method just as well;
+this is the vocabulary of the ends. Members without which params are refused stand in the third
+column; the fourth names the member of the handshake without which a method is not sent.
+"""
+
+GROUPS = (
+    ("To the agent", frozenset({Role.AGENT})),
+    ("To the client", frozenset({Role.CLIENT})),
+    ("To both ends", frozenset({Role.AGENT, Role.CLIENT})),
+    ("Between a conductor and its proxies", frozenset({Role.PROXY, Role.CONDUCTOR})),
+)
+
+
+def row(method: Method) -> str:
+    """One line of a table."""
+    required = ", ".join(f"`{name}`" for name in method.required)
+    capability = f"`{method.capability}`" if method.capability else ""
+    cells = [f"`{method.name}`", method.kind.value, required, capability, method.since, method.note]
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(title: str, stable: list[Method]) -> str:
+    """A heading and its rows."""
+    head = ["| Method | Kind | Required | Needs | Since | Note |", "|---|---|---|---|---|---|"]
+    return "\n".join([f"## {title}", "", *head, *map(row, stable)])
+
+
+def render() -> str:
+    """The page: each group's stable methods before its unstable ones."""
+    ends = frozenset({Role.AGENT, Role.CLIENT})
+    parts = [HEAD.strip()]
+    for title, receivers in GROUPS:
+        found = [
+            method
+            for method in METHODS.values()
+            if (method.receivers & ends or method.receivers | {Role.CONDUCTOR}) == receivers
+        ]
+        parts.append(table(title, sorted(found, key=lambda method: not method.is_stable)))
+    return "\n\n".join(parts)

@@ -1,0 +1,325 @@
+"""Every method of ACP v1, stable and unstable, one row each: what it needs and who may send it.
+
+A vocabulary, not a gate: what stands here is for the ends that act on messages and for people who
+read. A hop carries methods that are not in this table like any other (acp-host §7.3, T2).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+from peerwire.acp.names import CANONICAL, ERAS
+from peerwire.acp.roles import COUNTERPART, Role
+
+UNSTABLE: Final = "unstable"
+"""What `since` says of a method that only the unstable schema has."""
+
+_AGENT: Final = frozenset({Role.AGENT})
+_CLIENT: Final = frozenset({Role.CLIENT})
+_EITHER_END: Final = _AGENT | _CLIENT
+_PROXY: Final = frozenset({Role.PROXY})
+_SESSION: Final = "agentCapabilities.sessionCapabilities."
+
+
+class Kind(Enum):
+    """Whether a method asks or tells."""
+
+    REQUEST = "request"
+    NOTIFICATION = "notification"
+    EITHER = "either"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One row.
+
+    Attributes:
+        name: the method on the wire.
+        receivers: the roles that act on it.
+        required: the members its params must have.
+        kind: whether it asks or tells.
+        capability: the member of the handshake without which it must not be sent; "" for none.
+        since: "1" for the first schema, the day it became stable, or `UNSTABLE`.
+        note: what else one must know.
+    """
+
+    name: str
+    receivers: frozenset[Role]
+    required: tuple[str, ...] = ()
+    kind: Kind = Kind.REQUEST
+    capability: str = ""
+    since: str = "1"
+    note: str = ""
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the stable schema has it."""
+        return self.since != UNSTABLE
+
+
+_ROWS: Final = (
+    # Before any session
+    Method("initialize", _AGENT, ("protocolVersion",), note="The first request of a connection."),
+    Method("authenticate", _AGENT, ("methodId",), note="In v2 `auth/login`."),
+    Method(
+        "logout",
+        _AGENT,
+        capability="agentCapabilities.auth.logout",
+        since="2026-05-21",
+        note="In v2 `auth/logout`.",
+    ),
+    # Sessions
+    Method("session/new", _AGENT, ("cwd", "mcpServers")),
+    Method(
+        "session/load",
+        _AGENT,
+        ("sessionId", "cwd", "mcpServers"),
+        capability="agentCapabilities.loadSession",
+        note="Replays the history as updates, then answers. Not in v2.",
+    ),
+    Method(
+        "session/resume",
+        _AGENT,
+        ("sessionId", "cwd"),
+        capability=_SESSION + "resume",
+        since="2026-04-22",
+        note="Replays nothing.",
+    ),
+    Method("session/list", _AGENT, capability=_SESSION + "list", since="2026-03-09"),
+    Method(
+        "session/close", _AGENT, ("sessionId",), capability=_SESSION + "close", since="2026-04-23"
+    ),
+    Method(
+        "session/delete", _AGENT, ("sessionId",), capability=_SESSION + "delete", since="2026-06-05"
+    ),
+    Method(
+        "session/fork", _AGENT, ("sessionId", "cwd"), capability=_SESSION + "fork", since=UNSTABLE
+    ),
+    Method("session/set_mode", _AGENT, ("sessionId", "modeId"), note="Not in v2."),
+    Method(
+        "session/set_config_option",
+        _AGENT,
+        ("sessionId", "configId", "value"),
+        since="2026-02-04",
+        note="`value` is a string, or a boolean beside `type`.",
+    ),
+    # A turn
+    Method(
+        "session/prompt",
+        _AGENT,
+        ("sessionId", "prompt"),
+        note="Answered when the turn ends; in v2 when it is accepted.",
+    ),
+    Method(
+        "session/cancel",
+        _AGENT,
+        ("sessionId",),
+        Kind.NOTIFICATION,
+        note="The prompt then ends with stop reason `cancelled`.",
+    ),
+    Method("session/update", _CLIENT, ("sessionId", "update"), Kind.NOTIFICATION),
+    Method(
+        "session/request_permission",
+        _CLIENT,
+        ("sessionId", "toolCall", "options"),
+        note="Waits for a person: no time limit.",
+    ),
+    # What the client does for the agent
+    Method(
+        "fs/read_text_file",
+        _CLIENT,
+        ("sessionId", "path"),
+        capability="clientCapabilities.fs.readTextFile",
+        note="Not in v2.",
+    ),
+    Method(
+        "fs/write_text_file",
+        _CLIENT,
+        ("sessionId", "path", "content"),
+        capability="clientCapabilities.fs.writeTextFile",
+        note="Not in v2.",
+    ),
+    Method(
+        "terminal/create",
+        _CLIENT,
+        ("sessionId", "command"),
+        capability="clientCapabilities.terminal",
+        note="Not in v2, like all of `terminal/`.",
+    ),
+    *(
+        Method(
+            f"terminal/{act}",
+            _CLIENT,
+            ("sessionId", "terminalId"),
+            capability="clientCapabilities.terminal",
+        )
+        for act in ("output", "wait_for_exit", "kill", "release")
+    ),
+    Method(
+        "elicitation/create",
+        _CLIENT,
+        ("message", "mode"),
+        capability="clientCapabilities.elicitation",
+        since="2026-07-24",
+        note="Its `requestId` is an id of this hop. Waits for a person: no time limit.",
+    ),
+    Method(
+        "elicitation/complete",
+        _CLIENT,
+        ("elicitationId",),
+        Kind.NOTIFICATION,
+        capability="clientCapabilities.elicitation.url",
+        since="2026-07-24",
+    ),
+    # Both ways
+    Method(
+        "$/cancel_request",
+        _EITHER_END | _PROXY | {Role.CONDUCTOR},
+        ("requestId",),
+        Kind.NOTIFICATION,
+        since="2026-06-29",
+        note="Its `requestId` is an id of this hop; never passed on as it came.",
+    ),
+    # MCP over ACP
+    Method(
+        "mcp/connect",
+        _CLIENT,
+        ("serverId",),
+        capability="agentCapabilities.mcpCapabilities.acp",
+        since=UNSTABLE,
+        note="The component that declared the server answers.",
+    ),
+    Method(
+        "mcp/message",
+        _EITHER_END,
+        ("connectionId", "method"),
+        Kind.EITHER,
+        capability="agentCapabilities.mcpCapabilities.acp",
+        since=UNSTABLE,
+        note="A request where the MCP message inside is one.",
+    ),
+    Method(
+        "mcp/disconnect",
+        _CLIENT,
+        ("connectionId",),
+        capability="agentCapabilities.mcpCapabilities.acp",
+        since=UNSTABLE,
+        note="A notification in older eras.",
+    ),
+    # Model providers
+    Method("providers/list", _AGENT, capability="agentCapabilities.providers", since=UNSTABLE),
+    Method(
+        "providers/set",
+        _AGENT,
+        ("providerId", "apiType", "baseUrl"),
+        capability="agentCapabilities.providers",
+        since=UNSTABLE,
+    ),
+    Method(
+        "providers/disable",
+        _AGENT,
+        ("providerId",),
+        capability="agentCapabilities.providers",
+        since=UNSTABLE,
+    ),
+    # Edits the agent suggests while a person types
+    Method("nes/start", _AGENT, capability="agentCapabilities.nes", since=UNSTABLE),
+    Method(
+        "nes/suggest",
+        _AGENT,
+        ("sessionId", "uri", "version", "position", "triggerKind"),
+        capability="agentCapabilities.nes",
+        since=UNSTABLE,
+    ),
+    *(
+        Method(
+            f"nes/{act}",
+            _AGENT,
+            ("sessionId", "id"),
+            Kind.NOTIFICATION,
+            capability="agentCapabilities.nes",
+            since=UNSTABLE,
+        )
+        for act in ("accept", "reject")
+    ),
+    Method("nes/close", _AGENT, ("sessionId",), capability="agentCapabilities.nes", since=UNSTABLE),
+    *(
+        Method(
+            f"document/{act}",
+            _AGENT,
+            ("sessionId", "uri", *members),
+            Kind.NOTIFICATION,
+            capability="agentCapabilities.nes",
+            since=UNSTABLE,
+        )
+        for act, members in (
+            ("didOpen", ("languageId", "version", "text")),
+            ("didChange", ("version", "contentChanges")),
+            ("didSave", ()),
+            ("didFocus", ("version", "position", "visibleRange")),
+            ("didClose", ()),
+        )
+    ),
+    # Between a conductor and its proxies, in the era we write
+    Method(
+        ERAS[CANONICAL].initialize,
+        _PROXY,
+        ("protocolVersion",),
+        since=UNSTABLE,
+        note="Only a conductor sends it; params and result are those of `initialize`.",
+    ),
+    Method(
+        ERAS[CANONICAL].request,
+        _PROXY | {Role.CONDUCTOR},
+        ("method",),
+        Kind.EITHER,
+        since=UNSTABLE,
+        note="Carries a message to or from the proxy's successor; the response is plain.",
+    ),
+)
+
+METHODS: Final[Mapping[str, Method]] = MappingProxyType({row.name: row for row in _ROWS})
+"""Every row, by its name on the wire."""
+
+
+def may_send(role: Role, method: Method) -> bool:
+    """Whether a program in this role sends such a message.
+
+    A proxy passes on what its neighbours say, in both directions, so it may send what either end
+    may; a conductor sends everything.
+    """
+    match role:
+        case Role.CONDUCTOR:
+            return True
+        case Role.PROXY:
+            return method.receivers != _PROXY
+        case Role.CLIENT | Role.AGENT:
+            return COUNTERPART[role] in method.receivers
+
+
+def is_offered(method: Method, handshake: Mapping[str, Any]) -> bool:
+    """Whether the handshake allows the method; true for one that needs no capability.
+
+    Args:
+        method: the row.
+        handshake: the params and the result of `initialize` in one mapping. An object there says
+            yes, also an empty one; null says no (acp-host §7.1).
+    """
+    found: Any = handshake
+    for name in method.capability.split(".") if method.capability else ():
+        found = cast("Mapping[str, Any]", found).get(name) if isinstance(found, Mapping) else None
+    return found is not None and found is not False
+
+
+def missing_params(method: str, params: object) -> list[str]:
+    """The members that params of this method lack, in the table's order.
+
+    Empty for a method that is not in the table: nobody here knows what it needs.
+    """
+    row = METHODS.get(method)
+    if row is None:
+        return []
+    given = cast("Mapping[str, Any]", params) if isinstance(params, Mapping) else ()
+    return [name for name in row.required if name not in given]
