@@ -62,6 +62,10 @@ def ids_in(turn: Turn) -> set[str]:
     return {each for each in ids if each is not None}
 
 
+def methods_of(requests: list[Request]) -> list[str]:
+    return [request.method for request in requests]
+
+
 def kinds_of(updates: Any) -> set[str]:
     return {update["sessionUpdate"] for update in updates}
 
@@ -92,7 +96,7 @@ async def test_full_sends_every_kind_and_calls_every_method_of_the_client() -> N
     async with chain_of("arrow", agent="testy") as editor:
         answer_everything(editor)
         turn = await editor.prompt('{"command": "full"}')
-        asked = {request.method for request in editor.asked.items}
+        asked = set(methods_of(editor.asked.items))
         told = editor.told.items
 
     assert turn.stop_reason == "end_turn"
@@ -134,7 +138,7 @@ async def test_nothing_is_asked_that_the_client_did_not_offer() -> None:
     async with chain_of(agent="testy") as editor:
         await editor.initialize(capabilities={"fs": {"readTextFile": True}})
         turn = await editor.prompt('{"command": "full"}')
-        asked = [request.method for request in editor.asked.items]
+        asked = methods_of(editor.asked.items)
 
     assert asked == ["session/request_permission", "fs/read_text_file"]
     assert "terminal/create: not offered" in turn.text
@@ -206,16 +210,31 @@ async def test_a_cancelled_turn_takes_back_what_it_asked(command: str, method: s
 
         async with asyncio.TaskGroup() as tasks:
             prompt = tasks.create_task(editor.prompt(f'{{"command": "{command}"}}'))
-            await editor.asked.until(lambda items: items[-1:] != [] and items[-1].method == method)
+            await editor.asked.until(lambda items: methods_of(items)[-1:] == [method])
             editor.cancel()
         turn = prompt.result()
         after = await editor.prompt('{"command": "cancel_status"}')
-        asked = [request.method for request in editor.asked.items]
+        asked = methods_of(editor.asked.items)
 
     assert turn.stop_reason == "cancelled"
     assert taken_back == [method]
     assert asked.index(method) >= len(asked) - (2 if method == "terminal/output" else 1)
     assert after.text == ">not cancelled"
+
+
+@pytest.mark.requirement("cli.testy-cancel")
+async def test_a_terminal_is_given_back_when_the_turn_is_cancelled() -> None:
+    async with chain_of("pass", agent="testy") as editor:
+        answer_everything(editor)
+        never(editor, "terminal/wait_for_exit")
+        await editor.new_session()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(editor.prompt('{"command": "callbacks"}'))
+            await editor.asked.until(lambda items: "terminal/wait_for_exit" in methods_of(items))
+            editor.cancel()
+        asked = methods_of(await editor.asked.count(len(CLIENT_METHODS) - 1))
+
+    assert asked[-2:] == ["terminal/wait_for_exit", "terminal/release"]
 
 
 @pytest.mark.requirement("cli.testy-cancel")
@@ -311,8 +330,12 @@ async def test_a_fork_goes_its_own_way() -> None:
         changed = await editor.connection.request("session/set_config_option", option)
         again = await editor.connection.request("session/resume", setup)
         turn = await editor.prompt("greet", session_id=fork)
+        before = len(editor.updates.items)
+        await editor.connection.request("session/load", setup)
+        replayed = len(editor.updates.items) - before
 
     assert fork != first
+    assert replayed == 2
     assert changed["configOptions"][0]["currentValue"] == "verbose"
     assert again["modes"]["currentModeId"] == "chat"
     assert again["configOptions"][0]["currentValue"] == "brief"

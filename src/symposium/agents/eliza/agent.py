@@ -12,7 +12,15 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
+from symposium.agents.eliza.commands import (
+    ListTools,
+    Talk,
+    Unreadable,
+    UseTool,
+    parse_command,
+)
 from symposium.agents.eliza.engine import DETERMINISTIC_SEED, Eliza
+from symposium.agents.eliza.tools import carry_out
 from symposium.conductor.agent_spec import AgentSpec
 
 VERSION: Final = 1
@@ -42,6 +50,7 @@ COMMANDS: Final = [
 @dataclass(slots=True)
 class _Session:
     eliza: Eliza
+    directory: str
     servers: list[dict[str, Any]]
     turns: Turns = field(default_factory=Turns)
 
@@ -57,6 +66,7 @@ class ElizaAgent:
     def __init__(self, transport: Transport, seed: int | None) -> None:
         self._seed = seed
         self._sessions: dict[str, _Session] = {}
+        self._calls = 0
         self._connection = Connection(
             transport,
             Handlers(
@@ -86,16 +96,17 @@ class ElizaAgent:
     def _new(self, request: Request) -> dict[str, Any]:
         params = read_params(request.params, SetUp)
         session_id = f"eliza-{uuid4()}"
-        self._open(session_id, params.mcp_servers or [])
+        self._open(session_id, params.cwd, params.mcp_servers or [])
         return {"sessionId": session_id}
 
     def _load(self, request: Request) -> dict[str, Any]:
         # As the reference's: she remembers nothing, and the servers of then are not hers to call.
-        self._open(read_params(request.params, SetUpAgain).session_id, [])
+        params = read_params(request.params, SetUpAgain)
+        self._open(params.session_id, params.cwd, [])
         return {}
 
-    def _open(self, session_id: str, servers: list[dict[str, Any]]) -> None:
-        self._sessions[session_id] = _Session(Eliza(self._seed), servers)
+    def _open(self, session_id: str, directory: str, servers: list[dict[str, Any]]) -> None:
+        self._sessions[session_id] = _Session(Eliza(self._seed), directory, servers)
         # The client knows the session only once it has the answer.
         asyncio.get_running_loop().call_soon(
             self._update,
@@ -122,16 +133,35 @@ class ElizaAgent:
             session.turns.cancel()
 
     async def _turn(self, session: _Session, params: Prompt) -> str:
-        text = session.eliza.reply(params.text)
-        self._update(
-            params.session_id,
-            {
-                "sessionUpdate": "agent_message_chunk",
-                "content": {"type": "text", "text": text},
-            },
-        )
+        match parse_command(params.text):
+            case Talk(text):
+                self._say(params.session_id, session.eliza.reply(text))
+            case Unreadable(reply):
+                self._say(params.session_id, reply)
+            case ListTools() | UseTool() as command:
+                await self._use_tools(session, params.session_id, command)
         await self._connection.drain()
         return "end_turn"
+
+    async def _use_tools(
+        self, session: _Session, session_id: str, command: ListTools | UseTool
+    ) -> None:
+        self._calls += 1
+        call = {"toolCallId": f"call-{self._calls}"}
+        self._update(session_id, {"sessionUpdate": "tool_call", **call, **_told(command)})
+        status = "failed"
+        try:
+            report = await carry_out(command, session.servers, session.directory)
+            status = "failed" if report.has_failed else "completed"
+        finally:
+            self._update(
+                session_id, {"sessionUpdate": "tool_call_update", **call, "status": status}
+            )
+        self._say(session_id, report.text)
+
+    def _say(self, session_id: str, text: str) -> None:
+        content = {"type": "text", "text": text}
+        self._update(session_id, {"sessionUpdate": "agent_message_chunk", "content": content})
 
     def _update(self, session_id: str, update: dict[str, Any]) -> None:
         self._connection.notify("session/update", {"sessionId": session_id, "update": update})
@@ -141,6 +171,23 @@ class ElizaAgent:
         if session is None:
             raise RpcError(INVALID_PARAMS, {"reason": "unknown session", "sessionId": session_id})
         return session
+
+
+def _told(command: ListTools | UseTool) -> dict[str, Any]:
+    match command:
+        case ListTools(server):
+            return {
+                "title": f"List the tools of {server}",
+                "kind": "search",
+                "status": "in_progress",
+            }
+        case UseTool(server, tool, arguments):
+            return {
+                "title": f"{server}::{tool}",
+                "kind": "other",
+                "status": "in_progress",
+                "rawInput": arguments,
+            }
 
 
 async def serve_eliza(transport: Transport, *, seed: int | None = None) -> None:

@@ -1,0 +1,84 @@
+"""Lists and uses the tools of a session's MCP servers; each server lives for one command."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from peerwire.errors import PeerwireError
+from peerwire.jsonrpc.errors import RpcError
+from peerwire.mcp.client import open_server
+from peerwire.mcp.server import McpServer
+from symposium.agents.eliza.commands import (
+    ListTools,
+    UseTool,
+    render_error,
+    render_result,
+    render_tools,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a command went; `text` is what she says of it."""
+
+    text: str
+    has_failed: bool = False
+
+
+async def carry_out(
+    command: ListTools | UseTool, servers: Sequence[Mapping[str, Any]], directory: str
+) -> Report:
+    """Do what a command asks for, and say so; a failure is said too.
+
+    Args:
+        command: what to do.
+        servers: the session's, as the client declared them.
+        directory: the session's, where a server that is a program is started.
+    """
+    declaration = next((each for each in servers if each.get("name") == command.server), None)
+    if declaration is None:
+        names = [str(each.get("name")) for each in servers]
+        known = (
+            f"this session has {', '.join(names)}" if names else "this session has no MCP servers"
+        )
+        return _failure(f"no MCP server is called {command.server}; {known}")
+    try:
+        async with open_server(declaration, cwd=directory) as server:
+            match command:
+                case ListTools():
+                    tools = await server.list_tools()
+                    return Report(render_tools((tool.name, tool.description) for tool in tools))
+                case UseTool():
+                    return await _use(command, server)
+    except PeerwireError as error:
+        return _failure(f"{command.server}: {error}")
+
+
+async def _use(command: UseTool, server: McpServer) -> Report:
+    try:
+        result = await server.call_tool(command.tool, command.arguments)
+    except RpcError as error:
+        names = [tool.name for tool in await server.list_tools()]
+        if command.tool in names:
+            return _failure(f"{command.server}::{command.tool}: {error}")
+        return _failure(f"{command.server} has no tool {command.tool}; it has {_listed(names)}")
+    text = "\n".join(_shown(block) for block in result.content)
+    if result.is_error:
+        return _failure(f"{command.server}::{command.tool}: {text}")
+    return Report(render_result(text))
+
+
+def _failure(reason: str) -> Report:
+    return Report(render_error(reason), has_failed=True)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _shown(block: Mapping[str, Any]) -> str:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case _:
+            return f"[{block.get('type')}]"

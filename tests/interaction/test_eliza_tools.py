@@ -1,0 +1,98 @@
+"""Eliza uses the tools of MCP servers: of programs, when a prompt tells her to."""
+
+import asyncio
+import sys
+from typing import Any
+
+import pytest
+
+from symposium.testing import Turn, chain_of
+
+ECHO: dict[str, Any] = {
+    "name": "echo",
+    "command": sys.executable,
+    "args": ["-m", "peerwire.mcp.echo_server"],
+    "env": [],
+}
+SILENT: dict[str, Any] = {
+    "name": "silent",
+    "command": sys.executable,
+    "args": ["-c", "import sys; sys.stdin.read()"],
+    "env": [],
+}
+GONE: dict[str, Any] = {"name": "gone", "command": "/nowhere/server", "args": [], "env": []}
+
+
+async def told(text: str, *servers: dict[str, Any]) -> Turn:
+    """What a prompt brings in a session with these servers."""
+    async with chain_of("pass") as editor:
+        await editor.new_session(servers=servers)
+        return await editor.prompt(text)
+
+
+def calls_in(turn: Turn) -> list[tuple[Any, ...]]:
+    """Each step of the tool calls, without the texts."""
+    keys = ("sessionUpdate", "toolCallId", "status")
+    return [
+        tuple(update[key] for key in keys)
+        for update in turn.updates
+        if update["sessionUpdate"].startswith("tool_call")
+    ]
+
+
+@pytest.mark.requirement("cli.eliza-mcp-tool-call", "cli.eliza-use-tool", "cli.testing-echo-server")
+async def test_she_calls_a_tool_of_a_program_and_reports_it() -> None:
+    turn = await told('USE tool echo::echo WITH {"message": "Hello from the test!"}', ECHO)
+
+    assert turn.text == "OK: Echo: Hello from the test!"
+    assert turn.stop_reason == "end_turn"
+    assert calls_in(turn) == [
+        ("tool_call", "call-1", "in_progress"),
+        ("tool_call_update", "call-1", "completed"),
+    ]
+
+
+@pytest.mark.requirement("cli.eliza-list-tools", "bridge.tools-list-text")
+async def test_she_lists_the_tools_of_a_server() -> None:
+    turn = await told("list TOOLS from echo", SILENT, ECHO)
+
+    assert turn.text == (
+        "Available tools:\n  - echo: Say the message again.\n  - add: Add two whole numbers."
+    )
+
+
+@pytest.mark.requirement("cli.eliza-use-tool-wrong")
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        (
+            "use tool other::echo with {}",
+            "ERROR: no MCP server is called other; this session has echo, gone",
+        ),
+        ("list tools from other", "ERROR: no MCP server is called other"),
+        ("use tool echo::sing with {}", "ERROR: echo has no tool sing; it has echo, add"),
+        ("use tool echo::add with {}", "ERROR: echo::add: "),
+        ("use tool echo::add with {", "ERROR: the arguments for echo::add are not JSON"),
+        ("list tools from gone", "ERROR: gone: "),
+    ],
+)
+async def test_what_is_wrong_is_said(text: str, reply: str) -> None:
+    turn = await told(text, ECHO, GONE)
+
+    assert turn.text.startswith(reply)
+    assert all(status == "failed" for kind, _, status in calls_in(turn) if "update" in kind)
+
+
+@pytest.mark.requirement("cli.eliza-cancel")
+async def test_a_cancelled_turn_ends_and_the_next_one_works() -> None:
+    async with chain_of("arrow") as editor:
+        await editor.new_session(servers=[SILENT])
+        async with asyncio.TaskGroup() as tasks:
+            prompt = tasks.create_task(editor.prompt("list tools from silent"))
+            await editor.until(lambda update: update["sessionUpdate"] == "tool_call")
+            editor.cancel()
+        after = await editor.prompt("Hello")
+
+    assert prompt.result().stop_reason == "cancelled"
+    assert calls_in(prompt.result())[-1] == ("tool_call_update", "call-1", "failed")
+    assert after.text.startswith(">How do you do.")
