@@ -5,6 +5,7 @@ came instead. Needs no test framework.
 """
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -31,6 +32,14 @@ CAPABILITIES: Final[dict[str, Any]] = {
     "elicitation": {"form": {}, "url": {}},
 }
 """What the fake editor says it can; what it then does is the test's to say."""
+
+ECHO_SERVER: Final[dict[str, Any]] = {
+    "name": "echo",
+    "command": sys.executable,
+    "args": ["-m", "peerwire.mcp.echo_server"],
+    "env": [],
+}
+"""An MCP server with the tools `echo` and `add`, to be given to `new_session`."""
 
 
 @dataclass(frozen=True, slots=True)

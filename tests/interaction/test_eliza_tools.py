@@ -6,14 +6,8 @@ from typing import Any
 
 import pytest
 
-from symposium.testing import Turn, chain_of
+from symposium.testing import ECHO_SERVER, Turn, chain_of
 
-ECHO: dict[str, Any] = {
-    "name": "echo",
-    "command": sys.executable,
-    "args": ["-m", "peerwire.mcp.echo_server"],
-    "env": [],
-}
 SILENT: dict[str, Any] = {
     "name": "silent",
     "command": sys.executable,
@@ -42,7 +36,7 @@ def calls_in(turn: Turn) -> list[tuple[Any, ...]]:
 
 @pytest.mark.requirement("cli.eliza-mcp-tool-call", "cli.eliza-use-tool", "cli.testing-echo-server")
 async def test_she_calls_a_tool_of_a_program_and_reports_it() -> None:
-    turn = await told('USE tool echo::echo WITH {"message": "Hello from the test!"}', ECHO)
+    turn = await told('USE tool echo::echo WITH {"message": "Hello from the test!"}', ECHO_SERVER)
 
     assert turn.text == "OK: Echo: Hello from the test!"
     assert turn.stop_reason == "end_turn"
@@ -54,7 +48,7 @@ async def test_she_calls_a_tool_of_a_program_and_reports_it() -> None:
 
 @pytest.mark.requirement("cli.eliza-list-tools", "bridge.tools-list-text")
 async def test_she_lists_the_tools_of_a_server() -> None:
-    turn = await told("list TOOLS from echo", SILENT, ECHO)
+    turn = await told("list TOOLS from echo", SILENT, ECHO_SERVER)
 
     assert turn.text == (
         "Available tools:\n  - echo: Say the message again.\n  - add: Add two whole numbers."
@@ -77,7 +71,7 @@ async def test_she_lists_the_tools_of_a_server() -> None:
     ],
 )
 async def test_what_is_wrong_is_said(text: str, reply: str) -> None:
-    turn = await told(text, ECHO, GONE)
+    turn = await told(text, ECHO_SERVER, GONE)
 
     assert turn.text.startswith(reply)
     assert all(status == "failed" for kind, _, status in calls_in(turn) if "update" in kind)

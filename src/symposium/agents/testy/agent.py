@@ -7,6 +7,7 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import decode_value
+from peerwire.mcp.over_acp import Tunnels
 from symposium.agents.testy.scenario import ScenarioError, parse_command
 from symposium.agents.testy.sessions import Session, Sessions
 from symposium.agents.testy.turn import END_TURN, Client, ScenarioTurn
@@ -18,7 +19,7 @@ NEWEST: Final = 2
 
 CAPABILITIES: Final[dict[str, Any]] = {
     "loadSession": True,
-    "mcpCapabilities": {"http": True, "sse": False},
+    "mcpCapabilities": {"http": True, "sse": False, "acp": True},
     "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
     "sessionCapabilities": {"list": {}, "delete": {}, "resume": {}, "close": {}, "fork": {}},
     "auth": {"logout": {}},
@@ -34,7 +35,8 @@ class ScriptedAgent:
         self._turns = 0
         self._capabilities: dict[str, Any] = {}
         self._sessions = Sessions(self._send)
-        self._connection = Connection(
+        self._tunnels = Tunnels()
+        self._connection = self._tunnels.connection = Connection(
             transport,
             Handlers(
                 requests={
@@ -43,8 +45,12 @@ class ScriptedAgent:
                     "logout": lambda _: {},
                     "session/prompt": self._prompt,
                     **self._sessions.handlers(),
+                    **self._tunnels.requests,
                 },
-                notifications={"session/cancel": self._sessions.cancel},
+                notifications={
+                    "session/cancel": self._sessions.cancel,
+                    **self._tunnels.notifications,
+                },
             ),
         )
 
@@ -66,7 +72,7 @@ class ScriptedAgent:
         session = self._sessions.open_session(params.session_id)
         self._turns += 1
         turn = ScenarioTurn(
-            Client(self._connection, self._capabilities),
+            Client(self._connection, self._tunnels, self._capabilities),
             session,
             self._turns,
             decode_value(request.id),

@@ -1,14 +1,18 @@
 """One turn of the test agent: the updates of its command, then what it asks of others."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from peerwire.acp.turns import CANCELLED
+from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.values import encode_value
+from peerwire.mcp.client import open_server
+from peerwire.mcp.over_acp import Tunnels
+from peerwire.mcp.server import Tool, ToolResult
 from symposium.agents.testy.requests import (
     ClientRequest,
     callbacks,
@@ -43,6 +47,7 @@ class Client:
     """Who is served, and what it declared."""
 
     connection: Connection
+    tunnels: Tunnels
     capabilities: Mapping[str, Any]
 
 
@@ -79,10 +84,8 @@ class ScenarioTurn:
                 await self._callbacks()
                 if all(self._offers(request) for request in self._elicitations()):
                     await self._elicit()
-            case ListTools():
-                pass
-            case CallTool():
-                pass
+            case ListTools() | CallTool():
+                self._say(await self._use_tools(command))
             case _:
                 pass
         return END_TURN
@@ -97,6 +100,21 @@ class ScenarioTurn:
 
     def _say(self, text: str) -> None:
         self.send(message(text, self.number))
+
+    async def _use_tools(self, command: ListTools | CallTool) -> str:
+        named = [each for each in self.session.servers if each.get("name") == command.server]
+        if not named:
+            return f"ERROR: no MCP server is called {command.server}"
+        opening = open_server(named[0], tunnels=self.client.tunnels, cwd=self.session.directory)
+        try:
+            async with opening as server:
+                match command:
+                    case ListTools():
+                        return _listed(await server.list_tools())
+                    case CallTool(_, tool, params):
+                        return _told(await server.call_tool(tool, params))
+        except PeerwireError as error:
+            return f"ERROR: {error}"
 
     def _cancel_status(self) -> str:
         is_cancelled = self.session.turns.is_cancelled
@@ -157,6 +175,15 @@ class ScenarioTurn:
             return await self.client.connection.request(request.method, request.params)
         except RpcError as error:
             return error
+
+
+def _listed(tools: Sequence[Tool]) -> str:
+    lines = [f"  - {tool.name}: {tool.description or ''}".rstrip() for tool in tools]
+    return "\n".join(["Available tools:", *lines])
+
+
+def _told(result: ToolResult) -> str:
+    return f"{'ERROR' if result.is_error else 'OK'}: {encode_value(result.content).decode()}"
 
 
 def _worded(request: ClientRequest, outcome: dict[str, Any] | RpcError) -> str:
