@@ -441,6 +441,28 @@ async def test_a_trace_changes_nothing_of_what_is_carried(
     assert trace.file.path.read_text().count('"method":"x/y"') == 1 + len(mods)
 
 
+@pytest.mark.requirement("conductor.trace-no-proxies")
+@pytest.mark.parametrize("is_traced", [False, True], ids=["untraced", "traced"])
+async def test_a_trace_loses_no_member_of_an_envelope(tmp_path: Path, *, is_traced: bool) -> None:
+    line = b'{"jsonrpc":"2.0","method":"x/y","params":{"b":[1.50]},"traceparent":"00-1"}'
+
+    async def serve(transport: Transport) -> None:
+        transport.send(line)
+        await FakeAgent().serve(transport)
+
+    trace = open_trace(tmp_path) if is_traced else None
+    near, far = memory_pair()
+    blueprint = Blueprint([program_like(Mod())], Served("agent", serve))
+    client = LinePeer(near)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(Conductor(far, lambda _: blueprint, Settings(watcher=trace)).run())
+        client.write(INITIALIZE)
+        lines = await client.lines.count(2)
+        await near.aclose()
+
+    assert line in lines
+
+
 @pytest.mark.requirement("conductor.trace-off")
 async def test_without_being_asked_nothing_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
