@@ -17,8 +17,9 @@ def plain_text(text: str) -> str:
 
 
 def one_line(text: str, *, width: int) -> str:
-    """The text on one line of at most `width` characters."""
-    line = " ".join(plain_text(text).split())
+    """The text on one line of at most `width` characters, indented as it was."""
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    line = indent + " ".join(plain_text(text).split())
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 

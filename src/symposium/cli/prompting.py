@@ -14,7 +14,7 @@ from symposium.cli.ending import ExitCode, Failure, ended_by_reader
 from symposium.cli.failures import failure_of
 from symposium.cli.output import Output
 from symposium.cli.permission_options import Permits, decider
-from symposium.cli.terminal_lines import read_line
+from symposium.cli.stdin_lines import ask_line
 from symposium.cli.turn import Turn, on_interrupt
 from symposium.client.conversation import Terms, converse
 from symposium.client.permissions import Chosen, Decision, Permission
@@ -113,7 +113,7 @@ class _Prompting:
         errand = self._errand
         person = None
         if sys.stdin.isatty() and sys.stderr.isatty():
-            person = AskPerson(read_line, self._output.talk)
+            person = AskPerson(ask_line, self._output.talk)
         decides = decider(errand.permits, person, self._nobody_there)
         terms = Terms(errand.cwd, decides, self._report.update, self._decided, errand.patience)
 

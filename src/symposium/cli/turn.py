@@ -15,13 +15,17 @@ CANCELLED: Final = "cancelled"
 
 
 class Turn:
-    """Runs a turn until it ends, or is stopped and has had time to end."""
+    """Runs a turn until it ends, or is stopped and has had time to end.
+
+    Attributes:
+        stops: how often `stop` was called.
+    """
 
     def __init__(self, conversation: Conversation, session_id: str) -> None:
         self._conversation = conversation
         self._session_id = session_id
         self._scope = asyncio.timeout(None)
-        self.is_stopped = False
+        self.stops = 0
 
     async def run(self, text: str) -> str:
         """The agent's reason to stop."""
@@ -36,10 +40,10 @@ class Turn:
     def stop(self) -> None:
         """Cancel the turn; the second time, wait for the agent no longer."""
         loop = asyncio.get_running_loop()
-        if self.is_stopped:
+        self.stops += 1
+        if self.stops > 1:
             self._scope.reschedule(loop.time())
             return
-        self.is_stopped = True
         self._conversation.cancel(self._session_id)
         self._scope.reschedule(loop.time() + CANCEL_GRACE)
 

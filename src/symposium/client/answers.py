@@ -99,7 +99,9 @@ class Answers:
         self._files.check(params.path)
         # Who was allowed to edit a file need not ask again to write it.
         if params.path not in self._granted:
-            call = ToolCall("fs/write_text_file", title=f"write {params.path}", kind="edit")
+            call = ToolCall(
+                "fs/write_text_file", "write a file", None, "edit", paths=(params.path,)
+            )
             decision = await self._decide(Permission(call, WRITE_OPTIONS))
             if not (isinstance(decision, Chosen) and decision.option.allows):
                 raise RpcError(INVALID_PARAMS, f"writing {params.path} was not permitted")

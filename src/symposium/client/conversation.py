@@ -1,13 +1,13 @@
 """One chain, talked to: it is begun, asked for sessions, and given prompts."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
-from peerwire.errors import PeerwireError
+from peerwire.errors import ConnectionClosedError, PeerwireError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.handlers import Handlers
@@ -20,6 +20,8 @@ from symposium.errors import PatienceError, StepError
 
 CLIENT: Final = {"name": "symposium", "title": "Symposium", "version": "0.1.0"}
 """How we introduce ourselves."""
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,18 @@ class Terms:
 
 
 class Conversation:
-    """The client's end of one chain; made by `converse`."""
+    """The client's end of one chain; made by `converse`.
+
+    Attributes:
+        is_over: whether the chain has ended.
+    """
 
     def __init__(self, connection: Connection, answers: Answers, terms: Terms) -> None:
         self._connection = connection
         self._answers = answers
         self._terms = terms
+        self._scope: asyncio.Timeout | None = None
+        self.is_over = False
 
     async def initialize(self) -> dict[str, Any]:
         """Begin the chain, and hear what the agent can do.
@@ -59,7 +67,7 @@ class Conversation:
         # The conductor has a limit on it, and knows which component is silent.
         return await self._ask("initialize", params)
 
-    async def new_session(self, on_open: Callable[[str], None]) -> str:
+    async def new_session(self, on_open: Callable[[str], object]) -> str:
         """Open a session; its id, which `on_open` is told before any update that follows.
 
         Raises:
@@ -100,6 +108,30 @@ class Conversation:
         self._connection.notify("session/cancel", {"sessionId": session_id})
         self._answers.withdraw()
 
+    async def unless_over(self, wait: Awaitable[_Result]) -> _Result:
+        """Wait for something that is not the agent's; the wait ends when the chain does.
+
+        Raises:
+            ConnectionClosedError: the chain has ended.
+        """
+        try:
+            async with asyncio.timeout(None) as self._scope:
+                if self.is_over:
+                    self.over()
+                return await wait
+        except TimeoutError as error:
+            if not self.is_over:
+                raise
+            raise ConnectionClosedError("the chain has ended") from error
+        finally:
+            self._scope = None
+
+    def over(self) -> None:
+        """The chain has ended; for whoever runs it."""
+        self.is_over = True
+        if self._scope is not None:
+            self._scope.reschedule(asyncio.get_running_loop().time())
+
     async def _in_time(
         self, method: str, params: dict[str, Any], on_result: Callable[[Any], None] | None = None
     ) -> Any:
@@ -131,13 +163,19 @@ async def converse(
         requests=answers.handlers(), notifications={"session/update": terms.on_update}
     )
     connection = Connection(ours, handlers)
+    conversation = Conversation(connection, answers, terms)
     conductor = Conductor(theirs, instantiate, settings)
+
+    async def run_connection() -> None:
+        await connection.run()
+        conversation.over()
+
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(conductor.run())
-            tasks.create_task(connection.run())
+            tasks.create_task(run_connection())
             try:
-                yield Conversation(connection, answers, terms)
+                yield conversation
             finally:
                 connection.close()
     except ExceptionGroup as group:

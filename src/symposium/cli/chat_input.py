@@ -1,0 +1,101 @@
+"""Where a chat's inputs come from: a person at a terminal, with a history, or lines of a pipe."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from symposium.client.events import Command
+from symposium.plain_text import one_line
+
+PROMPT: Final = "> "
+CONTINUED: Final = "… "
+
+
+class Inputs(Protocol):
+    """Gives what a person has to say, one input at a time."""
+
+    async def read(self) -> str:
+        """The next input; it may have several lines.
+
+        Raises:
+            EOFError: there is no more.
+            KeyboardInterrupt: Ctrl-C, where it is not a signal.
+        """
+        ...
+
+
+class TypedInputs:
+    """Reads from a terminal: Enter sends, Alt-Enter or Ctrl-J begins another line.
+
+    Args:
+        history: the file that keeps the inputs of other runs.
+        commands: gives the slash commands there are now.
+    """
+
+    def __init__(self, history: Path, commands: Callable[[], Sequence[Command]]) -> None:
+        history.parent.mkdir(parents=True, exist_ok=True)
+        history.touch(mode=0o600)
+        self._session: PromptSession[str] = PromptSession(
+            message=PROMPT,
+            multiline=True,
+            prompt_continuation=CONTINUED,
+            history=FileHistory(str(history)),
+            completer=_Slash(commands),
+            complete_while_typing=True,
+            key_bindings=_keys(),
+        )
+
+    async def read(self) -> str:
+        """The next input."""
+        return await self._session.prompt_async()
+
+
+def history_file() -> Path:
+    """Where the inputs of chats are kept."""
+    if home := os.environ.get("SYMPOSIUM_HOME"):
+        return Path(home) / "state" / "chat-history"
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "symposium" / "chat-history"
+
+
+class _Slash(Completer):
+    def __init__(self, commands: Callable[[], Sequence[Command]]) -> None:
+        self._commands = commands
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
+        """The commands that begin like what was typed, as long as it is one slash word."""
+        del complete_event
+        typed = document.text
+        if not typed.startswith("/") or "\n" in typed:
+            return
+        for command in self._commands():
+            if command.name.startswith(typed[1:]):
+                yield Completion(
+                    f"/{one_line(command.name, width=60)}",
+                    start_position=-len(typed),
+                    display_meta=one_line(command.description, width=60),
+                )
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def send(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    @keys.add("c-j")
+    def begin_a_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys

@@ -1,0 +1,114 @@
+"""How a chat looks: the agent's words as they come, and its plan and tool calls as they change."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import click
+
+from symposium.cli.output import Output
+from symposium.client.events import (
+    Command,
+    Commands,
+    Other,
+    Plan,
+    PlanEntry,
+    Text,
+    ToolCall,
+    read_event,
+)
+from symposium.client.permissions import Chosen, Decision, Permission
+from symposium.plain_text import one_line, plain_text
+
+WIDTH: Final = 100
+OUTPUT_LINES: Final = 6
+"""Lines of a tool's output that are shown when it has ended."""
+
+MARKS: Final = {"completed": "✔", "in_progress": "▸", "failed": "✘"}
+"""Beside the word, never instead of it."""
+
+
+class ChatView:
+    """Shows what an agent reports, and remembers what is still to be told."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._calls: dict[str, tuple[str, str]] = {}
+        self._plan: tuple[PlanEntry, ...] = ()
+        self._speaker = ""
+        self._is_coloured = _wants_colour()
+        self.commands: tuple[Command, ...] = ()
+
+    def update(self, params: Any) -> None:
+        """Show one update."""
+        members = cast("Mapping[str, Any]", params if isinstance(params, Mapping) else {})
+        event = read_event(members.get("update"))
+        match event:
+            case Text("user"):
+                pass  # an echo of what the person has just typed
+            case Text(speaker, text):
+                self._say(speaker, plain_text(text))
+            case ToolCall():
+                self._tool_call(event)
+            case Plan(entries):
+                self._show_plan(entries)
+            case Commands(commands):
+                self.commands = commands
+            case Other(kind, note):
+                self.line(f"[{kind}] {note}")
+
+    def decided(self, permission: Permission, decision: Decision) -> None:
+        """Show how a permission was decided."""
+        answer = decision.option.name if isinstance(decision, Chosen) else "no answer"
+        call = permission.tool_call
+        self.line(f"[permission] {call.title or call.id}: {answer}")
+
+    def line(self, text: str) -> None:
+        """Show one line of talk, beside what the agent says."""
+        self._output.end_line()
+        self._speaker = ""
+        self._output.write(self._dim(one_line(text, width=WIDTH)) + "\n")
+
+    def turn_over(self, stop_reason: str) -> None:
+        """Show how a turn has ended, unless it has ended well."""
+        self._output.end_line()
+        self._speaker = ""
+        self._plan = ()
+        if stop_reason != "end_turn":
+            self.line(f"[stopped: {stop_reason}]")
+
+    def _say(self, speaker: str, text: str) -> None:
+        if speaker != self._speaker:
+            self._output.end_line()
+            self._speaker = speaker
+            if speaker == "thought":
+                self._output.write(self._dim("[thinking] "))
+        self._output.write(self._dim(text) if speaker == "thought" else text)
+
+    def _tool_call(self, call: ToolCall) -> None:
+        title, status = self._calls.get(call.id, ("", ""))
+        now = (call.title or title or f"call {call.id}", call.status or status or "pending")
+        if now == (title, status):
+            return
+        self._calls[call.id] = now
+        self.line(f"{MARKS.get(now[1], '·')} {now[0]}: {now[1]}")
+        if now[1] in {"completed", "failed"}:
+            for text in plain_text(call.output).splitlines()[:OUTPUT_LINES]:
+                self.line(f"    {text}")
+
+    def _show_plan(self, entries: tuple[PlanEntry, ...]) -> None:
+        if entries == self._plan:
+            return
+        self._plan = entries
+        self.line("[plan]")
+        for entry in entries:
+            self.line(f"  {MARKS.get(entry.status, '·')} {entry.content}: {entry.status}")
+
+    def _dim(self, text: str) -> str:
+        return click.style(text, dim=True) if self._is_coloured else text
+
+
+def _wants_colour() -> bool:
+    is_plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not is_plain

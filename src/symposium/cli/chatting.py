@@ -1,0 +1,168 @@
+"""A chat with one chain: what `symposium chat` does once its command line has been read."""
+
+import asyncio
+import sys
+from collections import deque
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from peerwire.errors import ConnectionClosedError
+from peerwire.jsonrpc.errors import RpcError
+from symposium.chain_spec import ChainSpec
+from symposium.cli.asking import AskPerson
+from symposium.cli.chat_input import Inputs, TypedInputs, history_file
+from symposium.cli.chat_view import ChatView
+from symposium.cli.ending import ExitCode, ended_by_reader
+from symposium.cli.failures import STDERR_SHOWN, failure_of
+from symposium.cli.logs import log_stderr
+from symposium.cli.output import Output
+from symposium.cli.permission_options import Permits, decider
+from symposium.cli.stdin_lines import StdinLines, ask_line
+from symposium.cli.turn import Turn, on_interrupt
+from symposium.client.conversation import Conversation, Terms, converse
+from symposium.client.permissions import Permission
+from symposium.conductor.blueprint import Blueprint
+from symposium.conductor.conductor import Settings
+from symposium.errors import StepError, SymposiumError
+from symposium.plain_text import plain_text
+
+HELP: Final = (
+    "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up brings back what you wrote.",
+    "Ctrl-C cancels a turn, or twice leaves. / lists the agent's commands, /quit leaves.",
+)
+LEAVE: Final = frozenset({"/quit", "/exit"})
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What a chat is to be.
+
+    Attributes:
+        chain: whom to talk to.
+        cwd: the session's directory.
+        permits: who decides on permissions.
+        patience: seconds to wait for each answer; None for ever.
+        settings: how the chain behaves.
+    """
+
+    chain: ChainSpec
+    cwd: Path
+    permits: Permits
+    patience: float | None
+    settings: Settings
+
+
+async def run_chat(chat: Chat) -> int:
+    """Talk until the person leaves or the agent ends; the exit code."""
+    task = asyncio.current_task()
+    assert task is not None
+    output = Output(on_broken=task.cancel)
+    try:
+        return await Chatting(chat, output).run()
+    except asyncio.CancelledError:
+        if not output.is_broken:
+            raise
+        # It was us, above: to stop everything at once.
+        task.uncancel()
+        return ended_by_reader()
+
+
+class Chatting:
+    """One chat, from its greeting to its end."""
+
+    def __init__(self, chat: Chat, output: Output) -> None:
+        self._chat = chat
+        self._output = output
+        self._view = ChatView(output)
+        self._last_words: deque[str] = deque(maxlen=STDERR_SHOWN)
+        self._turn: Turn | None = None
+
+    async def run(self) -> int:
+        """Talk until it is over."""
+        chat = self._chat
+        is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        person = AskPerson(ask_line, self._view.line) if is_terminal else None
+        decides = decider(chat.permits, person, self._nobody_there)
+        terms = Terms(chat.cwd, decides, self._view.update, self._view.decided, chat.patience)
+        settings = replace(chat.settings, on_stderr=self._note_stderr)
+
+        def instantiate(_: object) -> Blueprint:
+            return chat.chain.blueprint()
+
+        async with converse(instantiate, terms, settings) as conversation:
+            await conversation.initialize()
+            session_id = await conversation.new_session(str)
+            inputs: Inputs = StdinLines()
+            if is_terminal:
+                inputs = TypedInputs(history_file(), lambda: self._view.commands)
+                for line in HELP:
+                    self._view.line(line)
+            return await self._talk(conversation, session_id, inputs)
+
+    async def _talk(self, conversation: Conversation, session_id: str, inputs: Inputs) -> int:
+        was_interrupted = False
+        while True:
+            try:
+                text = await conversation.unless_over(inputs.read())
+            except EOFError:
+                return ExitCode.OK
+            except KeyboardInterrupt:
+                if was_interrupted:
+                    return ExitCode.INTERRUPTED
+                was_interrupted = True
+                self._view.line("[Ctrl-C again leaves]")
+                continue
+            except ConnectionClosedError as error:
+                raise self._ended() from error
+            was_interrupted = False
+            if text.strip() in LEAVE:
+                return ExitCode.OK
+            if self._is_for_agent(text) and await self._run_turn(conversation, session_id, text):
+                return ExitCode.INTERRUPTED
+
+    async def _run_turn(self, conversation: Conversation, session_id: str, text: str) -> bool:
+        """Run one turn; whether the person wants to leave."""
+        self._turn = turn = Turn(conversation, session_id)
+        with on_interrupt(self._stop_turn):
+            try:
+                self._view.turn_over(await turn.run(text))
+            except StepError as error:
+                # An error of the agent ends the turn; the end of the agent ends the chat.
+                if not isinstance(error.reason, RpcError) or conversation.is_over:
+                    raise
+                self._output.end_line()
+                self._output.talk(failure_of(error).text())
+        return turn.stops > 1
+
+    def _is_for_agent(self, text: str) -> bool:
+        """Whether the agent is to have it; what is for us is done."""
+        if not text.strip():
+            return False
+        if text.strip() not in {"/", "/help"}:
+            return True
+        for line in HELP:
+            self._view.line(line)
+        for command in self._view.commands:
+            self._view.line(f"  /{command.name} {command.hint}: {command.description}")
+        return False
+
+    def _stop_turn(self) -> None:
+        if self._turn is not None:
+            self._turn.stop()
+            if self._turn.stops == 1:
+                self._view.line("[cancelling; Ctrl-C again leaves]")
+
+    def _nobody_there(self, permission: Permission) -> None:
+        self._view.line(f"[permission] {permission.tool_call.title}: nobody is there to ask")
+        if self._turn is not None:
+            self._turn.stop()
+
+    def _note_stderr(self, component: str, line: bytes) -> None:
+        self._last_words.append(plain_text(line.decode(errors="replace")))
+        log_stderr(component, line)
+
+    def _ended(self) -> SymposiumError:
+        words = "\n".join(f"| {line}" for line in self._last_words)
+        hint = f"its last words:\n{words}" if words else "it said nothing on stderr"
+        return SymposiumError("the agent, or a mod before it, has ended", hint)

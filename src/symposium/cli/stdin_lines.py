@@ -1,0 +1,61 @@
+"""Lines of standard input, read without a thread, so that whoever waits can be cancelled."""
+
+import asyncio
+import os
+import sys
+import termios
+from typing import Final
+
+import click
+
+STDIN: Final = 0
+READ_SIZE: Final = 64 * 1024
+
+
+class StdinLines:
+    """Lines of a pipe or a file."""
+
+    def __init__(self) -> None:
+        self._held = b""
+        self._is_over = False
+
+    async def read(self) -> str:
+        """The next line.
+
+        Raises:
+            EOFError: there are no more.
+        """
+        while b"\n" not in self._held and not self._is_over:
+            await _readable()
+            data = os.read(STDIN, READ_SIZE)
+            self._is_over = not data
+            self._held += data
+        if not self._held:
+            raise EOFError
+        line, _, self._held = self._held.partition(b"\n")
+        return line.decode(errors="replace")
+
+
+async def ask_line(prompt: str) -> str:
+    """Show a prompt on stderr and wait for a line that is typed after it.
+
+    Raises:
+        EOFError: the person has ended the input.
+    """
+    click.echo(prompt, err=True, nl=False)
+    # What was typed before the question was there is no answer to it.
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    return await StdinLines().read()
+
+
+async def _readable() -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    try:
+        loop.add_reader(STDIN, ready.set)
+    except PermissionError:
+        return  # a file always is
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(STDIN)
