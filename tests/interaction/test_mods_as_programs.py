@@ -98,3 +98,22 @@ async def test_the_example_with_a_fake_agent_is_as_the_page_says() -> None:
 
     assert turn.text == "ONETWO"
     assert agent.received.items[-1].method == "session/prompt"
+
+
+@pytest.mark.requirement("cli.mods-as-processes")
+def test_a_mod_as_a_program_ends_with_its_host() -> None:
+    ended = subprocess.run([sys.executable, EXAMPLE], input=b"", capture_output=True, check=False)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
+@pytest.mark.requirement("cli.mods-as-processes")
+async def test_what_a_mod_prints_does_not_reach_its_host(tmp_path: Path) -> None:
+    noisy = tmp_path / "noisy.py"
+    noisy.write_text(
+        EXAMPLE.read_text(encoding="utf-8").replace("match ", "print('!')\n        match ")
+    )
+    async with chain_of(Program("noisy", Command((sys.executable, str(noisy))))) as editor:
+        turn = await editor.prompt("Hello")
+
+    assert turn.text == GREETING.upper()
