@@ -13,6 +13,7 @@ from peerwire.jsonrpc.codec import MAX_LINE
 from peerwire.jsonrpc.transport import Listener
 from peerwire.transports.fd_reader import READ_SIZE, FdReader
 from peerwire.transports.fd_writer import FdWriter
+from peerwire.transports.wake_up import current_wake_up
 
 
 class FdTransport:
@@ -33,6 +34,7 @@ class FdTransport:
         self._write_fd = write_fd
         self._on_close = on_close
         self._loop = asyncio.get_running_loop()
+        self._wake_up = current_wake_up()
         self._reader = FdReader(read_fd, limit)
         self._writer = FdWriter(write_fd)
         self._fresh: list[bytes] = []
@@ -53,7 +55,7 @@ class FdTransport:
             os.set_blocking(fd, False)
         self._started = True
         self._writer.start(listener, self._broke)
-        self._reader.start(listener.lines_received, listener.ended)
+        self._reader.start(self._wake_up.around(listener.lines_received), listener.ended)
         self._flush()
 
     def pause_reading(self) -> None:
@@ -74,7 +76,7 @@ class FdTransport:
         if self._mute:
             return
         if not self._fresh and self._started:
-            self._loop.call_soon(self._flush)
+            self._wake_up.flush_at_end(self._flush)
         self._fresh.append(line)
         self._fresh_size += len(line) + 1
 

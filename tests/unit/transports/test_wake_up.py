@@ -1,0 +1,46 @@
+"""When what is sent goes out: with the lines that caused it, or at the next turn of the loop."""
+
+import asyncio
+
+import pytest
+
+from peerwire.transports.wake_up import WakeUp
+
+
+def test_what_is_sent_while_lines_are_routed_goes_out_when_they_are() -> None:
+    seen: list[str] = []
+    wake_up = WakeUp()
+
+    def route(lines: list[str]) -> None:
+        wake_up.flush_at_end(lambda: seen.append("written"))
+        seen.extend(lines)
+
+    wake_up.around(route)(["one", "two"])
+
+    assert seen == ["one", "two", "written"]
+
+
+def test_what_was_sent_goes_out_though_routing_failed() -> None:
+    seen: list[str] = []
+    wake_up = WakeUp()
+
+    def route(_: object) -> None:
+        wake_up.flush_at_end(lambda: seen.append("written"))
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        wake_up.around(route)([])
+
+    assert seen == ["written"]
+
+
+async def test_what_is_sent_by_itself_goes_out_at_the_next_turn_of_the_loop() -> None:
+    written = asyncio.Event()
+    wake_up = WakeUp()
+    wake_up.around(lambda _: None)([])
+
+    wake_up.flush_at_end(written.set)
+
+    assert not written.is_set()
+    async with asyncio.timeout(5):
+        await written.wait()
