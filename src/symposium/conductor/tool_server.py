@@ -1,0 +1,195 @@
+"""An MCP server that is an object: tools that a mod serves without a process (acp-host §2.4).
+
+Speaks MCP's every revision that begins with `initialize`. Knows nothing of how its messages travel.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, Protocol, cast
+from uuid import uuid4
+
+from peerwire.jsonrpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from peerwire.mcp.server import NEWEST, REVISIONS
+from symposium.conductor.tool import Tool, ToolFunction
+
+LIST_CHANGED: Final = "notifications/tools/list_changed"
+
+
+class Caller(Protocol):
+    """The MCP client at the other end of one connection."""
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Ask it, and wait for the result."""
+        ...
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell it; nothing comes back."""
+        ...
+
+
+class ToolServer:
+    """Tools under one name, for any number of connections.
+
+    Args:
+        name: what the agent calls it.
+        tools: functions, or `Tool`s made of them.
+        allow: the only tools that are shown and can be called; None for all.
+        deny: tools that are neither shown nor can be called.
+
+    Attributes:
+        server_id: unique for each object, and the same for all sessions that it serves.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tools: Iterable[ToolFunction | Tool],
+        *,
+        allow: Collection[str] | None = None,
+        deny: Collection[str] = (),
+    ) -> None:
+        self.name = name
+        self.server_id = f"mcp-server:{uuid4()}"
+        made = (tool if isinstance(tool, Tool) else Tool(tool) for tool in tools)
+        self._tools = {tool.name: tool for tool in made}
+        self._connections: dict[str, ToolConnection] = {}
+        self._allow = None if allow is None else set(self._known(allow))
+        self._deny = set(self._known(deny))
+
+    def enable(self, *names: str) -> None:
+        """Show these tools, and let them be called; who is connected is told.
+
+        Raises:
+            LookupError: there is no such tool.
+        """
+        self._deny -= set(self._known(names))
+        if self._allow is not None:
+            self._allow |= set(names)
+        self._tell_of_change()
+
+    def disable(self, *names: str) -> None:
+        """Hide these tools, and let none of them be called; who is connected is told.
+
+        Raises:
+            LookupError: there is no such tool.
+        """
+        self._deny |= set(self._known(names))
+        self._tell_of_change()
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools that are shown."""
+        return [tool for tool in self._tools.values() if self._is_shown(tool.name)]
+
+    def tool(self, name: str) -> Tool:
+        """The tool of that name.
+
+        Raises:
+            RpcError: there is none, or it is not shown.
+        """
+        if not self._is_shown(name):
+            data = {"tool": name, "server": self.name}
+            raise RpcError(INVALID_PARAMS, data, message=f"Tool not found: {name}")
+        return self._tools[name]
+
+    def declaration(self) -> dict[str, Any]:
+        """Its entry in `mcpServers`."""
+        return {"type": "acp", "name": self.name, "serverId": self.server_id}
+
+    def connect(self, caller: Caller) -> "ToolConnection":
+        """A new connection, with a state of its own."""
+        connection_id = f"mcp-over-acp-connection:{uuid4()}"
+        connection = ToolConnection(self, connection_id, caller)
+        self._connections[connection_id] = connection
+        return connection
+
+    def disconnect(self, connection_id: str) -> None:
+        """Forget a connection."""
+        self._connections.pop(connection_id, None)
+
+    def _is_shown(self, name: str) -> bool:
+        is_allowed = self._allow is None or name in self._allow
+        return name in self._tools and is_allowed and name not in self._deny
+
+    def _known(self, names: Collection[str]) -> Collection[str]:
+        unknown = sorted(set(names) - set(self._tools))
+        if unknown:
+            known = ", ".join(self._tools)
+            raise LookupError(f"{self.name} has no tool {', '.join(unknown)}; it has {known}")
+        return names
+
+    def _tell_of_change(self) -> None:
+        for connection in self._connections.values():
+            if connection.is_greeted:
+                connection.notify(LIST_CHANGED)
+
+
+class ToolConnection:
+    """One client's conversation with a tool server; the context of the tools that it calls.
+
+    Attributes:
+        server_id: of the server.
+        connection_id: `mcp-over-acp-connection:` and a UUID.
+        revision: of MCP, as agreed on.
+    """
+
+    def __init__(self, server: ToolServer, connection_id: str, caller: Caller) -> None:
+        self._server = server
+        self._caller = caller
+        self.server_id = server.server_id
+        self.connection_id = connection_id
+        self.revision = ""
+
+    @property
+    def is_greeted(self) -> bool:
+        """Whether the client has asked `initialize`."""
+        return bool(self.revision)
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Ask the client, and wait for the result."""
+        return await self._caller.request(method, params)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell the client."""
+        self._caller.notify(method, params)
+
+    async def answer(self, method: str, params: object) -> dict[str, Any]:
+        """The result of one MCP request.
+
+        Raises:
+            RpcError: it is refused.
+        """
+        match method:
+            case "initialize":
+                return self._initialize(_members(params))
+            case "ping":
+                return {}
+            case "tools/list":
+                _members(params)
+                return {"tools": [tool.listed() for tool in self._server.tools]}
+            case "tools/call":
+                return await self._call(_members(params))
+            case _:
+                raise RpcError(METHOD_NOT_FOUND, method)
+
+    def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        asked = params.get("protocolVersion")
+        self.revision = asked if asked in REVISIONS else NEWEST
+        return {
+            "protocolVersion": self.revision,
+            "capabilities": {"tools": {"listChanged": True}},
+            "serverInfo": {"name": self._server.name, "version": "1"},
+        }
+
+    async def _call(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        name = params.get("name")
+        if not isinstance(name, str):
+            raise RpcError(INVALID_PARAMS, "tools/call needs the name of a tool")
+        return await self._server.tool(name).call(params.get("arguments"), self)
+
+
+def _members(params: object) -> Mapping[str, Any]:
+    if params is None:
+        return {}
+    if not isinstance(params, Mapping):
+        raise RpcError(INVALID_PARAMS, "params must be an object")
+    return cast("Mapping[str, Any]", params)
