@@ -68,16 +68,18 @@ async def test_an_answer_that_has_arrived_disarms_the_cancel() -> None:
 
 
 async def test_an_answer_on_its_way_to_a_caller_cancelled_in_the_same_turn_is_dropped() -> None:
+    seen: list[Any] = []
     async with facing_bytes(HANDLERS) as (near, peer):
-        task = asyncio.Task(near.request("a"))
+        task = asyncio.Task(near.request("a", on_result=seen.append))
         await peer.read(1)
         task.cancel()
-        near.lines_received([b'{"id":1,"error":{"code":1,"message":"m"}}'])
+        near.lines_received([b'{"id":1,"result":"too late"}'])
         await asyncio.wait([task])
         peer.write(b'{"id":7,"method":"ok"}')
         await peer.read(2)
     assert task.cancelled()
     assert len(peer.lines.items) == 2
+    assert seen == []
 
 
 @pytest.mark.requirement("jsonrpc.cancel-not-after-completion")
@@ -131,6 +133,28 @@ async def test_a_handler_learns_of_it_and_may_answer_as_it_likes() -> None:
     assert answer["result"] == {"stopReason": "cancelled"}
 
 
+@pytest.mark.requirement("jsonrpc.cancel-once")
+async def test_a_second_cancel_does_not_disturb_a_handler_that_cleans_up() -> None:
+    cleaning, cleaned = asyncio.Event(), asyncio.Event()
+
+    async def prompt(_: Request) -> Any:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cleaning.set()
+            await cleaned.wait()
+        return "clean"
+
+    handlers = Handlers(requests={"prompt": prompt, "ok": lambda _: "ok"})
+    async with facing_bytes(handlers) as (_, peer):
+        peer.write(b'{"id":1,"method":"prompt"}', CANCEL_1)
+        await cleaning.wait()
+        peer.write(CANCEL_1, b'{"id":2,"method":"ok"}')
+        await peer.read(1)
+        cleaned.set()
+        assert (await peer.read(2))[1] == {"jsonrpc": "2.0", "id": 1, "result": "clean"}
+
+
 @pytest.mark.requirement("jsonrpc.cancel-marker-after-the-fact")
 async def test_a_handler_that_asks_later_is_told_yes() -> None:
     async def stubborn(request: Request) -> Any:
@@ -167,7 +191,8 @@ async def test_a_cancel_of_nothing_is_ignored_silently(
 
 @pytest.mark.parametrize(
     ("request_id", "named"),
-    [(b'"a"', b'"\\u0061"'), (b"1.50", b"1.50"), (b"null", b"null"), (b"7", b"7.0"),
+    [(b'"a"', b'"\\u0061"'), (b'"\\u0061"', b'"a"'), (b"7.0", b"7"),
+     (b"1.50", b"1.50"), (b"null", b"null"), (b"7", b"7.0"),
      (b"123456789012345678901234567890", b"123456789012345678901234567890")],
 )  # fmt: skip
 async def test_a_cancel_finds_its_request_by_an_id_of_any_type(

@@ -97,6 +97,14 @@ async def test_a_response_without_result_is_null_and_a_second_one_nothing(
     assert not caplog.records
 
 
+async def test_of_a_result_and_an_error_that_is_null_the_result_counts() -> None:
+    async with facing_bytes() as (near, peer), asyncio.TaskGroup() as tasks:
+        asked = tasks.create_task(near.request("a"))
+        await peer.read(1)
+        peer.write(b'{"id":1,"result":7,"error":null}')
+    assert asked.result() == 7
+
+
 @pytest.mark.requirement("jsonrpc.ids-unknown-response")
 @pytest.mark.parametrize("request_id", [b"99", b'"x"', b"-1", b"1" * 5000])
 async def test_a_response_to_nothing_is_logged_and_dropped(
@@ -156,12 +164,16 @@ async def test_who_waits_for_an_answer_that_cannot_be_read_is_told(response: byt
         assert len(peer.lines.items) == 1
 
 
-async def test_what_cannot_be_written_leaves_no_request_open() -> None:
+async def test_what_cannot_be_written_leaves_no_request_open(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
     async with facing_bytes() as (near, peer):
         with pytest.raises(TypeError):
             await near.request("a", object())
         near.notify("b")
         assert await peer.read(1) == [{"jsonrpc": "2.0", "method": "b"}]
+    assert not caplog.records
 
 
 @pytest.mark.requirement("jsonrpc.cancel-not-when-detached")
@@ -313,9 +325,9 @@ async def test_requests_that_come_faster_than_their_handlers_start_are_not_hoard
     async with running(Connection(near, ECHO)):
         peer = LinePeer(far)
         peer.write(*(b'{"id":%d,"method":"echo_later"}' % number for number in range(answers)))
-        await peer.lines.count(1)
-        # The first read is being taken, at most one more is held; the rest is still the peer's.
-        assert far.backlog > 0
+        await peer.lines.count(1000)
+        # The first read is being taken, one more is held; the rest is still the peer's.
+        assert far.backlog > 100_000
         got = await peer.read(answers)
     assert [answer["id"] for answer in got] == list(range(answers))
 
