@@ -22,6 +22,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.conductor.run_mod": "a mod's file is also imported by hosts, which never call it",
     "symposium.catalog": "what is installed is read only for a mod that is no built-in",
     "peerwire.mcp.client": "h11 is for servers at a URL only",
+    "symposium.cli.recording": "who records nothing need not wait for what records",
     "symposium.near_names": "only a name that is wrong is compared with others",
 }
 """Module to reason: the few that import inside a function, so that the program starts fast."""

@@ -39,10 +39,12 @@ class ChainSpec:
     Attributes:
         mods: makes each mod, in order from client to agent; mods in process serve one chain each.
         agent: what stands at the end; None for a chain that is itself a proxy.
+        secrets: values of variables set for its programs, which no record may show.
     """
 
     mods: tuple[MakeMod, ...]
     agent: Program | Served | None
+    secrets: tuple[str, ...] = ()
 
     def blueprint(self) -> Blueprint:
         """The components of one chain."""
@@ -59,7 +61,15 @@ def read_chain(proxies: Sequence[str], agent: str | None) -> ChainSpec:
     for number, spec in enumerate(proxies, start=1):
         place = "--proxy" if len(proxies) == 1 else f"--proxy {number}"
         mods += _read_mods(spec, place)
-    return ChainSpec(tuple(mods), None if agent is None else read_agent(agent, "--agent"))
+    end = None if agent is None else read_agent(agent, "--agent")
+    programs = [*(made for make in mods if isinstance(made := make(), Program)), end]
+    secrets = [
+        value
+        for program in programs
+        if isinstance(program, Program)
+        for value in program.command.env.values()
+    ]
+    return ChainSpec(tuple(mods), end, tuple(secrets))
 
 
 def read_agent(spec: str, place: str) -> Program | Served:

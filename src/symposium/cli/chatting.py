@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from peerwire.errors import ConnectionClosedError
-from peerwire.jsonrpc.errors import RpcError
 from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
 from symposium.cli.chat_input import Inputs, TypedInputs, history_file
@@ -128,11 +127,12 @@ class Chatting:
             try:
                 self._view.turn_over(await turn.run(text))
             except StepError as error:
+                failure = failure_of(error)
                 # An error of the agent ends the turn; the end of the agent ends the chat.
-                if not isinstance(error.reason, RpcError) or conversation.is_over:
+                if failure.origin != "agent":
                     raise
                 self._output.end_line()
-                self._output.talk(failure_of(error).text())
+                self._output.talk(failure.text())
         return turn.stops > 1
 
     def _is_for_agent(self, text: str) -> bool:

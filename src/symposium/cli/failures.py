@@ -33,6 +33,8 @@ def failure_of(error: Exception) -> Failure:
             return _of_system(error)
         case _:
             _log.debug("nobody expected this", exc_info=error)
+            while isinstance(error, ExceptionGroup):
+                error = error.exceptions[0]
             kind = type(error).__name__
             return Failure(
                 ExitCode.RUNTIME,

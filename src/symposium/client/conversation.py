@@ -44,18 +44,14 @@ class Terms:
 
 
 class Conversation:
-    """The client's end of one chain; made by `converse`.
-
-    Attributes:
-        is_over: whether the chain has ended.
-    """
+    """The client's end of one chain; made by `converse`."""
 
     def __init__(self, connection: Connection, answers: Answers, terms: Terms) -> None:
         self._connection = connection
         self._answers = answers
         self._terms = terms
         self._scope: asyncio.Timeout | None = None
-        self.is_over = False
+        self._is_over = False
 
     async def initialize(self) -> dict[str, Any]:
         """Begin the chain, and hear what the agent can do.
@@ -116,11 +112,11 @@ class Conversation:
         """
         try:
             async with asyncio.timeout(None) as self._scope:
-                if self.is_over:
+                if self._is_over:
                     self.over()
                 return await wait
         except TimeoutError as error:
-            if not self.is_over:
+            if not self._is_over:
                 raise
             raise ConnectionClosedError("the chain has ended") from error
         finally:
@@ -128,7 +124,7 @@ class Conversation:
 
     def over(self) -> None:
         """The chain has ended; for whoever runs it."""
-        self.is_over = True
+        self._is_over = True
         if self._scope is not None:
             self._scope.reschedule(asyncio.get_running_loop().time())
 
