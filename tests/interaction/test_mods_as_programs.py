@@ -1,6 +1,7 @@
 """Mods as programs of their own: the same answers, over real pipes."""
 
 import importlib.util
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,30 @@ async def test_two_arrows_as_processes_both_mark_the_answer() -> None:
         turn = await editor.prompt("Hello")
 
     assert turn.text == f">>{GREETING}"
+
+
+def nested(*specs: str) -> Program:
+    """A conductor in proxy mode, as a process, with these mods in it."""
+    proxies = [word for spec in specs for word in ("--proxy", spec)]
+    argv = (sys.executable, "-m", "symposium", "run-with", *proxies)
+    return Program("nested", Command(argv))
+
+
+@pytest.mark.requirement("conductor.chain-nested-external", "cli.run-with-proxy-mode")
+async def test_two_arrows_as_processes_of_a_nested_process_both_mark_the_answer() -> None:
+    arrow = shlex.join(as_program("arrow").command.argv)
+    async with chain_of(nested(arrow, arrow)) as editor:
+        turn = await editor.prompt("Hello")
+
+    assert turn.text == f">>{GREETING}"
+
+
+@pytest.mark.requirement("conductor.chain-nested-external", "cli.run-with-no-arguments")
+async def test_nested_processes_join_with_mods_in_any_order() -> None:
+    async with chain_of(nested(), "arrow", nested("arrow", "pass"), nested("arrow")) as editor:
+        turn = await editor.prompt("Hello")
+
+    assert turn.text == f">>>{GREETING}"
 
 
 @pytest.mark.requirement("cli.mods-as-processes")
