@@ -271,7 +271,7 @@ _ROWS: Final = (
         note="Only a conductor sends it; params and result are those of `initialize`.",
     ),
     Method(
-        ERAS[CANONICAL].request,
+        ERAS[CANONICAL].to_proxy.request,
         _PROXY | {Role.CONDUCTOR},
         ("method",),
         Kind.EITHER,
