@@ -10,7 +10,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from peerwire.acp.names import CANONICAL, ERAS
+from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE
+from peerwire.acp.names import CANONICAL, ENVELOPES, ERAS, INITIALIZE
 from peerwire.acp.roles import COUNTERPART, Role
 
 UNSTABLE: Final = "unstable"
@@ -61,7 +62,7 @@ class Method:
 
 _ROWS: Final = (
     # Before any session
-    Method("initialize", _AGENT, ("protocolVersion",), note="The first request of a connection."),
+    Method(INITIALIZE, _AGENT, ("protocolVersion",), note="The first request of a connection."),
     Method("authenticate", _AGENT, ("methodId",), note="In v2 `auth/login`."),
     Method(
         "logout",
@@ -184,7 +185,7 @@ _ROWS: Final = (
     ),
     # MCP over ACP
     Method(
-        "mcp/connect",
+        CONNECT,
         _CLIENT,
         ("serverId",),
         capability="agentCapabilities.mcpCapabilities.acp",
@@ -192,7 +193,7 @@ _ROWS: Final = (
         note="The component that declared the server answers.",
     ),
     Method(
-        "mcp/message",
+        MESSAGE,
         _EITHER_END,
         ("connectionId", "method"),
         Kind.EITHER,
@@ -201,7 +202,7 @@ _ROWS: Final = (
         note="A request where the MCP message inside is one.",
     ),
     Method(
-        "mcp/disconnect",
+        DISCONNECT,
         _CLIENT,
         ("connectionId",),
         capability="agentCapabilities.mcpCapabilities.acp",
@@ -270,13 +271,17 @@ _ROWS: Final = (
         since=UNSTABLE,
         note="Only a conductor sends it; params and result are those of `initialize`.",
     ),
-    Method(
-        ERAS[CANONICAL].to_proxy.request,
-        _PROXY | {Role.CONDUCTOR},
-        ("method",),
-        Kind.EITHER,
-        since=UNSTABLE,
-        note="Carries a message to or from the proxy's successor; the response is plain.",
+    *(
+        Method(
+            name,
+            _PROXY | {Role.CONDUCTOR},
+            ("method",),
+            Kind.EITHER,
+            since=UNSTABLE,
+            note="Carries a message to or from the proxy's successor; the response is plain.",
+        )
+        for name, dialect in ENVELOPES.items()
+        if dialect is CANONICAL
     ),
 )
 

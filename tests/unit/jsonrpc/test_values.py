@@ -68,13 +68,13 @@ def test_a_lone_surrogate_survives_beside_all_else() -> None:
 @dataclass
 class Point:
     name: str
-    x: Decimal
+    share: Decimal
 
 
 def test_a_value_of_a_class_with_a_lone_surrogate_in_it_is_written_too() -> None:
     point = Point("\ud800", Decimal("1.10"))
 
-    assert encode_value({"p": (point, Raw(b"7"))}) == b'{"p":[{"name":"\\ud800","x":1.10},7]}'
+    assert encode_value({"p": (point, Raw(b"7"))}) == b'{"p":[{"name":"\\ud800","share":1.10},7]}'
 
 
 @pytest.mark.requirement("jsonrpc.error-nothing-multiline", "jsonrpc.line-no-inner-newline")
