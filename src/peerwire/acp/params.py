@@ -25,7 +25,6 @@ class SetUp(Struct, frozen=True, rename="camel"):
 
     cwd: str
     mcp_servers: list[dict[str, Any]] | None = None
-    additional_directories: list[str] | None = None
 
 
 class SetUpAgain(SetUp, frozen=True, rename="camel", kw_only=True):

@@ -64,7 +64,7 @@ class Sessions:
         return {
             "session/new": self._new,
             "session/load": self._load,
-            "session/resume": self._resume,
+            "session/resume": lambda request: self._again(request).settings(),
             "session/fork": self._fork,
             "session/list": self._list,
             "session/close": self._close,
@@ -95,13 +95,10 @@ class Sessions:
         return {"sessionId": session.id, **session.settings()}
 
     def _load(self, request: Request) -> dict[str, Any]:
-        session = self._again(read_params(request.params, SetUpAgain))
+        session = self._again(request)
         for update in session.history:
             self._send(session.id, update)
         return session.settings()
-
-    def _resume(self, request: Request) -> dict[str, Any]:
-        return self._again(read_params(request.params, SetUpAgain)).settings()
 
     def _fork(self, request: Request) -> dict[str, Any]:
         params = read_params(request.params, SetUpAgain)
@@ -163,17 +160,19 @@ class Sessions:
         while (session_id := f"testy-session-{self._made + 1}") in self._sessions:
             self._made += 1
         self._made += 1
-        return self._keep(Session(session_id, params.cwd, params.mcp_servers or []))
+        return self._open(session_id, params)
 
-    def _again(self, params: SetUpAgain) -> Session:
+    def _again(self, request: Request) -> Session:
+        params = read_params(request.params, SetUpAgain)
         # An id of an earlier run is taken as it is: to a client, that run might have been ours.
         session = self._sessions.get(params.session_id)
         if session is None:
-            return self._keep(Session(params.session_id, params.cwd, params.mcp_servers or []))
+            return self._open(params.session_id, params)
         session.is_open = True
         session.directory, session.servers = params.cwd, params.mcp_servers or []
         return session
 
-    def _keep(self, session: Session) -> Session:
-        self._sessions[session.id] = session
+    def _open(self, session_id: str, params: SetUp) -> Session:
+        session = Session(session_id, params.cwd, params.mcp_servers or [])
+        self._sessions[session_id] = session
         return session
