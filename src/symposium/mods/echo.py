@@ -1,0 +1,27 @@
+"""The mod that gives the agent tools: an MCP server that needs no process, reached over ACP."""
+
+from symposium.conductor.component import ComponentSpec
+from symposium.conductor.tool_mod import ToolMod
+from symposium.conductor.tool_server import ToolServer
+
+
+def echo(message: str) -> str:
+    """Say the message again."""
+    return f"Echo: {message}"
+
+
+def add(a: int, b: int) -> int:
+    """Add two whole numbers."""
+    return a + b
+
+
+def make() -> ToolMod:
+    """A mod with a server of its own."""
+    return ToolMod(ToolServer("echo", [echo, add]))
+
+
+spec = ComponentSpec(
+    name="echo",
+    summary="Gives the agent an MCP server called `echo`, with the tools `echo` and `add`.",
+    make=make,
+)
