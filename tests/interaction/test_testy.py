@@ -1,6 +1,7 @@
 """The scripted test agent behind a mod: every scenario, every session method, every way to stop."""
 
 import asyncio
+import sys
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 
 from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request
+from peerwire.transports.command import Command
 from symposium.agents.testy.scenario import COMMAND_NAMES, parse_command, render_command
+from symposium.conductor.blueprint import Program
 from symposium.testing import FakeEditor, Turn, chain_of
 
 CLIENT_METHODS = {
@@ -80,6 +83,17 @@ async def test_it_greets_and_echoes() -> None:
     assert greeted.text == talked.text == "Hello, world!"
     assert echoed.text == "é\n2"
     assert echoed.stop_reason == "end_turn"
+
+
+@pytest.mark.requirement("cli.testy-commands")
+async def test_it_is_a_program_on_standard_input_and_output() -> None:
+    program = Program("testy", Command((sys.executable, "-m", "symposium.agents.testy")))
+    async with chain_of("arrow", agent=program) as editor:
+        answer_everything(editor)
+        turn = await editor.prompt('{"command": "full"}')
+
+    assert turn.stop_reason == "end_turn"
+    assert ">Text, and one block of every other kind." in turn.text
 
 
 @pytest.mark.requirement("cli.testy-commands", "testy.wrong-command")

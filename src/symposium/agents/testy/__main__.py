@@ -1,9 +1,13 @@
 """Starts the test agent on standard input and output: `python -m symposium.agents.testy`."""
 
 import asyncio
+import sys
 
 from peerwire.transports.stdio import stdio_transport
 from symposium.agents.testy.agent import serve_testy
+
+INTERRUPTED = 130
+"""The exit code of a program that was interrupted from its terminal."""
 
 
 async def _main() -> None:
@@ -11,4 +15,7 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_main())
+    try:
+        asyncio.run(_main())
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
