@@ -1,6 +1,7 @@
-"""The names that each era uses for proxies and for MCP over ACP: one table, read by every hop (acp-host §1.2, D5).
+"""The names of each era for proxies and for MCP over ACP: one table, read by every hop.
 
-We emit the canonical era and accept every other, per peer: a peer is spoken to in the era it answers to.
+We emit the canonical era and accept every other, per peer: a peer is spoken to in the era it
+answers to (acp-host §1.2, D5).
 """
 
 from dataclasses import dataclass
@@ -12,13 +13,13 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from peerwire.jsonrpc.messages import quoted
 from peerwire.jsonrpc.scan import object_members
-from peerwire.jsonrpc.values import Body
+from peerwire.jsonrpc.values import Body, decode_value
 
 INITIALIZE: Final = "initialize"
 
 
 class Dialect(Enum):
-    """An era's way to speak to proxies; the values are what a person writes in a component's `dialect`."""
+    """An era's way to speak to proxies; the values are what people write as `dialect`."""
 
     RUST_SDK = "rust-sdk"
     SACP = "sacp"
@@ -28,38 +29,45 @@ class Dialect(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """The methods of an envelope in one direction."""
+
+    request: str
+    notification: str
+
+
+@dataclass(frozen=True, slots=True)
 class Era:
     """One row of the table.
 
     Attributes:
-        initialize: the method that makes a component a proxy; plain `initialize` stands for the `_meta.proxy` handshake.
-        request: the envelope's method for a request.
-        notification: the envelope's method for a notification.
+        initialize: what makes a component a proxy; plain `initialize` stands for the handshake
+            with `_meta.proxy`.
+        to_proxy: envelopes from a conductor to a proxy.
+        to_conductor: envelopes from a proxy to its conductor.
         meta: the envelope's member for metadata; empty where the era has none.
         nested: whether method and params sit one level deeper, in `message`.
     """
 
     initialize: str
-    request: str
-    notification: str
+    to_proxy: Names
+    to_conductor: Names
     meta: str
     nested: bool = False
 
 
+_UNDERSCORE: Final = Names("_proxy/successor", "_proxy/successor")
+_RFD: Final = Names("proxy/successor", "proxy/successor")
+_SPLIT: Final = Names("_proxy/successor/request", "_proxy/successor/notification")
+_SEND: Final = Names("_proxy/successor/send/request", "_proxy/successor/send/notification")
+_RECEIVE: Final = Names("_proxy/successor/receive/request", "_proxy/successor/receive/notification")
+
 ERAS: Final = {
-    Dialect.RUST_SDK: Era("_proxy/initialize", "_proxy/successor", "_proxy/successor", "_meta"),
-    Dialect.SACP: Era("_proxy/initialize", "_proxy/successor", "_proxy/successor", "meta"),
-    Dialect.RFD: Era("proxy/initialize", "proxy/successor", "proxy/successor", "meta"),
-    Dialect.PACP_SPLIT: Era(
-        INITIALIZE, "_proxy/successor/request", "_proxy/successor/notification", ""
-    ),
-    Dialect.PACP_SEND: Era(
-        INITIALIZE,
-        "_proxy/successor/receive/request",
-        "_proxy/successor/receive/notification",
-        "",
-        nested=True,
-    ),
+    Dialect.RUST_SDK: Era("_proxy/initialize", _UNDERSCORE, _UNDERSCORE, "_meta"),
+    Dialect.SACP: Era("_proxy/initialize", _UNDERSCORE, _UNDERSCORE, "meta"),
+    Dialect.RFD: Era("proxy/initialize", _RFD, _RFD, "meta"),
+    Dialect.PACP_SPLIT: Era(INITIALIZE, _SPLIT, _SPLIT, ""),
+    Dialect.PACP_SEND: Era(INITIALIZE, _RECEIVE, _SEND, "", nested=True),
 }
 
 CANONICAL: Final = Dialect.RUST_SDK
@@ -67,27 +75,37 @@ CANONICAL: Final = Dialect.RUST_SDK
 ATTEMPTS: Final = (Dialect.RUST_SDK, Dialect.RFD, Dialect.PACP_SPLIT)
 """The order in which a component of unknown era is greeted; the next only after `-32601` (R2)."""
 
-PROXY_INITIALIZE: Final = frozenset({"_proxy/initialize", "proxy/initialize"})
+PROXY_INITIALIZE: Final = {
+    "_proxy/initialize": Dialect.RUST_SDK,
+    "proxy/initialize": Dialect.RFD,
+}
+"""The methods that make a component a proxy, and the era that their sender shows by using them."""
 
 ENVELOPES: Final = {
-    "_proxy/successor": Dialect.RUST_SDK,
-    "proxy/successor": Dialect.RFD,
-    "_proxy/successor/request": Dialect.PACP_SPLIT,
-    "_proxy/successor/notification": Dialect.PACP_SPLIT,
-    "_proxy/successor/send/request": Dialect.PACP_SEND,
-    "_proxy/successor/send/notification": Dialect.PACP_SEND,
-    "_proxy/successor/receive/request": Dialect.PACP_SEND,
-    "_proxy/successor/receive/notification": Dialect.PACP_SEND,
+    **dict.fromkeys((_UNDERSCORE.request,), Dialect.RUST_SDK),
+    **dict.fromkeys((_RFD.request,), Dialect.RFD),
+    **dict.fromkeys((_SPLIT.request, _SPLIT.notification), Dialect.PACP_SPLIT),
+    **dict.fromkeys((_SEND.request, _SEND.notification), Dialect.PACP_SEND),
+    **dict.fromkeys((_RECEIVE.request, _RECEIVE.notification), Dialect.PACP_SEND),
 }
 """Every envelope's method, and the era that its sender shows by using it."""
 
 
 class Envelope(Struct, frozen=True, gc=False):
-    """What an envelope holds; `extra` are members no era names, kept for the next hop."""
+    """What an envelope holds.
+
+    Attributes:
+        method: the inner message's method.
+        params: its params, as they came.
+        extra: members of the envelope that no era names, kept for the next hop; metadata is
+            among them, as `_meta`.
+        meta: the name under which the metadata came; empty where there was none.
+    """
 
     method: str
     params: Raw | UnsetType = UNSET
     extra: bytes = b""
+    meta: str = ""
 
 
 class _Flat(Struct, frozen=True, gc=False):
@@ -95,12 +113,7 @@ class _Flat(Struct, frozen=True, gc=False):
     params: Raw | UnsetType = UNSET
 
 
-class _Nested(Struct, frozen=True, gc=False):
-    message: _Flat
-
-
 _decode_flat = msgspec.json.Decoder(_Flat).decode
-_decode_nested = msgspec.json.Decoder(_Nested).decode
 
 
 def unwrap(params: Body | UnsetType, dialect: Dialect) -> Envelope | None:
@@ -108,47 +121,56 @@ def unwrap(params: Body | UnsetType, dialect: Dialect) -> Envelope | None:
     if params is UNSET:
         return None
     try:
-        if ERAS[dialect].nested:
-            inner = _decode_nested(params).message
-            return Envelope(inner.method, inner.params)
-        inner = _decode_flat(params)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        if not ERAS[dialect].nested:
+            inner = _decode_flat(params)
+            if _compact_size(inner) == memoryview(params).nbytes:
+                return Envelope(inner.method, inner.params)
         return _unwrap_slowly(params)
-    return Envelope(inner.method, inner.params, _extra(inner, params))
+    except (ValueError, RecursionError):
+        # The fast decoder refuses lone surrogates, which JSON allows.
+        return _unwrap_slowly(params)
+
+
+def _compact_size(inner: _Flat) -> int:
+    size = len(b'{"method":}') + len(quoted(inner.method))
+    return size if inner.params is UNSET else size + len(b',"params":') + len(inner.params)
 
 
 def _unwrap_slowly(params: Body) -> Envelope | None:
-    # The fast decoder refuses lone surrogates, which JSON allows.
     try:
-        members = object_members(bytes(params).decode())
-        if "message" in members:
-            members = object_members(members["message"].decode())
-        method = msgspec.json.decode(members["method"], type=str)
+        outer = object_members(bytes(params).decode())
+        inner = object_members(outer.pop("message").decode()) if "message" in outer else outer
+        method = decode_value(inner.pop("method"))
     except (ValueError, KeyError, RecursionError):
         return None
-    return Envelope(method, Raw(members["params"]) if "params" in members else UNSET)
-
-
-def _extra(inner: _Flat, params: Body) -> bytes:
-    size = len(b'{"method":}') + len(quoted(inner.method))
-    if inner.params is not UNSET:
-        size += len(b',"params":') + memoryview(inner.params).nbytes
-    if size == memoryview(params).nbytes:
-        return b""
-    members = object_members(bytes(params).decode())
-    known = {"method", "params"}
-    return b"".join(
-        b",%b:%b" % (quoted(name), body) for name, body in members.items() if name not in known
-    )
+    if not isinstance(method, str):
+        return None
+    body = Raw(inner.pop("params")) if "params" in inner else UNSET
+    meta = next((name for name in ("_meta", "meta") if name in outer), "")
+    others = {**outer, "_meta": outer[meta]} if meta else outer
+    others.pop("meta", None)
+    extra = b"".join(b",%b:%b" % (quoted(name), written) for name, written in others.items())
+    return Envelope(method, body, extra, meta)
 
 
 def wrap(dialect: Dialect, method: str, params: Body | UnsetType, extra: bytes = b"") -> bytes:
-    """The params of an envelope that carries this message; which method goes with it is the `Era`'s to say."""
+    """The params of an envelope that carries this message; its method is the `Era`'s to say."""
+    era = ERAS[dialect]
     inner = (
         b'"method":%b' % quoted(method)
         if params is UNSET
         else b'"method":%b,"params":%b' % (quoted(method), params)
     )
-    if ERAS[dialect].nested:
-        return b'{"message":{%b}}' % inner
+    if extra and era.meta not in {"", "_meta"}:
+        extra = _with_meta_named(era.meta, extra)
+    if era.nested:
+        return b'{"message":{%b}%b}' % (inner, extra)
     return b"{%b%b}" % (inner, extra)
+
+
+def _with_meta_named(name: str, extra: bytes) -> bytes:
+    members = object_members((b"{%b}" % extra[1:]).decode())
+    return b"".join(
+        b",%b:%b" % (quoted(name if member == "_meta" else member), written)
+        for member, written in members.items()
+    )

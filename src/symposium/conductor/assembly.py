@@ -1,24 +1,27 @@
-"""Makes the links and spans of a chain from its blueprint; nothing flows until the first message is sent in."""
+"""Makes the links and spans of a chain from its blueprint; nothing flows before a message does."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Protocol
+from typing import Final, Protocol, TypeGuard
 
 from peerwire.acp.names import Dialect
-from symposium.conductor.blueprint import Blueprint, InProcess, Program, Served
+from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program, Served
 from symposium.conductor.call import End
 from symposium.conductor.chain import Way, join
-from symposium.conductor.component import Direction, Mod
-from symposium.conductor.ends import PlainEnd, SuccessorEnd
+from symposium.conductor.component import Direction, Interception, Mod
+from symposium.conductor.ends import PlainEnd, SuccessorEnd, to_conductor
 from symposium.conductor.handshake import AS_AGENT, AS_PROXY, Greeter, Selection
 from symposium.conductor.lanes import Lanes
 from symposium.conductor.link import Link
 from symposium.conductor.mount import Toward
 
+TRACE: Final = "trace"
+"""How the mods of a watcher are called."""
+
 
 class Watcher(Protocol):
-    """Sees every message that passes between two neighbours; made for each leg of a chain that is traced."""
+    """Sees every message of a chain that is traced, on each leg between two neighbours."""
 
     def leg(self, upper: str, lower: str) -> Mod:
         """A mod that records what passes between these two."""
@@ -30,7 +33,7 @@ class Assembly:
     """A chain as it stands.
 
     Attributes:
-        links: the out-of-process components, from the client's side; the agent last, if the chain has one.
+        links: the out-of-process components, from the client's side; the agent last, if it has one.
         mods: the in-process mods, in the same order.
         entrance: the way that the client's messages take.
     """
@@ -62,32 +65,49 @@ class Workshop:
 
 
 def assemble(workshop: Workshop, blueprint: Blueprint) -> Assembly:
-    """Start the components, all at once, and lay the ways between them."""
-    components = (
-        [*blueprint.mods] if blueprint.agent is None else [*blueprint.mods, blueprint.agent]
-    )
+    """Start the components, all at once, and lay the ways between them.
+
+    Raises:
+        RpcError: one could not be started.
+    """
+    agent = [] if blueprint.agent is None else [blueprint.agent]
+    components: list[Component] = [*blueprint.mods, *agent]
+    # Asked before anything is started: a mod may fail.
+    wanted = {id(one.mod): one.mod.interceptions() for one in components if is_mod(one)}
     stretches: list[list[InProcess]] = [[]]
     links = [workshop.client]
-    for component in components:
+    for index, component in enumerate(components):
         if isinstance(component, InProcess):
             stretches[-1].append(component)
         else:
-            links.append(workshop.open_link(component, len(links) - 1))
+            links.append(workshop.open_link(component, index))
             stretches.append([])
     if blueprint.agent is not None:
         stretches.pop()
-    layer = _Layer(workshop, blueprint, links)
+    layer = _Layer(workshop, blueprint, links, wanted)
     entrance, *_ = [layer.span(at, stretch) for at, stretch in enumerate(stretches)]
     return Assembly(entrance, links[1:], [mod for stretch in stretches for mod in stretch])
+
+
+def is_mod(component: Component) -> TypeGuard[InProcess]:
+    """Whether a component is an object in this process."""
+    return isinstance(component, InProcess)
 
 
 class _Layer:
     """Lays the spans of one chain."""
 
-    def __init__(self, workshop: Workshop, blueprint: Blueprint, links: list[Link]) -> None:
+    def __init__(
+        self,
+        workshop: Workshop,
+        blueprint: Blueprint,
+        links: list[Link],
+        wanted: dict[int, list[Interception]],
+    ) -> None:
         self._workshop = workshop
         self._blueprint = blueprint
         self._links = links
+        self._wanted = wanted
         self._proxies_before = 0
 
     def span(self, at: int, stretch: Sequence[InProcess]) -> Way:
@@ -96,16 +116,24 @@ class _Layer:
         is_last = at + 1 == len(self._links)
         lower = self._workshop.client if is_last else self._links[at + 1]
         mods = self._with_watchers(at, stretch)
-        wanted = [mod.interceptions() for mod in mods]
+        names = [mod.name for mod in mods]
+        wanted = [self._interceptions(mod.mod) for mod in mods]
         to_agent = Way(
             Direction.TO_AGENT,
             wanted,
             self._lower_end(at, is_last=is_last),
             self._workshop.lanes(upper),
+            names=names,
         )
         client_end: End = self._workshop.client_end or PlainEnd(upper)
         upper_end: End = client_end if at == 0 else SuccessorEnd(upper)
-        to_client = Way(Direction.TO_CLIENT, wanted[::-1], upper_end, self._workshop.lanes(lower))
+        to_client = Way(
+            Direction.TO_CLIENT,
+            wanted[::-1],
+            upper_end,
+            self._workshop.lanes(lower),
+            names=names[::-1],
+        )
         join(to_agent, to_client)
         if at > 0:
             upper.wrapped = to_agent
@@ -115,14 +143,14 @@ class _Layer:
             lower.plain = to_client
         upper.feeders.append(lower)
         lower.writers.append(upper)
-        for position, mod in enumerate(mods):
-            mod.agent = Toward(to_agent, position)
-            mod.client = Toward(to_client, len(mods) - 1 - position)
+        for position, component in enumerate(mods):
+            component.mod.agent = Toward(to_agent, position)
+            component.mod.client = Toward(to_client, len(mods) - 1 - position)
         return to_agent
 
     def _lower_end(self, at: int, *, is_last: bool) -> End:
         if is_last:
-            return SuccessorEnd(self._workshop.client)
+            return SuccessorEnd(self._workshop.client, to_conductor)
         link = self._links[at + 1]
         is_agent = self._blueprint.agent is not None and at + 2 == len(self._links)
         fixed = self._fixed_dialect(at)
@@ -137,22 +165,26 @@ class _Layer:
         ]
         return programs[at].dialect if at < len(programs) else None
 
-    def _with_watchers(self, at: int, stretch: Sequence[InProcess]) -> list[Mod]:
+    def _interceptions(self, mod: Mod) -> list[Interception]:
+        found = self._wanted.get(id(mod))
+        return mod.interceptions() if found is None else found
+
+    def _with_watchers(self, at: int, stretch: Sequence[InProcess]) -> list[InProcess]:
         watcher = self._workshop.watcher
         if watcher is None:
-            return [component.mod for component in stretch]
-        visible = [component.mod for component in stretch if not component.is_hidden]
-        hidden = [component.mod for component in stretch if component.is_hidden]
+            return list(stretch)
+        visible = [component for component in stretch if not component.is_hidden]
+        hidden = [component for component in stretch if component.is_hidden]
         first = self._proxies_before
         self._proxies_before += len(visible) + 1
         proxies = [f"Proxy({first + index})" for index in range(len(visible))]
         upper = "Client" if at == 0 else f"Proxy({first - 1})"
         lower = "Agent" if self._ends_chain(at) else f"Proxy({first + len(visible)})"
-        mods: list[Mod] = []
+        mods: list[InProcess] = []
         for pair, mod in zip(pairwise([upper, *proxies]), visible, strict=True):
-            mods += [watcher.leg(*pair), mod]
+            mods += [InProcess(TRACE, watcher.leg(*pair)), mod]
         # What is hidden stands with the lower neighbour: the leg is recorded above it.
-        return [*mods, watcher.leg([upper, *proxies][-1], lower), *hidden]
+        return [*mods, InProcess(TRACE, watcher.leg([upper, *proxies][-1], lower)), *hidden]
 
     def _ends_chain(self, at: int) -> bool:
         return at + (1 if self._blueprint.agent is None else 2) == len(self._links)

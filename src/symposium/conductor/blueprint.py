@@ -17,7 +17,7 @@ class InProcess:
     Attributes:
         name: how errors and the trace call it.
         mod: the object; it serves this one chain.
-        is_hidden: part of the host rather than of the user's chain (the bridge): not a leg of the trace.
+        is_hidden: part of the host, not of the user's chain (the bridge): no leg of the trace.
     """
 
     name: str
@@ -64,7 +64,8 @@ class Blueprint:
 
     Attributes:
         mods: the proxies, in order.
-        agent: what stands at the end; None makes the chain itself a proxy, whose successor the outer conductor has.
+        agent: what stands at the end; None makes the chain itself a proxy, whose successor the
+            outer conductor has.
         params: the params of `initialize` to go on with, where the instantiator has edited them.
     """
 
@@ -74,4 +75,4 @@ class Blueprint:
 
 
 Instantiator: TypeAlias = Callable[[Any], Blueprint | Awaitable[Blueprint]]
-"""Chooses the components; called once, with the params of the client's `initialize` (acp-host §2.2)."""
+"""Chooses the components; called once with the params of the client's `initialize` (§2.2)."""

@@ -57,6 +57,8 @@ class Way:
     """
 
     back: "Way"
+    is_open = True
+    """Whether there is a chain to go through."""
 
     def __init__(
         self,

@@ -13,7 +13,13 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from peerwire.jsonrpc.errors import RpcError
-from peerwire.jsonrpc.messages import error_response, result_response, rpc_error
+from peerwire.jsonrpc.messages import (
+    Message,
+    error_response,
+    extra_members,
+    result_response,
+    rpc_error,
+)
 from peerwire.jsonrpc.values import decode_value, encode_value
 
 EVERY_METHOD: Final = "*"
@@ -38,10 +44,20 @@ class Crossing:
         body: the params as bytes; unset where there are none, or once a mod has replaced them.
         is_request: whether an answer is owed.
         line: the whole message as it came, while nobody has changed it; empty otherwise.
-        extra: members of the envelope that JSON-RPC does not name.
+        message: that line, decoded; only where it was a notification.
     """
 
-    __slots__ = ("_size", "_value", "body", "extra", "is_request", "line", "method")
+    __slots__ = (
+        "_extra",
+        "_size",
+        "_source",
+        "_value",
+        "body",
+        "is_request",
+        "line",
+        "message",
+        "method",
+    )
 
     def __init__(
         self, method: str, body: Raw | bytes | UnsetType, *, is_request: bool, line: bytes = b""
@@ -50,7 +66,9 @@ class Crossing:
         self.body = body
         self.is_request = is_request
         self.line = line
-        self.extra = b""
+        self.message: Message | None = None
+        self._extra = b""
+        self._source = line
         self._size = 0
         self._value: Any = UNSET
 
@@ -69,6 +87,18 @@ class Crossing:
             return None
         session = cast("Mapping[str, Any]", params).get("sessionId")
         return session if isinstance(session, str) else None
+
+    @property
+    def extra(self) -> bytes:
+        """Members of the message that JSON-RPC does not name, to be written after ours."""
+        if self.message is not None:
+            self._extra = extra_members(self.message, self._source)
+            self.message = None
+        return self._extra
+
+    @extra.setter
+    def extra(self, members: bytes) -> None:
+        self._extra = members
 
     @property
     def size(self) -> int:

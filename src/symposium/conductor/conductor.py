@@ -1,25 +1,23 @@
-"""Owns one chain: begins it at the client's first request, watches its components, and ends it without loose ends."""
+"""Owns one chain: begins it at the client's first request, and ends it without loose ends."""
 
 import asyncio
-import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from peerwire.acp.names import INITIALIZE
+from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
-from peerwire.transports.transport import Transport
+from peerwire.jsonrpc.transport import Transport
 from symposium.conductor.blueprint import Instantiator
-from symposium.conductor.call import Asker, Call, Step
-from symposium.conductor.component import Answer, Crossing, Outcome, Refuse
-from symposium.conductor.gate import SHUTTING_DOWN, Gate, is_flagged
-from symposium.conductor.handshake import pin_version, select_version
+from symposium.conductor.call import Call, Step
+from symposium.conductor.chain import Way
+from symposium.conductor.component import Crossing, Outcome, Refuse
+from symposium.conductor.gate import SHUTTING_DOWN, Gate
 from symposium.conductor.intake import Intake
-from symposium.conductor.link import Link, PeerState, abandon, fail_serving
+from symposium.conductor.link import Link, PeerState, abandon, cancel_serving, fail_serving
+from symposium.conductor.opening import Opening, shown_dialect
 from symposium.conductor.running_chain import ChainSettings, RunningChain, overflow
 from symposium.conductor.stage import Stage
-
-_log = logging.getLogger(__name__)
 
 QUIET_GRACE: Final = 1.0
 """Seconds that requests still open get to be answered once the client has ended."""
@@ -30,13 +28,15 @@ RELAY_GRACE: Final = 0.5
 CLOSE_GRACE: Final = 2.0
 """Seconds that a client which has stopped reading gets to take what waits for it."""
 
+ALREADY_ANSWERED: Final = RpcError(INVALID_REQUEST, "`initialize` has been answered already")
+
 
 @dataclass(frozen=True, slots=True)
 class Settings(ChainSettings):
     """How a conductor behaves.
 
     Attributes:
-        is_proxy: whether it stands in an outer chain, whose conductor is its client and its successor.
+        is_proxy: whether it stands in an outer chain, whose conductor is its client and successor.
     """
 
     is_proxy: bool = False
@@ -52,12 +52,13 @@ class Conductor:
         self._instantiate = instantiate
         self._client = Link("client", client, self)
         self._client.state = PeerState.READY
+        self._opening: Opening | None = None
         self._chain: RunningChain | None = None
         self._exit_code = 0
         self._failure: RpcError | None = None
         self._over = asyncio.Event()
-        self._quiet = asyncio.Event()
         self._is_ending = False
+        self._endings: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
         """Serve the client until it ends or a component dies.
@@ -84,53 +85,41 @@ class Conductor:
         return Gate(lanes, is_proxy=self._settings.is_proxy, on_initialize=self._initialize)
 
     def _initialize(self, call: Call) -> None:
-        self._stage.start(self._begin(call))
+        if self._settings.is_proxy:
+            self._client.dialect = shown_dialect(call.crossing) or self._client.dialect
+        self._exit_code, self._failure = 0, None
+        chain = RunningChain(self._client, self._tasks, self._settings, self._died)
+        self._opening = Opening(call, chain, self)
+        self._stage.start(self._opening.run(self._instantiate))
 
-    async def _begin(self, call: Call) -> None:
-        opening = _Opening(
-            call.asker, self, mark=call.crossing.method == INITIALIZE and self._settings.is_proxy
-        )
-        call.asker = opening
-        crossing = call.crossing
-        if crossing.method != INITIALIZE:
-            crossing.replace(method=INITIALIZE, params=crossing.params)
-        elif is_flagged(crossing.params):
-            crossing.replace(method=None, params=_unflagged(crossing.params))
-        try:
-            version = select_version(crossing.params)
-            pin_version(crossing, version)
-            self._chain = chain = RunningChain(
-                self._client, self._tasks, self._settings, self._died
-            )
-            self._entrance = entrance = await chain.start(self._instantiate, crossing, version)
-        except RpcError as error:
-            call.fail(error)
-            return
-        call.way = entrance
-        entrance.take(crossing, call)
-
-    def opened(self) -> None:
+    def opened(self, opening: Opening, entrance: Way) -> None:
         """The chain has answered `initialize`: from now on it has the client's messages."""
-        if self._chain is None or self._is_ending:
+        self._opening, self._chain = None, opening.chain
+        if self._is_ending:
             return
-        again = Refuse(RpcError(INVALID_REQUEST, "`initialize` has been answered already"))
+        again = Refuse(ALREADY_ANSWERED)
 
         def refuse(_: Crossing) -> Outcome:
             return again
 
-        self._entrance.steps[INITIALIZE] = (Step(0, refuse),)
-        self._client.plain = self._entrance
+        greetings = (INITIALIZE, *PROXY_INITIALIZE) if self._settings.is_proxy else (INITIALIZE,)
+        for method in greetings:
+            entrance.steps[method] = (Step(0, refuse, "conductor"),)
+        self._client.plain = entrance
 
-    def opening_failed(self, error: RpcError) -> None:
-        """The client has its error; a client may try again, a conductor above us may not (acp-host §2.2)."""
-        if self._is_ending:
-            return
-        chain, self._chain = self._chain, None
-        if chain is not None:
-            self._exit_code = 1
-            self._failure = None
-            self._stage.start(chain.end())
-        self._gate.refusal = error if self._settings.is_proxy else None
+    def opening_failed(self, opening: Opening, error: RpcError) -> None:
+        """The client has its error and may try again; a conductor above us may not (§2.2)."""
+        self._opening = None
+        self._exit_code = 1
+        if opening.is_started:
+            self._end_later(opening.chain)
+        if not self._is_ending:
+            self._gate.refusal = error if self._settings.is_proxy else None
+
+    def _end_later(self, chain: RunningChain) -> None:
+        ending = self._tasks.create_task(chain.end())
+        self._endings.add(ending)
+        ending.add_done_callback(self._endings.discard)
 
     # -- what happens to the client, and to the chain
 
@@ -141,58 +130,45 @@ class Conductor:
 
     def link_overflowed(self, link: Link) -> None:
         """The client reads nothing while much is written for it: it counts as gone."""
-        overflow(link)
-        self._over.set()
+        if not self._over.is_set():
+            overflow(link)
+            self._over.set()
 
     def _died(self, death: RpcError) -> None:
-        self._failure = self._failure or death
         self._exit_code = 1
-        if self._client.plain is not self._gate:
+        if self._opening is not None:
+            self._opening.call.fail(death)
+        elif self._chain is not None:
+            self._failure = self._failure or death
             self._over.set()
 
     # -- the end
 
     async def _end(self) -> None:
         self._is_ending = True
+        error = self._failure or SHUTTING_DOWN
         self._client.plain = self._gate
-        self._gate.refusal = self._failure or SHUTTING_DOWN
-        self._client.on_quiet = self._quiet.set
-        if self._client.serving and self._chain is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(QUIET_GRACE if self._failure is None else RELAY_GRACE):
-                    await self._quiet.wait()
-        fail_serving(self._client, self._failure or SHUTTING_DOWN)
-        chain, self._chain = self._chain, None
-        if chain is not None:
-            await chain.end()
-        await self._client.transport.aclose(grace=CLOSE_GRACE)
-        abandon(self._client)
-        self._stage.stop()
+        self._gate.refusal = error
+        await self._wait_until_quiet()
+        cancel_serving(self._client)
+        fail_serving(self._client, error)
+        chain = self._chain or (None if self._opening is None else self._opening.chain)
+        try:
+            if chain is not None:
+                await chain.end()
+            if self._endings:
+                await asyncio.wait(self._endings)
+        finally:
+            await self._client.transport.aclose(grace=CLOSE_GRACE)
+            abandon(self._client)
+            self._stage.stop()
 
-
-class _Opening:
-    """Whoever asked `initialize`: the conductor learns how it went before the client does."""
-
-    def __init__(self, asker: Asker, conductor: Conductor, *, mark: bool) -> None:
-        self._asker = asker
-        self._conductor = conductor
-        self._mark = mark
-
-    def answered(self, call: Call, answer: Answer) -> None:
-        """Open the chain, or give up on it; then answer."""
-        if answer.error is not None:
-            self._conductor.opening_failed(answer.error)
-        else:
-            self._conductor.opened()
-            if self._mark:
-                result = answer.result
-                answer = Answer(
-                    value={**result, "_meta": {**(result.get("_meta") or {}), "proxy": True}}
-                )
-        self._asker.answered(call, answer)
-
-
-def _unflagged(params: dict[str, Any]) -> dict[str, Any]:
-    meta = {name: value for name, value in params["_meta"].items() if name != "proxy"}
-    rest = {name: value for name, value in params.items() if name != "_meta"}
-    return {**rest, "_meta": meta} if meta else rest
+    async def _wait_until_quiet(self) -> None:
+        """Let what is open be answered, for a while."""
+        if not self._client.open or (self._chain is None and self._opening is None):
+            return
+        quiet = asyncio.Event()
+        self._client.on_quiet = quiet.set
+        with suppress(TimeoutError):
+            async with asyncio.timeout(QUIET_GRACE if self._failure is None else RELAY_GRACE):
+                await quiet.wait()

@@ -1,59 +1,78 @@
 """The ends of a span: a link spoken to in plain messages, or in envelopes."""
 
-from msgspec import UNSET
+import logging
+from collections.abc import Callable
 
-from peerwire.acp.names import ERAS, INITIALIZE, PROXY_INITIALIZE, Dialect, wrap
+from msgspec import UNSET, UnsetType
+
+from peerwire.acp.names import ENVELOPES, ERAS, INITIALIZE, PROXY_INITIALIZE, Era, Names, wrap
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
+from peerwire.jsonrpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.messages import Message
+from peerwire.jsonrpc.values import Body
 from symposium.conductor.call import Call
 from symposium.conductor.component import Crossing
+from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.handshake import Greeter
 from symposium.conductor.hop_ids import CANCEL_REQUEST, cancel_params
 from symposium.conductor.link import Link, PeerState
 
+_log = logging.getLogger(__name__)
+
+GREETINGS = frozenset({INITIALIZE, *PROXY_INITIALIZE})
+"""What opens a component's handshake."""
+
 
 class PlainEnd:
-    """Speaks to a link's peer in plain messages: to the client as its agent, to a component as its client."""
+    """Speaks to a link's peer in plain messages: to the client as its agent, else as its client."""
 
     def __init__(self, link: Link, greeter: Greeter | None = None) -> None:
         self._link = link
+        self._kept = link.from_predecessor
         self._greeter = greeter
 
     def forward(self, message: Message, line: bytes) -> None:
         """Take a notification that nobody touched, as the line it came in."""
         del message
-        self._link.send(line)
+        self._kept.write(line)
 
     def notify(self, crossing: Crossing) -> None:
         """Take a notification."""
-        self._link.send(
+        if crossing.method in ENVELOPES and self._is_agent():
+            _log.warning("an envelope for %s is dropped: it is no proxy", self._link.name)
+            return
+        self._kept.write(
             crossing.line or wire.notification(crossing.method, crossing.encoded(), crossing.extra)
         )
 
     def ask(self, call: Call) -> None:
         """Take a request; `initialize` opens the component's handshake."""
         crossing = call.crossing
-        if self._greeter is not None and crossing.method in {INITIALIZE, *PROXY_INITIALIZE}:
+        if self._greeter is not None and crossing.method in GREETINGS:
             self._greet(self._greeter, call)
-            return
-        if self._link.failure is not None:
-            call.fail(self._link.failure)
-            return
-        call.far_id = self._link.ask(call)
-        self._link.send(
-            wire.request(call.far_id, crossing.method, crossing.encoded(), crossing.extra)
-        )
+        elif crossing.method in ENVELOPES and self._is_agent():
+            call.fail(RpcError(METHOD_NOT_FOUND, crossing.method))
+        elif _can_be_asked(self._link, call):
+            call.far_id = self._link.ask(call)
+            self._kept.write(
+                wire.request(call.far_id, crossing.method, crossing.encoded(), crossing.extra)
+            )
 
     def cancel(self, call: Call) -> None:
         """Tell the peer that the answer is not wanted any more."""
         if call.far_id is not None:
-            # Not kept back with the rest: a handshake can be cancelled too.
-            self._link.transport.send(wire.notification(CANCEL_REQUEST, cancel_params(call.far_id)))
+            line = wire.notification(CANCEL_REQUEST, cancel_params(call.far_id))
+            # A handshake can be cancelled too; whatever else waits for it is cancelled in its turn.
+            is_greeting = call.crossing.method in GREETINGS
+            (self._link.transport.send if is_greeting else self._kept.write)(line)
+
+    def _is_agent(self) -> bool:
+        return self._greeter is not None and self._greeter.is_for_agent
 
     def _greet(self, greeter: Greeter, call: Call) -> None:
-        if call.crossing.method in PROXY_INITIALIZE:
-            reason = f"initialize/proxy: {call.crossing.method} is the conductor's to send; forward `initialize`"
+        method = call.crossing.method
+        if method in PROXY_INITIALIZE:
+            reason = f"initialize/proxy: {method} is the conductor's to send; forward `initialize`"
             call.fail(RpcError(INVALID_REQUEST, reason))
         elif self._link.failure is not None:
             call.fail(self._link.failure)
@@ -63,52 +82,60 @@ class PlainEnd:
             greeter.greet(self._link, call)
 
 
-class SuccessorEnd:
-    """Speaks to a proxy's link in envelopes: as its successor, whichever component that is."""
+def to_proxy(era: Era) -> Names:
+    """What a conductor calls its envelopes for a proxy."""
+    return era.to_proxy
 
-    def __init__(self, link: Link) -> None:
+
+def to_conductor(era: Era) -> Names:
+    """What a proxy calls its envelopes for its conductor."""
+    return era.to_conductor
+
+
+class SuccessorEnd:
+    """Speaks to a link's peer in envelopes: to a proxy as its successor, or to it as a proxy."""
+
+    def __init__(self, link: Link, names: Callable[[Era], Names] = to_proxy) -> None:
         self._link = link
+        self._kept = link.from_successor
+        self._names = names
 
     def forward(self, message: Message, line: bytes) -> None:
         """Take a notification that nobody touched."""
-        if message.method is UNSET:
-            return
-        if self._link.dialect is Dialect.RUST_SDK:
-            params = b"" if message.params is UNSET else b',"params":%b' % message.params
+        if message.method is not UNSET:
             extra = wire.extra_members(message, line)
-            self._link.send(
-                b'{"jsonrpc":"2.0","method":"_proxy/successor","params":{"method":%b%b%b}}'
-                % (wire.quoted(message.method), params, extra)
-            )
-            return
-        self.notify(Crossing(message.method, message.params, is_request=False))
+            self._notify(message.method, message.params, extra)
 
     def notify(self, crossing: Crossing) -> None:
         """Take a notification."""
-        dialect = self._link.dialect
-        extra = crossing.extra or _extra_members(crossing.line)
-        params = wrap(dialect, crossing.method, crossing.encoded(), extra)
-        self._link.send(wire.notification(ERAS[dialect].notification, params))
+        self._notify(crossing.method, crossing.encoded(), crossing.extra)
 
     def ask(self, call: Call) -> None:
         """Take a request."""
-        dialect = self._link.dialect
-        crossing = call.crossing
-        if crossing.method == INITIALIZE:
-            self._link.greets_successor = True
-        params = wrap(dialect, crossing.method, crossing.encoded(), crossing.extra)
-        call.far_id = self._link.ask(call)
-        self._link.send(wire.request(call.far_id, ERAS[dialect].request, params))
+        if _can_be_asked(self._link, call):
+            dialect = self._link.dialect
+            crossing = call.crossing
+            params = wrap(dialect, crossing.method, crossing.encoded(), crossing.extra)
+            call.far_id = self._link.ask(call)
+            name = self._names(ERAS[dialect]).request
+            self._kept.write(wire.request(call.far_id, name, params))
 
     def cancel(self, call: Call) -> None:
         """Tell the peer that the answer is not wanted any more."""
         if call.far_id is not None:
-            dialect = self._link.dialect
-            params = wrap(dialect, CANCEL_REQUEST, cancel_params(call.far_id))
-            self._link.transport.send(wire.notification(ERAS[dialect].notification, params))
+            self._notify(CANCEL_REQUEST, cancel_params(call.far_id), b"")
+
+    def _notify(self, method: str, params: Body | UnsetType, extra: bytes) -> None:
+        dialect = self._link.dialect
+        name = self._names(ERAS[dialect]).notification
+        self._kept.write(wire.notification(name, wrap(dialect, method, params, extra)))
 
 
-def _extra_members(line: bytes) -> bytes:
-    """What JSON-RPC does not name in a message that came as this line and was looked at only."""
-    message = wire.decode(line) if line else None
-    return wire.extra_members(message, line) if isinstance(message, Message) else b""
+def _can_be_asked(link: Link, call: Call) -> bool:
+    if link.failure is not None:
+        call.fail(link.failure)
+        return False
+    if link.state in {PeerState.DRAINING, PeerState.CLOSED}:
+        call.fail(SHUTTING_DOWN)
+        return False
+    return True

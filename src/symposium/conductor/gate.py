@@ -1,7 +1,7 @@
-"""What a client meets while there is no chain behind it: before `initialize`, after a failure, and at the end."""
+"""What a client meets while no chain stands behind it: at first, after a failure, at the end."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
 
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
@@ -46,8 +46,11 @@ class Gate(Way):
     """Stands in the client's way and answers for the chain that is not there.
 
     Attributes:
-        refusal: what every request but the expected one is answered; None while the first request is awaited.
+        refusal: what every request but the expected one is answered; None while the first request
+            is awaited.
     """
+
+    is_open = False
 
     def __init__(
         self, lanes: tuple[Lanes, Lanes], *, is_proxy: bool, on_initialize: Callable[[Call], None]
@@ -83,9 +86,25 @@ class Gate(Way):
 
 
 def is_flagged(params: object) -> bool:
-    """Whether the params of `initialize` ask for a proxy in the oldest era's way."""
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return isinstance(meta, dict) and meta.get("proxy") is True
+    """Whether the params of `initialize`, or its result, carry `_meta.proxy`, as of old."""
+    return members_of(members_of(params).get("_meta")).get("proxy") is True
+
+
+def unflagged(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The same params or result without that flag."""
+    meta = {name: item for name, item in members_of(params["_meta"]).items() if name != "proxy"}
+    rest = {name: item for name, item in params.items() if name != "_meta"}
+    return {**rest, "_meta": meta} if meta else rest
+
+
+def flagged(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The same params or result with that flag."""
+    return {**params, "_meta": {**members_of(params.get("_meta")), "proxy": True}}
+
+
+def members_of(value: object) -> Mapping[str, Any]:
+    """The members of a JSON object; none where it is no object."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _stop(_: Crossing) -> Outcome:

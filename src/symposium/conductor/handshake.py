@@ -1,11 +1,11 @@
-"""How a chain begins: the client's first request, and the greeting of each component.
+"""How a chain begins: the version the client selected, and the greeting of each component.
 
-The version that the client selected holds for the whole chain; a component is given `initialize` as the agent, or the
-proxy form of its era as a mod (acp-host §1.2 R2, §2.2).
+The version holds for the whole chain; a component is given `initialize` as the agent, or the proxy
+form of its era as a mod (acp-host §1.2 R2, §2.2).
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,12 +16,14 @@ from peerwire.jsonrpc.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    REQUEST_CANCELLED,
     RpcError,
 )
 from peerwire.jsonrpc.values import encode_value
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing
-from symposium.conductor.link import Link, PeerState
+from symposium.conductor.gate import flagged, is_flagged, members_of, unflagged
+from symposium.conductor.link import Link, begin_greeting, end_greeting
 
 HIGHEST_VERSION: Final = 2
 """The newest ACP version known here; a later one is asked for as this."""
@@ -36,20 +38,20 @@ class Selection:
 
     Attributes:
         version: the ACP version that every component is asked for.
-        timeout: seconds that each component has to answer.
+        timeout: seconds that each component has to answer, not counting its successor's.
     """
 
     version: int
     timeout: float = INITIALIZE_TIMEOUT
 
 
-def select_version(params: Any) -> int:
+def select_version(params: object) -> int:
     """The version that a chain will speak: the client's, or the highest known if that is later.
 
     Raises:
         RpcError: `protocolVersion` is missing, not a whole number, or unsupported.
     """
-    version = params.get("protocolVersion") if isinstance(params, Mapping) else None
+    version = members_of(params).get("protocolVersion")
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         raise RpcError(
             INVALID_PARAMS, "initialize.protocolVersion must be a valid ACP protocol version"
@@ -61,9 +63,16 @@ def select_version(params: Any) -> int:
 
 def pin_version(crossing: Crossing, version: int) -> None:
     """Make a request ask for this version; one that does already stays as it came."""
-    params = crossing.params
-    if isinstance(params, dict) and params.get("protocolVersion") != version:
+    params = members_of(crossing.params)
+    if params.get("protocolVersion") != version:
         crossing.replace(method=None, params={**params, "protocolVersion": version})
+
+
+AS_AGENT: Final[tuple[Dialect | None, ...]] = (None,)
+"""One attempt, with plain `initialize`."""
+
+AS_PROXY: Final[tuple[Dialect | None, ...]] = ATTEMPTS
+"""The proxy forms of all eras, the next only when the last is not known to the component."""
 
 
 class Greeter:
@@ -73,18 +82,17 @@ class Greeter:
         self._selection = selection
         self._dialects = dialects
 
+    @property
+    def is_for_agent(self) -> bool:
+        """Whether the component is greeted as an agent."""
+        return None in self._dialects
+
     def greet(self, link: Link, call: Call) -> None:
         """Send the request on as the component's greeting; its answer settles the call."""
         pin_version(call.crossing, self._selection.version)
-        link.keep_until_ready()
-        _Greeting(link, call, self._selection, self._dialects).attempt()
-
-
-AS_AGENT: Final[tuple[Dialect | None, ...]] = (None,)
-"""One attempt, with plain `initialize`."""
-
-AS_PROXY: Final[tuple[Dialect | None, ...]] = ATTEMPTS
-"""The proxy forms of all eras, the next only when the last is not known to the component."""
+        greeting = _Greeting(link, call, self._selection, self._dialects)
+        begin_greeting(link, greeting)
+        greeting.attempt()
 
 
 class _Greeting:
@@ -98,7 +106,14 @@ class _Greeting:
         self._selection = selection
         self._left = list(dialects)
         self._dialect: Dialect | None = None
-        self._timer = asyncio.get_running_loop().call_later(selection.timeout, self._time_out)
+        self._successors: set[Call] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._start_timer()
+
+    @property
+    def request_id(self) -> bytes:
+        """The id that `initialize` had on the hop before."""
+        return self._call.request_id
 
     def attempt(self) -> None:
         """Greet in the next era."""
@@ -107,8 +122,7 @@ class _Greeting:
         crossing = self._call.crossing
         body = crossing.encoded()
         if self._is_flagged():
-            params = crossing.params
-            body = encode_value({**params, "_meta": {**(params.get("_meta") or {}), "proxy": True}})
+            body = encode_value(flagged(members_of(crossing.params)))
         self._call.far_id = self._link.ask(self)
         self._link.transport.send(wire.request(self._call.far_id, method, body, crossing.extra))
 
@@ -116,39 +130,60 @@ class _Greeting:
         """Take the response to one attempt."""
         error = answer.error
         if error is not None and error.code == METHOD_NOT_FOUND and self._left:
-            self.attempt()
-            return
-        self._timer.cancel()
+            if not self._call.is_cancelled:
+                self.attempt()
+                return
+            error = RpcError(REQUEST_CANCELLED)
+            answer = Answer(error=error)
+        self._stop_timer()
         fault = error or self._fault(answer.result)
         if fault is None:
             if self._dialect is not None and self._link.dialect is not Dialect.SACP:
                 self._link.dialect = self._dialect
-            self._link.state = PeerState.READY
-        elif self._link.state is PeerState.INITIALIZING:
-            self._link.state = PeerState.FAILED
-        self._link.release()
+            if self._is_flagged():
+                answer = Answer(value=unflagged(answer.result))
+        end_greeting(self._link, fault)
         self._call.settle(answer if error is not None or fault is None else Answer(error=fault))
+
+    def wait_for(self, call: Call) -> None:
+        """The component waits for its successor, whose time it is now."""
+        self._successors.add(call)
+        self._stop_timer()
+
+    def go_on(self, call: Call) -> None:
+        """The successor has answered: the component's own time runs again."""
+        if call in self._successors:
+            self._successors.discard(call)
+            self._start_timer()
+
+    def _start_timer(self) -> None:
+        self._stop_timer()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._selection.timeout, self._time_out)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _is_flagged(self) -> bool:
         return self._dialect is not None and ERAS[self._dialect].initialize == INITIALIZE
 
     def _fault(self, result: Any) -> RpcError | None:
         name = self._link.name
-        result = result if isinstance(result, Mapping) else {}
-        meta = result.get("_meta")
-        if self._is_flagged() and not (isinstance(meta, Mapping) and meta.get("proxy") is True):
+        if self._is_flagged() and not is_flagged(result):
             return RpcError(INVALID_REQUEST, f"component {name} is not a proxy")
-        version = result.get("protocolVersion")
+        version = members_of(result).get("protocolVersion")
+        selected = self._selection.version
         if not isinstance(version, int) or isinstance(version, bool):
             data = {"reason": "protocol_version_missing", "component": name}
-            return RpcError(
-                INTERNAL_ERROR,
-                {**data, "hint": "the answer to initialize must carry protocolVersion"},
-            )
-        if version != self._selection.version:
-            selected = self._selection.version
-            hint = f"ask for protocolVersion {version} instead of {selected}, or use an agent that speaks {selected}"
+            hint = "the answer to initialize must carry protocolVersion"
+            return RpcError(INTERNAL_ERROR, {**data, "hint": hint})
+        if version != selected:
             data = {"reason": "protocol_version_mismatch", "component": name, "selected": selected}
+            hint = (
+                f"ask for protocolVersion {version} instead of {selected},"
+                f" or use an agent that speaks {selected}"
+            )
             return RpcError(INTERNAL_ERROR, {**data, "answered": version, "hint": hint})
         return None
 

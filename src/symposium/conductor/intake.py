@@ -1,8 +1,9 @@
 """Reads what one peer wrote: every message is told apart and sent on its way, at once.
 
-The hot path of the host. A notification that nobody intercepts costs one decoding of its envelope and goes on as the
-bytes that came; everything is routed in the reader's own call, so order holds by construction (acp-host §1.5, R3).
-Knows nothing of what the messages mean, but for the few that speak about ids of this very connection.
+The hot path of the host. A notification that nobody intercepts costs one decoding of its envelope
+and goes on as the bytes that came; everything is routed in the reader's own call, so order holds by
+construction (acp-host §1.5, R3). Knows nothing of what the messages mean, but for the few that
+speak about ids of this very connection.
 """
 
 import logging
@@ -11,17 +12,24 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType
 
-from peerwire.acp.names import ENVELOPES, Dialect, unwrap
+from peerwire.acp.names import ENVELOPES, INITIALIZE, Dialect, Envelope, unwrap
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.batch import BatchReply, Slot
+from peerwire.jsonrpc.batch import Alone, BatchReply, Place
 from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
+from peerwire.jsonrpc.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    RpcError,
+)
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
-from peerwire.jsonrpc.values import Body, encode_value
-from symposium.conductor.call import Asker, Call
+from peerwire.jsonrpc.values import Body
+from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing
+from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.hop_ids import CANCEL_REQUEST, NAMES_HOP_IDS, cancelled_id, translate_ids
-from symposium.conductor.link import Link
+from symposium.conductor.link import Link, PeerState, greets_successor
 
 _log = logging.getLogger(__name__)
 
@@ -33,6 +41,7 @@ class Intake:
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self._alone = Alone(link.transport.send)
         self.writing_paused = link.writing_paused
         self.writing_resumed = link.writing_resumed
         self.ended = link.ended
@@ -42,7 +51,7 @@ class Intake:
         link = self._link
         for line in lines:
             if isinstance(line, Overlong):
-                self._overlong(line)
+                self.receive(self._overlong(line), b"", self._alone)
                 continue
             message = wire.decode(line)
             if (
@@ -54,122 +63,133 @@ class Intake:
                 plain = link.plain
                 if plain.lanes.idle and not plain.steps.get(method, plain.other):
                     plain.far.forward(message, line)
-                else:
-                    plain.take(Crossing(method, message.params, is_request=False, line=line))
-            else:
-                self.receive(message, line, None)
+                    continue
+            self.receive(message, line, self._alone)
 
-    def receive(self, incoming: wire.Incoming, line: bytes, slot: Slot | None) -> None:
-        """Route one message; `slot` is its place in a batch, if it came in one."""
+    def receive(self, incoming: wire.Incoming, line: bytes, place: Place) -> None:
+        """Route one message, whose answer goes to `place`."""
         try:
             match incoming:
                 case Message():
-                    self._message(incoming, line, slot)
+                    self._message(incoming, line, place)
                 case Batch(lines):
-                    self._batch(lines)
-                case Malformed(error, answer):
-                    _log.warning("%s wrote what is no message: %s", self._link.name, error)
-                    self._refuse(wire.NULL_ID, error if answer else None, slot)
-        except Exception:  # the connection's boundary: our fault must not end the conversation
+                    self._batch(lines, place)
+                case Malformed():
+                    self._malformed(incoming, place)
+        except Exception:  # noqa: BLE001 - the connection's boundary: a fault of ours is one message's
             _log.exception("could not route a message of %s", self._link.name)
-            request_id = (
-                incoming.id
-                if isinstance(incoming, Message) and incoming.method is not UNSET
-                else UNSET
-            )
-            self._refuse(
-                b"" if request_id is UNSET else bytes(request_id),
-                RpcError(INTERNAL_ERROR, "routing"),
-                slot,
-            )
+            self._give_up(incoming, place)
 
-    def _message(self, message: Message, line: bytes, slot: Slot | None) -> None:
-        if message.method is UNSET:
-            self._response(message, line)
-            if slot is not None:
-                slot.done()
-            return
+    def _give_up(self, incoming: wire.Incoming, place: Place) -> None:
+        error = RpcError(INTERNAL_ERROR, {"reason": "not_routed", "peer": self._link.name})
+        if isinstance(incoming, Message) and incoming.method is not UNSET:
+            if incoming.id is UNSET:
+                place.done()
+                return
+            call = self._link.serving.get(wire.id_key(incoming.id))
+            if call is not None and call.request_id == bytes(incoming.id):
+                call.fail(error)
+            else:
+                _refuse(bytes(incoming.id), error, place)
+        else:
+            place.done()
+
+    def _message(self, message: Message, line: bytes, place: Place) -> None:
         fault = wire.check(message)
         if fault is not None:
-            _log.warning("%s wrote what is no message: %s", self._link.name, fault.error)
-            self._refuse(b"" if message.id is UNSET else bytes(message.id), fault.error, slot)
+            self._malformed(fault, place)
+        elif message.method is UNSET:
+            self._response(message, line)
+            place.done()
         elif message.id is UNSET:
             self._notification(message.method, message, line)
-            if slot is not None:
-                slot.done()
+            place.done()
         else:
-            self._request(message.method, message, line, slot)
+            self._request(message.method, message, line, place)
 
-    def _refuse(self, request_id: bytes, error: RpcError | None, slot: Slot | None) -> None:
-        if error is None or not request_id:
-            if slot is not None:
-                slot.done()
+    def _malformed(self, malformed: Malformed, place: Place) -> None:
+        _log.warning("%s wrote what is no message: %s", self._link.name, malformed.error)
+        if malformed.answer:
+            _refuse(malformed.id, malformed.error, place)
             return
-        answer = wire.error_response(request_id, encode_value(error.body()))
-        (self._link.transport.send if slot is None else slot.send)(answer)
+        waiter = self._link.asked.pop(wire.id_key(malformed.id), None)
+        if waiter is not None:
+            waiter.settle(Answer(error=RpcError(INTERNAL_ERROR, malformed.error.data)))
+        place.done()
 
-    def _batch(self, lines: tuple[bytes, ...]) -> None:
-        if not lines:
-            self._refuse(wire.NULL_ID, RpcError(INVALID_REQUEST, "an empty batch"), None)
+    def _batch(self, lines: tuple[bytes, ...], place: Place) -> None:
+        if not lines or place is not self._alone:
+            reason = "a batch inside a batch" if lines else "an empty batch"
+            _refuse(wire.NULL_ID, RpcError(INVALID_REQUEST, reason), place)
             return
         reply = BatchReply(len(lines), self._link.transport.send)
         for index, line in enumerate(lines):
-            entry = wire.decode(line)
-            if isinstance(entry, Batch):
-                entry = Malformed(RpcError(INVALID_REQUEST, "a batch inside a batch"), answer=True)
-            self.receive(entry, line, reply.slot(index))
+            self.receive(wire.decode(line), line, reply.slot(index))
 
     def _notification(self, method: str, message: Message, line: bytes) -> None:
+        link = self._link
         if method == CANCEL_REQUEST:
             self._cancelled(message.params)
-            return
-        if method not in ENVELOPES or self._link.wrapped is None:
-            self._link.plain.take(Crossing(method, message.params, is_request=False, line=line))
-            return
-        envelope = unwrap(message.params, ENVELOPES[method])
-        if envelope is None:
-            _log.warning("%s sent an envelope without a method", self._link.name)
-            return
-        self._spoke(ENVELOPES[method])
-        if envelope.method == CANCEL_REQUEST:
-            self._cancelled(envelope.params)
-            return
-        crossing = Crossing(envelope.method, envelope.params, is_request=False)
-        crossing.extra = envelope.extra
-        self._link.wrapped.take(crossing)
-
-    def _request(self, method: str, message: Message, line: bytes, slot: Slot | None) -> None:
-        request_id = b"" if message.id is UNSET else bytes(message.id)
-        way = self._link.plain
-        if method in ENVELOPES and self._link.wrapped is not None:
-            envelope = unwrap(message.params, ENVELOPES[method])
-            if envelope is None:
-                error = RpcError(
-                    INVALID_PARAMS,
-                    f"{method} needs params with the method of the message it carries",
-                )
-                self._refuse(request_id, error, slot)
+        elif method not in ENVELOPES or (link.wrapped is None and not link.plain.is_open):
+            crossing = Crossing(method, message.params, is_request=False, line=line)
+            crossing.message = message
+            link.plain.take(crossing)
+        elif link.wrapped is None:
+            _log.warning("%s sent an envelope and is no proxy; it is dropped", link.name)
+        elif (envelope := self._unwrapped(method, message.params)) is not None:
+            if envelope.method == CANCEL_REQUEST:
+                self._cancelled(envelope.params)
                 return
-            self._spoke(ENVELOPES[method])
-            way = self._link.wrapped
-            crossing = Crossing(envelope.method, envelope.params, is_request=True)
+            crossing = Crossing(envelope.method, envelope.params, is_request=False)
             crossing.extra = envelope.extra
+            link.wrapped.take(crossing)
+        elif method in link.wrapped.steps:
+            link.wrapped.take(Crossing(method, message.params, is_request=False))
         else:
-            crossing = Crossing(method, message.params, is_request=True)
+            _log.warning("%s sent an envelope without a method", link.name)
+
+    def _request(self, method: str, message: Message, line: bytes, place: Place) -> None:
+        link = self._link
+        request_id = b"" if message.id is UNSET else bytes(message.id)
+        way = link.plain
+        crossing = Crossing(method, message.params, is_request=True)
+        if link.state is PeerState.DRAINING:
+            _refuse(request_id, SHUTTING_DOWN, place)
+            return
+        if method in ENVELOPES and link.wrapped is not None:
+            way = link.wrapped
+            envelope = self._unwrapped(method, message.params)
+            if envelope is not None:
+                crossing = Crossing(envelope.method, envelope.params, is_request=True)
+                crossing.extra = envelope.extra
+            elif method not in way.steps:
+                reason = f"{method} needs params with the method of the message it carries"
+                _refuse(request_id, RpcError(INVALID_PARAMS, reason), place)
+                return
+        elif method in ENVELOPES and way.is_open:
+            _refuse(request_id, RpcError(METHOD_NOT_FOUND, method), place)
+            return
+        else:
             crossing.extra = wire.extra_members(message, line)
         if crossing.method in NAMES_HOP_IDS:
-            translate_ids(crossing, self._link.asked)
-        asker: Asker = self._link if slot is None else BatchEntry(self._link, slot)
+            translate_ids(crossing, link.asked, link.name)
+        asker = link if place is self._alone else BatchEntry(link, place)
         call = Call(crossing, asker, request_id, way)
-        self._link.serving[wire.id_key(request_id)] = call
+        link.serve(call)
+        if crossing.method == INITIALIZE and way is link.wrapped:
+            greets_successor(link, call)
         way.take(crossing, call)
 
-    def _spoke(self, dialect: Dialect) -> None:
-        # The last envelope seen decides (R2.2), but the two eras that share a name are told apart by configuration only.
-        if dialect is not self._link.dialect and not (
-            dialect is Dialect.RUST_SDK and self._link.dialect is Dialect.SACP
-        ):
-            self._link.dialect = dialect
+    def _unwrapped(self, method: str, params: Body | UnsetType) -> Envelope | None:
+        """What an envelope holds; the era that its name shows is the peer's from now on (R2)."""
+        link, shown = self._link, ENVELOPES[method]
+        envelope = unwrap(params, shown)
+        if envelope is None:
+            return None
+        # Two eras share a name: the key of the metadata tells, or what was known before.
+        is_sacp = envelope.meta == "meta" or (link.dialect is Dialect.SACP and not envelope.meta)
+        link.dialect = Dialect.SACP if is_sacp and shown is Dialect.RUST_SDK else shown
+        return envelope
 
     def _cancelled(self, params: Body | UnsetType) -> None:
         call = self._link.serving.get(cancelled_id(params))
@@ -180,55 +200,44 @@ class Intake:
         key = wire.NULL_ID if message.id is UNSET else wire.id_key(message.id)
         waiter = self._link.asked.pop(key, None)
         if waiter is None:
-            if key != wire.NULL_ID:
-                _log.warning(
-                    "%s answered id %s, which nothing waits for",
-                    self._link.name,
-                    key.decode(errors="replace"),
-                )
-            return
-        if message.error is not UNSET and message.result is not UNSET:
-            waiter.settle(
-                Answer(
-                    error=RpcError(
-                        INTERNAL_ERROR,
-                        f"{self._link.name} answered with both a result and an error",
-                    )
-                )
-            )
+            self._unasked(key)
             return
         extra = wire.extra_members(message, line)
-        if message.error is not UNSET:
-            waiter.settle(Answer(error_body=message.error, extra=extra))
+        error = message.error
+        if error is not UNSET and bytes(error) != b"null":
+            waiter.settle(Answer(error_body=error, extra=extra))
         else:
-            waiter.settle(
-                Answer(b"null" if message.result is UNSET else message.result, extra=extra)
-            )
+            body = b"null" if message.result is UNSET else message.result
+            waiter.settle(Answer(body, extra=extra))
 
-    def _overlong(self, line: Overlong) -> None:
+    def _unasked(self, key: bytes) -> None:
+        if key == wire.NULL_ID:
+            # Some clients answer notifications that they do not know so.
+            _log.debug("%s answered nothing of ours", self._link.name)
+        elif key.isdigit() and 0 < int(key) <= self._link.last_id:
+            _log.debug("%s answered %s late, or twice", self._link.name, key.decode())
+        else:
+            shown = key[:64].decode(errors="replace")
+            _log.warning("%s answered id %s, which it was never asked", self._link.name, shown)
+
+    def _overlong(self, line: Overlong) -> Malformed:
         data = {"reason": "line_too_long", "limit": line.limit, "peer": self._link.name}
-        found = wire.early_id(line.head)
-        if found is not None and found[1]:
-            waiter = self._link.asked.pop(found[0], None)
-            if waiter is not None:
-                waiter.settle(Answer(error=RpcError(INTERNAL_ERROR, data)))
-            return
-        _log.warning(
-            "%s wrote a line of more than %d bytes; it is dropped", self._link.name, line.limit
-        )
-        self._refuse(
-            wire.NULL_ID if found is None else found[0], RpcError(INVALID_REQUEST, data), None
-        )
+        request_id, is_response = wire.early_id(line.head, line.tail) or (wire.NULL_ID, False)
+        return Malformed(RpcError(INVALID_REQUEST, data), answer=not is_response, id=request_id)
+
+
+def _refuse(request_id: bytes, error: RpcError, place: Place) -> None:
+    place.send(Answer(error=error).line(request_id))
 
 
 class BatchEntry:
     """Whoever asked in a batch: its answer waits for the others'."""
 
-    def __init__(self, link: Link, slot: Slot) -> None:
+    def __init__(self, link: Link, place: Place) -> None:
         self._link = link
-        self._slot = slot
+        self._place = place
 
     def answered(self, call: Call, answer: Answer) -> None:
         """Put the answer in its slot."""
         self._link.forget(call)
-        self._slot.send(answer.line(call.request_id))
+        self._place.send(answer.line(call.request_id))

@@ -1,7 +1,7 @@
-"""One component's connection as the conductor holds it: who waits for its answers, and for whom it waits.
+"""One component's connection as the conductor holds it: who waits for whom.
 
-What arrives is read by `intake`; here is what is written, in order and with a bound, and what becomes of it all when
-the connection ends.
+What arrives is read by `intake`; here is what is written, in order and with a bound, and what
+becomes of it all when the connection ends.
 """
 
 from collections.abc import Callable
@@ -11,19 +11,21 @@ from typing import Final, Protocol
 from peerwire.acp.names import CANONICAL, Dialect
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.errors import RpcError
-from peerwire.transports.transport import Transport
+from peerwire.jsonrpc.transport import Transport
 from symposium.conductor.call import Call
 from symposium.conductor.chain import Way
 from symposium.conductor.component import Answer
+from symposium.conductor.kept import Kept
 
 BACK_PRESSURE: Final = 16 * 1024 * 1024
-"""Bytes waiting for a component before whoever writes to it from the client's side is made to wait.
+"""Bytes waiting for a component before whoever writes to it from the client's side must wait.
 
-Far above the mark for the stream towards the client: requests and answers must not wait for each other (R4).
+Far above the mark for the stream towards the client: requests and answers must not wait for each
+other (R4).
 """
 
 OVERFLOW: Final = 128 * 1024 * 1024
-"""Bytes waiting for a peer that does not read before the connection counts as lost: two of the longest lines."""
+"""Bytes waiting for a peer that reads nothing before it counts as lost: two longest lines."""
 
 
 class PeerState(Enum):
@@ -40,8 +42,25 @@ class PeerState(Enum):
 class Waiter(Protocol):
     """What waits for a response of this link's peer: a call, or the handshake."""
 
+    @property
+    def request_id(self) -> bytes:
+        """The JSON text of the id that the request had where it came from."""
+        ...
+
     def settle(self, answer: Answer) -> None:
         """Take the response."""
+        ...
+
+
+class Greeting(Protocol):
+    """The handshake with this link's peer, while it lasts."""
+
+    def wait_for(self, call: Call) -> None:
+        """The peer has greeted its successor: until that has answered, its time stands still."""
+        ...
+
+    def go_on(self, call: Call) -> None:
+        """A request of the peer has been answered."""
         ...
 
 
@@ -57,14 +76,26 @@ class LinkOwner(Protocol):
         ...
 
 
+class Pressure:
+    """Why a writer is held: its reader has very much to read. One for each link."""
+
+
 class Link:
     """One peer over one transport, and the ways that its messages take.
 
     Attributes:
-        plain: where its plain messages go: towards the agent for the client, towards the client for all others.
-        wrapped: where the messages in its envelopes go; None for a peer that has no successor.
+        plain: where its plain messages go: for the client towards the agent, for all others
+            towards the client.
+        wrapped: where the messages in its envelopes go; None for a peer without successor.
         feeders: links whose stream towards the client ends here; they wait while this peer is slow.
-        writers: links whose messages towards the agent end here; they wait when very much waits for this peer.
+        writers: links whose messages towards the agent end here; they wait when very much waits
+            for this peer.
+        asked: who waits for which answer of the peer.
+        serving: the peer's open requests by their ids.
+        open: all of them; an id may be in use twice.
+        failure: what every request to the peer is answered, once it is gone.
+        from_predecessor: the lines for it that are no answers and come from the client's side.
+        from_successor: the same from the agent's side.
     """
 
     plain: Way
@@ -75,45 +106,35 @@ class Link:
         self.transport = transport
         self.state = PeerState.SPAWNING
         self.dialect: Dialect = CANONICAL
-        self.greets_successor = False
         self.feeders: list[Link] = []
         self.writers: list[Link] = []
         self.asked: dict[bytes, Waiter] = {}
         self.serving: dict[bytes, Call] = {}
+        self.open: dict[Call, None] = {}
         self.is_slow = False
         self.failure: RpcError | None = None
+        self.greeting: Greeting | None = None
         self.on_quiet: Callable[[], None] | None = None
+        self.last_id = 0
+        self.from_predecessor = Kept(transport.send, self._check_backlog)
+        self.from_successor = Kept(transport.send, self._check_backlog)
         self._owner = owner
-        self._last_id = 0
         self._holds: set[object] = set()
-        self._waiting: list[bytes] | None = None
+        self._pressure = Pressure()
 
-    # -- writing
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait for the peer, here and in its transport."""
+        return self.transport.backlog + self.from_predecessor.size + self.from_successor.size
 
-    def send(self, line: bytes) -> None:
-        """Write a line, or keep it in order until the peer has answered `initialize`."""
-        if self._waiting is None:
-            self.transport.send(line)
-        else:
-            self._waiting.append(line)
+    # -- asking
 
     def ask(self, waiter: Waiter) -> bytes:
         """A fresh id of this hop, under which `waiter` gets the response."""
-        self._last_id += 1
-        key = b"%d" % self._last_id
+        self.last_id += 1
+        key = b"%d" % self.last_id
         self.asked[key] = waiter
         return key
-
-    def keep_until_ready(self) -> None:
-        """From now on keep what is sent, but for what the handshake itself writes."""
-        self.state = PeerState.INITIALIZING
-        self._waiting = []
-
-    def release(self) -> None:
-        """Write what was kept, in order."""
-        waiting, self._waiting = self._waiting, None
-        for line in waiting or ():
-            self.transport.send(line)
 
     # -- marks
 
@@ -135,22 +156,34 @@ class Link:
         self.is_slow = True
         for feeder in self.feeders:
             feeder.hold(self)
-        backlog = self.transport.backlog
+        # Held as a writer and full itself, it may wait for what its reader writes: no circles.
+        for reason in [one for one in self._holds if isinstance(one, Pressure)]:
+            self.let_go(reason)
+        self._check_backlog()
+
+    def _check_backlog(self) -> None:
+        backlog = self.backlog
         if backlog > BACK_PRESSURE:
             for writer in self.writers:
-                # A writer that is itself full waits for what this peer writes: holding it would close a circle.
                 if not writer.is_slow:
-                    writer.hold(self)
+                    writer.hold(self._pressure)
         if backlog > OVERFLOW:
             self._owner.link_overflowed(self)
 
     def writing_resumed(self) -> None:
         """The peer has caught up."""
         self.is_slow = False
-        for other in (*self.feeders, *self.writers):
-            other.let_go(self)
+        for feeder in self.feeders:
+            feeder.let_go(self)
+        for writer in self.writers:
+            writer.let_go(self._pressure)
 
     # -- answering
+
+    def serve(self, call: Call) -> None:
+        """Take note of a request of this peer."""
+        self.serving[wire.id_key(call.request_id)] = call
+        self.open[call] = None
 
     def answered(self, call: Call, answer: Answer) -> None:
         """Write the answer to a request of this peer."""
@@ -159,15 +192,56 @@ class Link:
 
     def forget(self, call: Call) -> None:
         """The call is answered: its id may come again."""
+        self.open.pop(call, None)
         key = wire.id_key(call.request_id)
         if self.serving.get(key) is call:
             del self.serving[key]
-        if not self.serving and self.on_quiet is not None:
+        if self.greeting is not None:
+            self.greeting.go_on(call)
+        if not self.open and self.on_quiet is not None:
             self.on_quiet()
 
     def ended(self, error: Exception | None) -> None:
         """The peer has written its last line."""
         self._owner.link_ended(self, error)
+
+
+def begin_greeting(link: Link, greeting: Greeting) -> None:
+    """From now on keep what is for the peer, but for answers and what the handshake writes."""
+    link.state = PeerState.INITIALIZING
+    link.greeting = greeting
+    link.from_predecessor.keep()
+    link.from_successor.keep()
+
+
+def greets_successor(link: Link, call: Call) -> None:
+    """The peer greets its successor and so is ready to hear from it, whatever else it waits for."""
+    if link.greeting is not None:
+        link.greeting.wait_for(call)
+        link.from_successor.release()
+
+
+def end_greeting(link: Link, failure: RpcError | None) -> None:
+    """The peer has answered its greeting; for one that has failed nothing is kept any longer."""
+    link.greeting = None
+    if failure is None:
+        link.state = PeerState.READY
+        link.from_predecessor.release()
+        link.from_successor.release()
+    else:
+        fail(link, failure)
+    if not link.is_slow:
+        link.writing_resumed()
+
+
+def fail(link: Link, error: RpcError) -> None:
+    """The peer is of no use any more: what waits for it and what will ask it gets this error."""
+    if link.state not in {PeerState.DRAINING, PeerState.CLOSED}:
+        link.state = PeerState.FAILED
+    link.failure = link.failure or error
+    link.from_predecessor.drop()
+    link.from_successor.drop()
+    fail_asked(link, error)
 
 
 def fail_asked(link: Link, error: RpcError) -> None:
@@ -179,15 +253,19 @@ def fail_asked(link: Link, error: RpcError) -> None:
 
 def fail_serving(link: Link, error: RpcError) -> None:
     """Answer everything that this link's peer still waits for with an error."""
-    for call in list(link.serving.values()):
+    for call in list(link.open):
         call.fail(error)
+
+
+def cancel_serving(link: Link) -> None:
+    """The peer does not wait any more: whoever works for it is told (acp-host §1.8)."""
+    for call in list(link.open):
+        call.cancel()
 
 
 def abandon(link: Link) -> None:
     """The peer is gone: what it asked of others is cancelled, and nobody is held back for it."""
-    for call in list(link.serving.values()):
-        call.cancel()
+    cancel_serving(link)
+    link.open.clear()
     link.serving.clear()
-    link.is_slow = False
-    for other in (*link.feeders, *link.writers):
-        other.let_go(link)
+    link.writing_resumed()

@@ -6,25 +6,32 @@ Who the client is, and what becomes of the client when the chain ends, is its ow
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import isawaitable
-from typing import Any
+from typing import Any, Final
 
 from peerwire.errors import TransportError
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.transports.process import ProcessExitedError
-from symposium.conductor.assembly import Assembly, Watcher, Workshop, assemble
-from symposium.conductor.blueprint import Instantiator
+from symposium.conductor.assembly import Watcher, Workshop, assemble
+from symposium.conductor.blueprint import InProcess, Instantiator, Program, Served
 from symposium.conductor.call import End
 from symposium.conductor.chain import Way
 from symposium.conductor.component import Crossing
 from symposium.conductor.gate import SHUTTING_DOWN
-from symposium.conductor.handshake import INITIALIZE_TIMEOUT, Selection
+from symposium.conductor.handshake import INITIALIZE_TIMEOUT, Selection, pin_version
 from symposium.conductor.intake import Intake
-from symposium.conductor.link import Link, PeerState, abandon, fail_asked
+from symposium.conductor.link import Link, PeerState, abandon, fail, fail_asked
 from symposium.conductor.stage import Stage, Tap, contained
 
 _log = logging.getLogger(__name__)
+
+AGENT_GRACE: Final = 1.0
+"""Seconds that the agent gets to end before the input of those before it ends too."""
+
+MOD_GRACE: Final = 2.0
+"""Seconds that a mod gets to give back what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class ChainSettings:
         watcher: records every leg, if the chain is traced.
         on_stderr: takes each line of a component's standard error, with its name.
         tap: stands between the chain and each component's transport, for the debug log.
-        client_end: what stands at the client's end of the chain; the client's link where it is left out.
+        client_end: stands at the client's end of the chain; the client's link where it is left out.
     """
 
     initialize_timeout: float = INITIALIZE_TIMEOUT
@@ -47,7 +54,12 @@ class ChainSettings:
 
 
 class RunningChain:
-    """The components of one chain, from the first message to the last process reaped."""
+    """The components of one chain, from the first message to the last process reaped.
+
+    Attributes:
+        stage: the tasks and programs of this chain.
+        failure: what the first component that died left as an error; None while all live.
+    """
 
     def __init__(
         self,
@@ -60,22 +72,23 @@ class RunningChain:
         self._settings = settings
         self._on_death = on_death
         self.stage = Stage(tasks, self, settings.on_stderr, settings.tap)
-        self._opened: list[Link] = []
-        self._assembly: Assembly | None = None
+        self._places: dict[Link, int] = {}
+        self._mods: list[InProcess] = []
         self._is_ending = False
         self.failure: RpcError | None = None
 
     async def start(self, instantiate: Instantiator, crossing: Crossing, version: int) -> Way:
-        """Choose and start the components for this `initialize`; the way that it, and all else, shall take.
+        """Choose and start the components for this `initialize`; the way that all shall take.
 
         Raises:
-            RpcError: a component could not be started; those that were are being ended.
+            RpcError: a component could not be started; `end` ends those that were.
         """
         blueprint = instantiate(crossing.params)
         if isawaitable(blueprint):
             blueprint = await blueprint
         if blueprint.params is not None:
             crossing.replace(method=None, params=blueprint.params)
+            pin_version(crossing, version)
         selection = Selection(version, self._settings.initialize_timeout)
         workshop = Workshop(
             self._client,
@@ -85,55 +98,62 @@ class RunningChain:
             self._settings.watcher,
             self._settings.client_end,
         )
-        self._assembly = assembly = assemble(workshop, blueprint)
+        assembly = assemble(workshop, blueprint)
         for link in assembly.links:
             link.transport.start(Intake(link))
+        self._mods = assembly.mods
         for component in assembly.mods:
             self.stage.start_mod(component)
         return assembly.entrance
 
     async def end(self) -> None:
-        """End the components: the agent first, so that what it still says can pass those before it."""
+        """End the components: the agent first, so that its last words can pass those before it."""
         self._is_ending = True
-        links, assembly = self._opened, self._assembly
+        links = list(self._places)
         for link in links:
             if link.state is not PeerState.FAILED:
                 link.state = PeerState.DRAINING
-        await _close(links[-1:])
-        await _close(links[:-1])
-        for link in links:
-            fail_asked(link, self.failure or SHUTTING_DOWN)
-            abandon(link)
-            link.state = PeerState.CLOSED
-        self._client.feeders[:] = [other for other in self._client.feeders if other not in links]
-        self._client.writers[:] = [other for other in self._client.writers if other not in links]
-        for component in () if assembly is None else assembly.mods:
-            await contained(component.name, component.mod.aclose())
-        self.stage.stop()
+        try:
+            await _close(links)
+        finally:
+            for link in links:
+                link.state = PeerState.CLOSED
+                fail(link, self.failure or SHUTTING_DOWN)
+                abandon(link)
+            self._leave_client(links)
+            self.stage.stop()
+        mods, self._mods = self._mods, []
+        for component in mods:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MOD_GRACE):
+                    await contained(component.name, component.mod.aclose)
 
     def link_ended(self, link: Link, error: Exception | None) -> None:
         """A component has written its last line: its end, if ours is not near, is a failure."""
         if self._is_ending or link.state in {PeerState.FAILED, PeerState.CLOSED}:
-            fail_asked(link, self.failure or SHUTTING_DOWN)
+            fail_asked(link, link.failure or self.failure or SHUTTING_DOWN)
             return
-        death = _death(link, self._opened.index(link), error)
+        death = _death(link, self._places[link], error)
         _log.error("component %s is gone: %s", link.name, death.data)
-        link.state = PeerState.FAILED
-        link.failure = death
         self.failure = self.failure or death
-        fail_asked(link, death)
+        fail(link, death)
         abandon(link)
         self._on_death(death)
 
     def link_overflowed(self, link: Link) -> None:
         """A component reads nothing while much is written for it: it counts as gone."""
-        error = overflow(link)
-        asyncio.get_running_loop().call_soon(self.link_ended, link, error)
+        if link.state not in {PeerState.FAILED, PeerState.CLOSED}:
+            error = overflow(link)
+            asyncio.get_running_loop().call_soon(self.link_ended, link, error)
 
-    def _open_link(self, component: Any, index: int) -> Link:
+    def _open_link(self, component: Program | Served, index: int) -> Link:
         link = self.stage.open_link(component, index)
-        self._opened.append(link)
+        self._places[link] = index
         return link
+
+    def _leave_client(self, links: Sequence[Link]) -> None:
+        self._client.feeders[:] = [other for other in self._client.feeders if other not in links]
+        self._client.writers[:] = [other for other in self._client.writers if other not in links]
 
 
 def overflow(link: Link) -> TransportError:
@@ -163,6 +183,32 @@ def _death(link: Link, index: int, error: Exception | None) -> RpcError:
 
 
 async def _close(links: Sequence[Link]) -> None:
-    async with asyncio.TaskGroup() as tasks:
-        for link in links:
-            tasks.create_task(link.transport.aclose())
+    agent_gone = asyncio.Event()
+    left = set(links)
+
+    async def close(link: Link) -> None:
+        try:
+            await link.transport.aclose()
+        finally:
+            left.discard(link)
+            if link is links[-1]:
+                agent_gone.set()
+
+    async def close_after_agent(link: Link) -> None:
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(AGENT_GRACE):
+                    await agent_gone.wait()
+        finally:
+            await close(link)
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for link in links[-1:]:
+                tasks.create_task(close(link))
+            for link in links[:-1]:
+                tasks.create_task(close_after_agent(link))
+    finally:
+        # A task that was cancelled before its first step has closed nothing.
+        for link in list(left):
+            await link.transport.aclose(grace=0)

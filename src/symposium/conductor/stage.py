@@ -1,4 +1,4 @@
-"""What a chain runs on: the tasks and programs of its components, all owned by the conductor's task group."""
+"""What a chain runs on: the tasks and programs of its components, owned by one task group."""
 
 import asyncio
 import logging
@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 from peerwire.errors import SpawnError
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
-from peerwire.transports.memory import memory_pair
+from peerwire.transports.memory import MemoryTransport, memory_pair
 from peerwire.transports.process import spawn
 from peerwire.transports.transport import HIGH_WATER, Transport
 from symposium.conductor.blueprint import InProcess, Program, Served
 from symposium.conductor.lanes import Lanes
-from symposium.conductor.link import Link, LinkOwner
+from symposium.conductor.link import OVERFLOW, Link, LinkOwner
 
 _log = logging.getLogger(__name__)
 
@@ -53,12 +53,17 @@ class Stage:
         """The lanes of a way that this link feeds: the link waits while much is parked."""
 
         def brake(lanes: Lanes) -> None:
-            if lanes.waiting_bytes > HIGH_WATER:
+            # A mod that waits for an answer from there would wait for ever if nobody read it.
+            limit = OVERFLOW if lanes.answers_due else HIGH_WATER
+            if lanes.waiting_bytes > limit:
                 source.hold(lanes)
             else:
                 source.let_go(lanes)
 
-        return Lanes(self.start, brake)
+        def spawn(rest: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+            return self.start(contained("a mod", lambda: rest))
+
+        return Lanes(spawn, brake)
 
     def open_link(self, component: Program | Served, index: int) -> Link:
         """Start a component.
@@ -70,14 +75,15 @@ class Stage:
             transport = self._open(component)
         except SpawnError as error:
             data = {"reason": "component_start_failed", "component": component.name, "index": index}
-            raise RpcError(INTERNAL_ERROR, {**data, "detail": str(error)}) from error
+            cause = {"argv": list(error.argv), "errno": error.errno, "detail": str(error)}
+            raise RpcError(INTERNAL_ERROR, data | cause) from error
         if self._tap is not None:
             transport = self._tap(transport, index, component.name)
         return Link(component.name, transport, self._owner)
 
     def start_mod(self, component: InProcess) -> None:
         """Start the mod's own work."""
-        self.start(contained(component.name, component.mod.run()))
+        self.start(contained(component.name, component.mod.run))
 
     def _open(self, component: Program | Served) -> Transport:
         if isinstance(component, Program):
@@ -86,13 +92,21 @@ class Stage:
                 component.command, on_stderr=None if tell is None else lambda line: tell(name, line)
             )
         ours, theirs = memory_pair()
-        self.start(contained(component.name, component.serve(theirs)))
+        self.start(_served(component, theirs))
         return ours
 
 
-async def contained(name: str, work: Awaitable[None]) -> None:
-    """Let a component's own work fail alone: what runs in process must fail no further than a program would."""
+async def contained(name: str, function: Callable[[], Awaitable[None]]) -> None:
+    """Let a component's own work fail alone: in process it must fail no further than a program."""
     try:
-        await work
-    except Exception:  # the chain's boundary
+        await function()
+    except Exception:  # noqa: BLE001 - the components' boundary: what runs beside the messages
         _log.exception("%s failed", name)
+
+
+async def _served(component: Served, transport: MemoryTransport) -> None:
+    try:
+        await contained(component.name, lambda: component.serve(transport))
+    finally:
+        # However it ends, whoever waits for it has to learn of it.
+        await transport.aclose()
