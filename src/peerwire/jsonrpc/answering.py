@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from inspect import isawaitable
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from msgspec import UNSET
 
@@ -27,6 +27,9 @@ from peerwire.jsonrpc.messages import (
     result_response,
 )
 from peerwire.jsonrpc.values import decode_value, encode_value
+
+MAX_RUNNING: Final = 10_000
+"""Requests of one peer that may wait for their answers at a time; each is a task and its params."""
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +62,10 @@ class Answering:
         handler = self._handlers.requests.get(method, self._handlers.other_request)
         if handler is None:
             self._refuse(request, RpcError(METHOD_NOT_FOUND, method), place)
+            return False
+        if len(self._running) >= MAX_RUNNING:
+            data = {"reason": "too_many_open_requests", "limit": MAX_RUNNING}
+            self._refuse(request, RpcError(INTERNAL_ERROR, data), place)
             return False
         reply: Any = None
         with Boundary() as caught:

@@ -17,6 +17,9 @@ from peerwire.jsonrpc.scan import early_id
 from peerwire.jsonrpc.values import Body, decode_value, encode_value, items, members
 
 NULL_ID: Final = b"null"
+MAX_BATCH: Final = 10_000
+"""Entries of the longest batch we take; each costs some hundred bytes beside its own."""
+
 QUOTED_LINE: Final = 1024
 """Bytes of an unreadable line that its error quotes (acp-host §1.6)."""
 
@@ -91,7 +94,11 @@ def _by_first_character(start: str, line: bytes) -> Incoming:
         case "":
             return Malformed(RpcError(PARSE_ERROR, "a blank line"), answer=False)
         case "[":
-            return Batch(tuple(bytes(item) for item in items(line)))
+            entries = items(line, MAX_BATCH + 1)
+            if len(entries) > MAX_BATCH:
+                data = {"reason": "batch_too_long", "limit": MAX_BATCH}
+                return Malformed(RpcError(INVALID_REQUEST, data), answer=True)
+            return Batch(tuple(bytes(entry) for entry in entries))
         case "{":
             return _from_members(members(line))
         case _:

@@ -56,8 +56,8 @@ def object_members(text: str) -> dict[str, bytes]:
     return members
 
 
-def array_items(text: str) -> list[bytes]:
-    """The items of an array, each as it is written.
+def array_items(text: str, most: int) -> list[bytes]:
+    """The items of an array, each as it is written; no more than the first `most`.
 
     Raises:
         ValueError: the text is not exactly one JSON array.
@@ -66,6 +66,8 @@ def array_items(text: str) -> list[bytes]:
     at = _skip(text, _expect(text, _skip(text, 0), "["))
     items: list[bytes] = []
     while text[at : at + 1] != "]":
+        if len(items) == most:
+            return items
         start = _skip(text, _expect(text, at, ",")) if items else at
         _, end = strict_decoder.raw_decode(text, start)
         items.append(text[start:end].encode())

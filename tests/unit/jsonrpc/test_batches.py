@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from peerwire.jsonrpc.batch import Alone, BatchReply
 from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.testing import LinePeer, Recorder, facing_bytes, running
 from peerwire.transports.memory import MemoryTransport, memory_pair
@@ -120,6 +121,21 @@ async def test_an_entry_whose_handler_gives_up_leaves_the_others_theirs() -> Non
     batch = b'[{"id":1,"method":"give_up"},{"id":2,"method":"ok","params":[2]}]'
     (answers,) = await lines_for(Gate(), batch)
     assert [outcome(answer) for answer in answers] == [(1, -32603), (2, [2])]
+
+
+@pytest.mark.requirement("jsonrpc.batch-handler-error-wins")
+async def test_an_error_raised_while_an_entry_is_given_up_is_the_one_that_is_sent() -> None:
+    async def refuse_in_the_end(_: Request) -> Any:
+        try:
+            await give_up(_)
+        finally:
+            raise RpcError(-32000)
+
+    handlers = Handlers(requests={"refuse": refuse_in_the_end, "ok": lambda _: "ok"})
+    async with facing_bytes(handlers) as (_, peer):
+        peer.write(b'[{"id":1,"method":"refuse"},{"id":2,"method":"ok"}]')
+        (answers,) = await peer.read(1)
+    assert [outcome(answer) for answer in answers] == [(1, -32000), (2, "ok")]
 
 
 @pytest.mark.requirement("jsonrpc.batch-all-invalid")

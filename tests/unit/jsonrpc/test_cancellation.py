@@ -35,7 +35,11 @@ async def test_a_caller_that_stops_waiting_sends_one_cancel() -> None:
     assert len(peer.lines.items) == 3
 
 
-@pytest.mark.requirement("jsonrpc.cancel-late-response", "jsonrpc.late-response-discarded")
+@pytest.mark.requirement(
+    "jsonrpc.cancel-late-response",
+    "jsonrpc.late-response-discarded",
+    "jsonrpc.order-unconsumed-response",
+)
 async def test_the_late_answer_to_what_was_given_up_is_dropped_quietly(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -50,7 +54,9 @@ async def test_the_late_answer_to_what_was_given_up_is_dropped_quietly(
     assert not caplog.records
 
 
-@pytest.mark.requirement("jsonrpc.cancel-disarmed-by-buffered-response")
+@pytest.mark.requirement(
+    "jsonrpc.cancel-disarmed-by-buffered-response", "jsonrpc.cancel-disarmed-by-handler"
+)
 async def test_an_answer_that_has_arrived_disarms_the_cancel() -> None:
     async with facing_bytes(HANDLERS) as (near, peer):
         task: asyncio.Task[Any]

@@ -77,6 +77,19 @@ async def _error_of(asking: Any) -> Exception:
     return caught.value
 
 
+@pytest.mark.requirement("jsonrpc.close-pending-before-callbacks")
+async def test_open_requests_have_failed_before_the_owner_is_told_of_the_end() -> None:
+    scene = Scene()
+    told: list[str] = []
+    asked = asyncio.Task(_error_of(scene.connection.request("a")))
+    asked.add_done_callback(lambda _: told.append("who asked"))
+    scene.run.add_done_callback(lambda _: told.append("owner"))
+    await scene.peer.read(1)
+    await scene.far.aclose()
+    await asyncio.wait([asked, scene.run])
+    assert told == ["who asked", "owner"]
+
+
 @pytest.mark.requirement("jsonrpc.close-buffered-response")
 async def test_a_response_read_before_the_end_is_delivered() -> None:
     near, far = memory_pair()
@@ -236,8 +249,12 @@ async def test_after_the_end_nothing_is_heard() -> None:
     assert not scene.started.is_set()
 
 
-async def test_what_is_held_back_when_we_close_is_dropped_without_a_trace() -> None:
+async def test_what_is_held_back_when_we_close_is_dropped_without_a_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     scene = Scene()
+    resumed: list[int] = []
+    monkeypatch.setattr(scene.transport, "resume_reading", lambda: resumed.append(1))
     scene.peer.write(b'{"id":0,"method":"wait"}')
     await scene.started.wait()
     for _ in range(3):
@@ -249,6 +266,7 @@ async def test_what_is_held_back_when_we_close_is_dropped_without_a_trace() -> N
     answers = await scene.peer.read(2)
     assert [answer["error"] for answer in answers] == [ENDS_HERE] * len(answers)
     assert len(answers) < 300
+    assert resumed == []
     assert len(asyncio.all_tasks()) == 1
 
 
@@ -262,6 +280,7 @@ async def test_a_peer_that_never_reads_is_left_with_an_error_that_names_the_cap(
 
     await run
 
+    connection.ended(None)
     assert str(connection.error) == "the peer has left more than 1000 bytes unread"
 
 

@@ -40,6 +40,7 @@ def test_only_a_newline_ends_a_line() -> None:
     assert split(text + b"\r\nnext\n") == [text + b"\r", b"next"]
 
 
+@pytest.mark.requirement("jsonrpc.line-byte-order-mark")
 def test_a_byte_order_mark_before_the_first_line_is_no_part_of_it() -> None:
     assert split(b"\xef\xbb\xbf{}\n\xef\xbb\xbf[]\n") == [b"{}", b"\xef\xbb\xbf[]"]
     assert split(b"\xef", b"\xbb", b"\xbf", b"{}\n") == [b"{}"]

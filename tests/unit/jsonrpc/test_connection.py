@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from peerwire.errors import ConnectionClosedError
+from peerwire.jsonrpc.answering import MAX_RUNNING
+from peerwire.jsonrpc.codec import LineSplitter
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request, RequestHandler
@@ -147,6 +149,7 @@ async def _error_of(asking: Any) -> Exception:
     raise AssertionError("no error came")
 
 
+@pytest.mark.requirement("jsonrpc.line-over-limit-id")
 @pytest.mark.parametrize(
     "response",
     [b'{"id":1,"result":1,"error":{}}', b'{"id":1,"result":1e99999999999999999999}',
@@ -264,6 +267,7 @@ async def test_a_fault_in_on_result_reaches_who_asked_and_the_next_message_is_ta
     assert isinstance(asked.result(), KeyError)
 
 
+@pytest.mark.requirement("jsonrpc.order-handler-starts-first")
 async def test_a_handler_has_run_to_its_first_wait_before_the_next_message_is_taken() -> None:
     seen: list[str] = []
     turn_over = asyncio.Event()
@@ -425,6 +429,23 @@ async def test_an_id_may_be_used_again_and_shares_nothing_with_its_first_use() -
         assert (await peer.read(3))[2] == {"jsonrpc": "2.0", "id": 1, "result": False}
 
 
+@pytest.mark.requirement("jsonrpc.requests-bounded")
+async def test_more_open_requests_than_can_be_borne_are_refused_at_once() -> None:
+    released = asyncio.Event()
+
+    async def wait(_: Request) -> None:
+        await released.wait()
+
+    async with facing_bytes(Handlers(requests={"wait": wait})) as (_, peer):
+        peer.write(*(b'{"id":%d,"method":"wait"}' % number for number in range(MAX_RUNNING + 1)))
+        (refused,) = await peer.read(1)
+        assert refused["id"] == MAX_RUNNING
+        assert refused["error"]["code"] == -32603
+        assert refused["error"]["data"] == {"reason": "too_many_open_requests", "limit": 10_000}
+        released.set()
+        assert len(await peer.read(MAX_RUNNING + 1)) == MAX_RUNNING + 1
+
+
 async def test_two_open_requests_with_one_id_are_both_answered() -> None:
     released = asyncio.Event()
 
@@ -440,7 +461,9 @@ async def test_two_open_requests_with_one_id_are_both_answered() -> None:
         assert [line["result"] for line in (await peer.read(3))[1:]] == [[1], [2]]
 
 
-@pytest.mark.requirement("jsonrpc.line-over-limit", "jsonrpc.line-limit-configurable")
+@pytest.mark.requirement(
+    "jsonrpc.line-over-limit", "jsonrpc.line-limit-configurable", "jsonrpc.line-over-limit-id"
+)
 async def test_a_line_over_the_limit_is_answered_under_its_id_and_the_next_is_read() -> None:
     async with facing_bytes(ECHO, limit=1000) as (_, peer):
         peer.write(b'{"jsonrpc":"2.0","id":"big","method":"echo","params":["%b"]}' % (b"x" * 1000))
@@ -449,6 +472,15 @@ async def test_a_line_over_the_limit_is_answered_under_its_id_and_the_next_is_re
     assert (first["id"], second["id"], third["id"]) == ("big", None, 2)
     assert first["error"]["code"] == INVALID_REQUEST
     assert first["error"]["data"] == {"reason": "line_too_long", "limit": 1000}
+
+
+@pytest.mark.requirement("jsonrpc.line-over-limit-id")
+async def test_the_id_of_a_line_over_the_limit_may_stand_at_its_end() -> None:
+    splitter = LineSplitter(1000)
+    long = b'{"method":"echo","params":["%b"],"id":"end"}\n' % (b"x" * 1000)
+    async with facing_bytes(ECHO) as (near, peer):
+        near.lines_received(splitter.feed(long))
+        assert (await peer.read(1))[0]["id"] == "end"
 
 
 async def test_a_closed_connection_raises_for_a_request_and_is_silent_for_a_notification() -> None:

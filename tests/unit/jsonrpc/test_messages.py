@@ -1,6 +1,7 @@
 """What one line says, and the lines we write."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -239,6 +240,24 @@ def test_the_members_of_a_batch_are_lines() -> None:
         assert malformed(line).error.code == PARSE_ERROR
 
 
+@pytest.mark.requirement("jsonrpc.batch-bounded")
+def test_a_batch_of_too_many_entries_is_refused_before_it_costs_memory() -> None:
+    full = b"[" + b",".join([b"1"] * wire.MAX_BATCH) + b"]"
+    assert wire.decode(full) == Batch((b"1",) * wire.MAX_BATCH)
+    for line in (full[:-1] + b",1]", b"[" + b",".join([b"1"] * 4_000_000) + b"]"):
+        tracemalloc.start()
+        fault = malformed(line)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert fault.error.data == {"reason": "batch_too_long", "limit": wire.MAX_BATCH}
+        assert (fault.answer, fault.id) == (True, b"null")
+        assert peak < 40_000_000
+    few = b"[" + b",".join([b'"%b"' % (b"x" * 1_000_000)] * 3) + b"]"
+    found = wire.decode(few)
+    assert isinstance(found, Batch)
+    assert [len(entry) for entry in found.lines] == [1_000_002] * 3
+
+
 @pytest.mark.requirement("jsonrpc.ids-any-type")
 @pytest.mark.parametrize(
     "request_id", [b"null", b"0", b"-7", b"12345678901234567890123", b"1.5", b'"a\\u00e9"', b'""']
@@ -253,6 +272,7 @@ def test_an_id_of_any_type_leaves_as_it_came(request_id: bytes) -> None:
     )
 
 
+@pytest.mark.requirement("jsonrpc.ids-one-writing")
 def test_all_writings_of_one_id_have_one_key() -> None:
     assert wire.id_key(b'"\\u0061"') == wire.id_key(b'"a"') == b'"a"'
     assert wire.id_key(b'"\\uD800"') == wire.id_key(b'"\\ud800"')
