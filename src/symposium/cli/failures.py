@@ -33,15 +33,20 @@ def failure_of(error: Exception) -> Failure:
             return _of_system(error)
         case _:
             _log.debug("nobody expected this", exc_info=error)
-            while isinstance(error, ExceptionGroup):
-                error = error.exceptions[0]
-            kind = type(error).__name__
+            cause = _first(error)
+            kind = type(cause).__name__
             return Failure(
                 ExitCode.RUNTIME,
                 "bug",
-                f"this is a bug of symposium: {kind}: {error}",
+                f"this is a bug of symposium: {kind}: {cause}",
                 "run it again with --log debug, and report what it says",
             )
+
+
+def _first(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup):
+        error = cast("ExceptionGroup[Exception]", error).exceptions[0]
+    return error
 
 
 def _of_ours(error: SymposiumError) -> Failure:
@@ -87,7 +92,8 @@ def _of_step(error: StepError) -> Failure:
         )
     code = ExitCode.NOT_FOUND if reason.code == RESOURCE_NOT_FOUND else ExitCode.RUNTIME
     message = f"the agent answered {error.step} with error {reason.code}: {_shown(reason)}"
-    return Failure(code, "agent_error", message, "", "agent")
+    hint = "it is the agent's own answer; its documentation or its log may say more"
+    return Failure(code, "agent_error", message, hint, "agent")
 
 
 def _start_failed(data: Mapping[str, Any], at: str) -> Failure:
