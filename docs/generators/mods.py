@@ -1,7 +1,13 @@
 """The built-in mods and agents, from their specs."""
 
 from collections.abc import Iterator
+from typing import get_args
 
+from msgspec import Struct
+
+from symposium.agents.eliza.agent import COMMANDS as TOLD
+from symposium.agents.eliza.agent import WORDS
+from symposium.agents.testy.scenario import Command
 from symposium.catalog import ENTRY_POINTS, builtin_agents, builtin_mods
 from symposium.conductor.component import ComponentSpec, Direction
 
@@ -35,6 +41,23 @@ def sections() -> Iterator[str]:
             yield "\n".join(["| Option | What it does |", "|---|---|", *rows])
     rows = [f"| `{agent.name}` | {agent.summary} |" for agent in builtin_agents()]
     yield "\n".join(["## Agents", "", "| Agent | What it does |", "|---|---|", *rows])
+    yield "### What `eliza` does when told to"
+    told = [
+        f"| `{WORDS[command]} {each['input']['hint']}`, or `{command} …` | {each['description']} |"
+        for each in TOLD
+        for command in [f"/{each['name']}"]
+    ]
+    yield "\n".join(["| Prompt | What she does |", "|---|---|", *told])
+    yield "### What `testy` does when told to"
+    yield """A prompt is a JSON object such as `{"command": "echo", "message": "hi"}`."""
+    commands = [f"| `{command_name(each)}` | {each.__doc__} |" for each in get_args(Command)]
+    yield "\n".join(["| Command | What it does |", "|---|---|", *sorted(commands)])
+
+
+def command_name(command: type[Struct]) -> str:
+    """A command of the test agent as a prompt writes it, with the names of its fields."""
+    fields = "".join(f", {field}" for field in command.__struct_fields__)
+    return f"{command.__struct_config__.tag}{fields}"
 
 
 def render() -> str:

@@ -61,7 +61,7 @@ async def test_she_tells_her_commands_after_the_session_is_known() -> None:
         )
 
     assert seen == [0]
-    assert [each["name"] for each in update["availableCommands"]] == ["list tools from", "use tool"]
+    assert [each["name"] for each in update["availableCommands"]] == ["list-tools", "use-tool"]
 
 
 @pytest.mark.requirement("cli.eliza-load")

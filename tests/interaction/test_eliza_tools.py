@@ -55,6 +55,23 @@ async def test_she_lists_the_tools_of_a_server() -> None:
     )
 
 
+@pytest.mark.requirement("cli.eliza-list-tools", "cli.eliza-use-tool")
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("/list-tools echo", "Available tools:"),
+        ('/use-tool echo::add with {"a": 2, "b": 3}', "OK: 5"),
+        ("/list-tools", "ERROR: list tools from what? Write: /list-tools SERVER or /use-tool "),
+        ("/use-tool echo", "ERROR: use tool echo what? Write: "),
+        ("/list-toolsy", "I am listening."),
+    ],
+)
+async def test_her_commands_can_be_used_as_she_announces_them(text: str, reply: str) -> None:
+    turn = await told(text, ECHO_SERVER)
+
+    assert turn.text.startswith(reply)
+
+
 @pytest.mark.requirement("cli.eliza-use-tool-wrong")
 @pytest.mark.parametrize(
     ("text", "reply"),

@@ -176,7 +176,7 @@ def test_what_a_mod_author_imports_is_named_and_there() -> None:
     public = {name for name, value in named.items() if not isinstance(value, ModuleType)}
 
     assert sorted(symposium.__all__) == [
-        *("Answer", "ComponentSpec", "Crossing", "Drop", "Forward", "Mod", "Refuse", "Reply"),
-        *("RpcError", "from_agent", "from_client", "run_mod"),
+        *("Answer", "ComponentSpec", "Crossing", "Drop", "Forward", "Later", "Mod", "Refuse"),
+        *("Reply", "RpcError", "from_agent", "from_client", "run_mod"),
     ]
     assert set(symposium.__all__) == public

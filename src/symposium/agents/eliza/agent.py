@@ -18,6 +18,7 @@ from symposium.agents.eliza.commands import (
     Unreadable,
     UseTool,
     parse_command,
+    render_error,
 )
 from symposium.agents.eliza.engine import DETERMINISTIC_SEED, Eliza
 from symposium.agents.eliza.tools import carry_out
@@ -33,18 +34,23 @@ CAPABILITIES: Final[dict[str, Any]] = {
     "sessionCapabilities": {"close": {}},
 }
 
-COMMANDS: Final = [
+COMMANDS: Final[list[dict[str, Any]]] = [
     {
-        "name": "list tools from",
+        "name": "list-tools",
         "description": "Name the tools of an MCP server of this session.",
         "input": {"hint": "SERVER"},
     },
     {
-        "name": "use tool",
+        "name": "use-tool",
         "description": "Call a tool of an MCP server of this session.",
         "input": {"hint": 'SERVER::TOOL with {"argument": "value"}'},
     },
 ]
+"""Announced as clients offer them; each stands for the words in `WORDS`."""
+
+WORDS: Final = {"/list-tools": "list tools from", "/use-tool": "use tool"}
+
+_FORMS: Final = " or ".join(f"/{each['name']} {each['input']['hint']}" for each in COMMANDS)
 
 
 @dataclass(slots=True)
@@ -133,7 +139,9 @@ class ElizaAgent:
             session.turns.cancel()
 
     async def _turn(self, session: _Session, params: Prompt) -> str:
-        match parse_command(params.text):
+        match parse_command(_in_words(params.text)):
+            case Talk(text) if _is_announced(params.text):
+                self._say(params.session_id, render_error(f"{text} what? Write: {_FORMS}"))
             case Talk(text):
                 self._say(params.session_id, session.eliza.reply(text))
             case Unreadable(reply):
@@ -171,6 +179,17 @@ class ElizaAgent:
         if session is None:
             raise RpcError(INVALID_PARAMS, {"reason": "unknown session", "sessionId": session_id})
         return session
+
+
+def _is_announced(text: str) -> bool:
+    return text.split(maxsplit=1)[:1] in [[command] for command in WORDS]
+
+
+def _in_words(text: str) -> str:
+    if not _is_announced(text):
+        return text
+    command, *rest = text.split(maxsplit=1)
+    return " ".join([WORDS[command], *rest])
 
 
 def _told(command: ListTools | UseTool) -> dict[str, Any]:
