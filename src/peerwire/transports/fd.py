@@ -1,7 +1,7 @@
 """Lines over a pair of file descriptors: pipes, sockets, terminals and plain files.
 
 Reads and writes go straight to the descriptor, one system call for all lines of a wake-up: several
-times faster than `asyncio`'s streams (docs/design/wire.md has the measurements).
+times faster than `asyncio`'s streams (docs/design/transports.md has the measurements).
 """
 
 import asyncio

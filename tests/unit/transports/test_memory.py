@@ -50,3 +50,18 @@ async def test_a_sender_that_has_not_started_is_not_told_of_the_marks() -> None:
     await they.received(1)
     await we.until(lambda: we.resumes == 1)
     assert we.pauses == 0
+
+
+async def test_much_is_given_a_piece_at_a_time() -> None:
+    ours, theirs = memory_pair()
+    they = LineRecorder()
+    counts: list[int] = []
+    they.on_lines = lambda: counts.append(len(they.lines))
+    for _ in range(300):
+        ours.send(b"x" * 1023)
+
+    ours.start(LineRecorder())
+    theirs.start(they)
+
+    await they.received(300)
+    assert counts == [65, 130, 195, 260, 300]
