@@ -300,8 +300,8 @@ def may_send(role: Role, method: Method) -> bool:
             return True
         case Role.PROXY:
             return method.receivers != _PROXY
-        case Role.CLIENT | Role.AGENT:
-            return COUNTERPART[role] in method.receivers
+        case end:
+            return COUNTERPART[end] in method.receivers
 
 
 def is_offered(method: Method, handshake: Mapping[str, Any]) -> bool:
