@@ -1,0 +1,99 @@
+"""Look at a trace: in the terminal, or as a page for a browser."""
+
+import os
+import sys
+import webbrowser
+from pathlib import Path
+from shutil import get_terminal_size
+
+import click
+
+from symposium.trace_view.page import write_page
+from symposium.trace_view.reading import Damage, TraceReader, lanes_of
+from symposium.trace_view.selection import Selection
+from symposium.trace_view.terminal import ASCII, DRAWN, Line, Listing
+
+FILE = click.argument("file", type=click.Path(path_type=Path))
+
+
+@click.group(name="trace")
+def command() -> None:
+    """Look at a trace that `symposium run-with --trace-dir DIR` has written."""
+
+
+@command.command()
+@FILE
+@click.option("--session", "sessions", multiple=True, metavar="ID", help="Only this session.")
+@click.option("--method", "methods", multiple=True, metavar="NAME", help="Only these: session/*.")
+@click.option("--protocol", type=click.Choice(["acp", "mcp"]), default=None, help="Only this one.")
+@click.option("--json", "as_json", is_flag=True, help="The events as they are, a line each.")
+def show(
+    file: Path,
+    sessions: tuple[str, ...],
+    methods: tuple[str, ...],
+    protocol: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the messages of FILE, a line each, with a lane for every component.
+
+    A request is drawn as a line, its answer dotted and in the same colour, a notification double.
+    """
+    selection = Selection(sessions, methods, protocol or "")
+    reader = TraceReader(file)
+    if as_json:
+        for event in reader.events():
+            if selection.has(event):
+                click.echo(event.raw)
+    else:
+        _print_listing(reader, selection)
+    _tell(reader.damage)
+
+
+@command.command()
+@FILE
+@click.option(
+    *("-o", "--output"),
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    metavar="OUT",
+    help="The page to write; by default FILE with .html for its ending.",
+)
+@click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
+def view(file: Path, output: Path | None, *, is_opened: bool) -> None:
+    """Write one page that shows FILE as a sequence diagram, and print where it is.
+
+    The page needs nothing but itself: no network, no other file. An OUT that exists is replaced.
+    """
+    page = output or file.with_suffix(".html")
+    if page.resolve() == file.resolve():
+        raise click.UsageError(f"{page} is the trace itself; name another file with -o")
+    damage = write_page(file, page)
+    _tell(damage)
+    click.echo(page)
+    if is_opened:
+        webbrowser.open(page.resolve().as_uri())
+
+
+def _print_listing(reader: TraceReader, selection: Selection) -> None:
+    is_terminal = sys.stdout.isatty()
+    width = get_terminal_size().columns if is_terminal else None
+    glyphs = DRAWN if (sys.stdout.encoding or "").lower().startswith("utf") else ASCII
+    listing = Listing(lanes_of(reader.path), glyphs, width=width)
+    is_colored = is_terminal and "NO_COLOR" not in os.environ
+    for line in listing.heads():
+        click.secho(line.text, bold=True, color=is_colored)
+    for event in reader.events():
+        if selection.has(event):
+            _print_line(listing.line(event), is_colored=is_colored)
+
+
+def _print_line(line: Line, *, is_colored: bool) -> None:
+    color = "red" if line.is_error else line.color or None
+    click.secho(line.text, fg=color, bold=line.is_error, color=is_colored)
+
+
+def _tell(damage: Damage) -> None:
+    said = str(damage)
+    if said:
+        click.echo(f"symposium: {said}", err=True)

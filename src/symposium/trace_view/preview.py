@@ -1,0 +1,119 @@
+"""A few words on what a message says, for a line in a list."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, cast
+
+from peerwire.jsonrpc.values import decode_value
+from symposium.trace_view.events import Event, Kind
+
+LONGEST: Final = 160
+"""Characters of a preview."""
+
+_UNSEEN: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
+)
+"""Characters that move a terminal's cursor, turn text around, or are not to be seen at all."""
+
+
+def one_line(text: str, limit: int = LONGEST) -> str:
+    """A text that cannot do anything but be read, on one line, cut to a length."""
+    # Far more than will be shown is not looked at.
+    text = _UNSEEN.sub(" ", text[: limit * 8])
+    text = " ".join(text.split())
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def preview(event: Event) -> str:
+    """What a message says, in a few words; empty where nothing short can be said."""
+    try:
+        body = decode_value(event.body)
+    except ValueError:
+        return ""
+    if not isinstance(body, Mapping):
+        return one_line(body) if isinstance(body, str) else ""
+    members = cast("Mapping[str, Any]", body)
+    if event.is_error:
+        return one_line(f"error {members.get('code', '')}: {members.get('message', '')}")
+    if event.kind is Kind.RESPONSE:
+        return one_line(_first(members, _OF_RESULTS))
+    tell = _BY_METHOD.get(event.method)
+    return one_line(tell(members) if tell else _first(members, _OF_PARAMS))
+
+
+def _text(value: Any) -> str:
+    match value:
+        case str() | int():
+            said = str(value)
+        case [*items]:
+            said = " ".join(filter(None, map(_text, items[:8])))
+        case {"type": "content", "content": content}:
+            said = _text(content)
+        case {"text": str(named)} | {"title": str(named)} | {"name": str(named)}:
+            said = named
+        case {"type": str(kind)}:
+            said = f"[{kind}]"
+        case _:
+            said = ""
+    return said
+
+
+def _update(params: Mapping[str, Any]) -> str:
+    update = params.get("update")
+    if not isinstance(update, Mapping):
+        return ""
+    members = cast("Mapping[str, Any]", update)
+    kind = _text(members.get("sessionUpdate"))
+    said = _joined(members, "title", "status", "content", "currentModeId", "availableCommands")
+    return f"{kind}: {said}" if said else _plan(kind, members)
+
+
+def _plan(kind: str, update: Mapping[str, Any]) -> str:
+    match update.get("entries"):
+        case [*entries]:
+            steps = cast("list[Mapping[str, Any]]", [e for e in entries if isinstance(e, Mapping)])
+            return f"{kind}: {', '.join(_text(step.get('content')) for step in steps)}"
+        case _:
+            return kind
+
+
+def _initialize(params: Mapping[str, Any]) -> str:
+    version = _text(params.get("protocolVersion"))
+    said = [f"version {version}" if version else "", _text(params.get("clientInfo"))]
+    return ", ".join(filter(None, said))
+
+
+def _joined(members: Mapping[str, Any], *names: str) -> str:
+    return ", ".join(filter(None, (_text(members.get(name)) for name in names)))
+
+
+def _first(members: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    said: Iterator[str] = (_text(members.get(name)) for name in names)
+    return next(filter(None, said), "")
+
+
+_BY_METHOD: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "initialize": _initialize,
+    "_proxy/initialize": _initialize,
+    "session/update": _update,
+    "session/prompt": lambda params: _text(params.get("prompt")),
+    "session/new": lambda params: _joined(params, "cwd", "mcpServers"),
+    "session/load": lambda params: _joined(params, "cwd", "mcpServers"),
+    "session/request_permission": lambda params: _joined(params, "toolCall", "options"),
+    "terminal/create": lambda params: _joined(params, "command", "args"),
+}
+
+_OF_PARAMS: Final = (
+    "name",
+    "path",
+    "uri",
+    "message",
+    "modeId",
+    "configId",
+    "requestId",
+    "sessionId",
+)
+_OF_RESULTS: Final = (
+    *("stopReason", "sessionId", "outcome", "agentInfo", "serverInfo", "connectionId"),
+    *("content", "tools", "protocolVersion"),
+)
