@@ -1,0 +1,236 @@
+"""The last hop before the agent: gives it the mods' MCP servers as it takes them (§2.5)."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol, TypeAlias, cast
+
+from peerwire.acp.mcp_names import DISCONNECT, MESSAGE, SETUP_METHODS
+from peerwire.acp.names import INITIALIZE
+from peerwire.errors import ConnectionClosedError
+from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from symposium.conductor.bridge.agent_side import (
+    Mode,
+    Way,
+    advertising,
+    choose_way,
+    is_second_version,
+)
+from symposium.conductor.bridge.declarations import rewritten
+from symposium.conductor.bridge.shim_endpoint import ShimEndpoint
+from symposium.conductor.bridge.tunnel import McpClient, Tunnels, unknown_connection
+from symposium.conductor.bridge.uses import Uses
+from symposium.conductor.component import (
+    EVERY_METHOD,
+    Answer,
+    Crossing,
+    Direction,
+    Drop,
+    Forward,
+    Interception,
+    Later,
+    Mod,
+    Outcome,
+    Refuse,
+    Reply,
+    Revision,
+    from_client,
+)
+
+_LOAD: Final = "session/load"
+
+
+class Endpoint(Protocol):
+    """Where the agent reaches one server."""
+
+    def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
+        """The declaration that leads the agent there."""
+        ...
+
+    def close(self) -> None:
+        """Close the port, and every connection to it."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close, and tell the owner that its clients have gone."""
+        ...
+
+
+_MakeEndpoint: TypeAlias = Callable[[str, Tunnels, asyncio.TaskGroup], Endpoint]
+
+
+class Bridge(Mod):
+    """Stands between the chain and one agent process; native agents see nothing of it.
+
+    Args:
+        mode: `auto` goes by what the agent declares.
+        rewrites_unknown: look for declarations in methods that are not known, too.
+    """
+
+    def __init__(self, mode: Mode = "auto", *, rewrites_unknown: bool = False) -> None:
+        self._mode: Mode = mode
+        self._rewrites_unknown = rewrites_unknown
+        self._way = Way.NATIVE
+        self._is_second_version = False
+        self._tunnels = Tunnels(lambda: self.client)
+        self._endpoints: dict[str, Endpoint] = {}
+        self._uses = Uses()
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def interceptions(self) -> list[Interception]:
+        """What it wants to see; every method only where it was told to look everywhere."""
+        wanted = super().interceptions()
+        if self._rewrites_unknown:
+            wanted.append(Interception(Direction.TO_AGENT, EVERY_METHOD, self._set_up))
+        return wanted
+
+    async def run(self) -> None:
+        """Own the connections of the agent's MCP clients."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            await asyncio.Event().wait()
+
+    async def aclose(self) -> None:
+        """Close every port; the owners are ending too, and are told nothing."""
+        for endpoint in self._endpoints.values():
+            endpoint.close()
+        self._endpoints.clear()
+
+    # -- the handshake
+
+    @from_client(INITIALIZE)
+    def _initialize(self, message: Crossing) -> Forward:
+        del message
+        return Forward(then=self._initialized)
+
+    def _initialized(self, answer: Answer) -> Revision:
+        result = answer.result
+        self._way = choose_way(self._mode, result)
+        self._is_second_version = is_second_version(result)
+        return None if self._way is Way.NATIVE else Reply(advertising(result))
+
+    # -- sessions
+
+    @from_client(*SETUP_METHODS)
+    def _set_up(self, message: Crossing) -> Forward:
+        params = message.params
+        if self._way is Way.NATIVE or not message.is_request or not isinstance(params, dict):
+            return Forward()
+        if self._is_second_version and message.method == _LOAD:
+            return Forward()
+        members = cast("dict[str, Any]", params)
+        used: set[str] = set()
+
+        def rewrite(server_id: str, declaration: Mapping[str, Any]) -> dict[str, Any]:
+            used.add(server_id)
+            endpoint = self._endpoint(server_id)
+            return endpoint.declaration(declaration, is_typed=self._is_second_version)
+
+        declarations = rewritten(members.get("mcpServers"), rewrite)
+        if declarations is None:
+            return Forward()
+        self._uses.begin(used)
+
+        def opened(answer: Answer) -> Revision:
+            session = _session_id(answer.result) or message.session_id
+            self._close(
+                self._uses.failed(used) if session is None else self._uses.opened(session, used)
+            )
+
+        def failed(_: Answer) -> Revision:
+            self._close(self._uses.failed(used))
+
+        return Forward(members | {"mcpServers": declarations}, then=opened, catch=failed)
+
+    @from_client("session/close", "session/delete")
+    def _end_session(self, message: Crossing) -> Forward:
+        session = message.session_id
+        if self._way is Way.NATIVE or session is None:
+            return Forward()
+
+        def ended(_: Answer) -> Revision:
+            self._close(self._uses.ended(session))
+
+        return Forward(then=ended)
+
+    def _endpoint(self, server_id: str) -> Endpoint:
+        assert self._tasks is not None, "the bridge is not running"
+        endpoint = self._endpoints.get(server_id)
+        if endpoint is None:
+            make = ShimEndpoint if self._way is Way.STDIO else _http_endpoint()
+            endpoint = self._endpoints[server_id] = make(server_id, self._tunnels, self._tasks)
+        return endpoint
+
+    def _close(self, servers: list[str]) -> None:
+        for server_id in servers:
+            endpoint = self._endpoints.pop(server_id, None)
+            if endpoint is not None and self._tasks is not None:
+                self._tasks.create_task(endpoint.aclose())
+
+    # -- what owners of servers say
+
+    @from_client(MESSAGE)
+    def _message(self, message: Crossing) -> Outcome:
+        if self._way is Way.NATIVE:
+            return Forward()
+        match message.params:
+            case {"connectionId": str(connection_id), "method": str(method), **rest}:
+                params = rest.get("params")
+            case _:
+                error = RpcError(INVALID_PARAMS, "mcp/message needs connectionId and method")
+                return Refuse(error) if message.is_request else Drop()
+        if message.is_request:
+            return Later(self._ask(connection_id, method, params))
+        # In the turn that a request's task begins in: neither overtakes the other.
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self._tell, connection_id, method, params)
+        return Drop()
+
+    async def _ask(self, connection_id: str, method: str, params: Any) -> Reply:
+        client = self._tunnels.client(connection_id) or await self._awaited(connection_id)
+        if client is None:
+            raise unknown_connection(connection_id)
+        try:
+            return Reply(await client.request(method, params))
+        except ConnectionClosedError as error:
+            raise unknown_connection(connection_id) from error
+
+    async def _awaited(self, connection_id: str) -> McpClient | None:
+        opened: asyncio.Future[McpClient | None] = asyncio.get_running_loop().create_future()
+
+        def deliver(client: McpClient | None) -> None:
+            if not opened.done():
+                opened.set_result(client)
+
+        return await opened if self._tunnels.keep(connection_id, deliver) else None
+
+    def _tell(self, connection_id: str, method: str, params: Any) -> None:
+        client = self._tunnels.client(connection_id)
+        if client is None:
+            self._tunnels.keep(
+                connection_id, lambda client: client.notify(method, params) if client else None
+            )
+        else:
+            client.notify(method, params)
+
+    @from_client(DISCONNECT)
+    def _disconnect(self, message: Crossing) -> Outcome:
+        if self._way is Way.NATIVE:
+            return Forward()
+        params = message.params
+        named = cast("dict[str, Any]", params).get("connectionId") if params else None
+        if self._tunnels.ended_by_owner(str(named)):
+            return Reply({}) if message.is_request else Drop()
+        return Refuse(unknown_connection(str(named))) if message.is_request else Drop()
+
+
+def _http_endpoint() -> _MakeEndpoint:
+    from symposium.conductor.bridge.http_endpoint import (  # noqa: PLC0415 - h11 costs start-up
+        HttpEndpoint,
+    )
+
+    return HttpEndpoint
+
+
+def _session_id(result: object) -> str | None:
+    value = cast("dict[str, Any]", result).get("sessionId") if isinstance(result, dict) else None
+    return value if isinstance(value, str) else None

@@ -1,0 +1,221 @@
+"""Lets owners of servers and agents of any era speak MCP over ACP with each other (acp-host §1.2).
+
+Right above the bridge. Below it all speak as we do; above, each owner in the era that its
+declaration shows. Remembered by server id and by connection id.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from peerwire.acp.mcp_names import (
+    CONNECT,
+    CONNECTS,
+    DISCONNECT,
+    DISCONNECTS,
+    MCP_ERAS,
+    MESSAGE,
+    MESSAGES,
+    SETUP_METHODS,
+    McpDialect,
+    McpEra,
+    canonical_members,
+    renamed,
+)
+from peerwire.jsonrpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from symposium.conductor.bridge.tunnel import unknown_connection
+from symposium.conductor.component import (
+    Answer,
+    Crossing,
+    Drop,
+    Forward,
+    Later,
+    Mod,
+    Outcome,
+    Refuse,
+    Reply,
+    Revision,
+    Then,
+    from_agent,
+    from_client,
+)
+
+_ACP_URL: Final = "acp:"
+
+
+class Dialects(Mod):
+    """Translates between the eras; what is in ours already passes as it came."""
+
+    def __init__(self) -> None:
+        self._servers: dict[str, McpDialect] = {}
+        self._connections: dict[str, McpDialect] = {}
+
+    # -- declarations, on their way to the agent
+
+    @from_client(*SETUP_METHODS)
+    def declare(self, message: Crossing) -> Outcome:
+        """Write every declaration in our form."""
+        params = _object(message.params)
+        declared = params.get("mcpServers")
+        if not isinstance(declared, list):
+            return Forward()
+        entries = cast("list[Any]", declared)
+        try:
+            ours = [self._declaration(entry) for entry in entries]
+        except RpcError as error:
+            return Refuse(error)
+        if all(one is other for one, other in zip(ours, entries, strict=True)):
+            return Forward()
+        return Forward(params | {"mcpServers": ours})
+
+    def _declaration(self, entry: Any) -> Any:
+        match entry:
+            case {"type": "http", "url": str(url), **rest} if url.startswith(_ACP_URL):
+                if rest.pop("headers", None):
+                    reason = f"{url} is reached over ACP: it can have no headers"
+                    raise RpcError(INVALID_PARAMS, {"reason": reason, "url": url})
+                self._servers.setdefault(url, McpDialect.SACP)
+                return {"type": "acp", **rest, "serverId": url}
+            case {"type": "acp", "id": str(server), **rest} if "serverId" not in rest:
+                self._servers[server] = McpDialect.RFD
+                return {**rest, "type": "acp", "serverId": server}
+            case _:
+                return entry
+
+    # -- from the agent's side to the owner
+
+    @from_agent(*CONNECTS)
+    def connect(self, message: Crossing) -> Outcome:
+        """Connect in the era of the server's owner."""
+        params = _members(message)
+        if not message.is_request or params is None:
+            return Forward()
+        server = params.get("serverId")
+        if not isinstance(server, str):
+            return Refuse(RpcError(INVALID_PARAMS, f"{message.method} needs the id of a server"))
+        dialect = self._servers.get(server, McpDialect.RUST_SDK)
+        era = MCP_ERAS[dialect]
+
+        def opened(answer: Answer) -> Revision:
+            return self._opened(answer, dialect)
+
+        def failed(answer: Answer) -> Revision:
+            return self._not_opened(answer, server, dialect)
+
+        if dialect is McpDialect.RUST_SDK and message.method == CONNECT:
+            return Forward(then=opened, catch=failed)
+        written = renamed(params, {"serverId": era.server, "_meta": era.meta})
+        return Forward(written, era.connect, then=opened, catch=failed)
+
+    def _opened(self, answer: Answer, dialect: McpDialect) -> Revision:
+        result = canonical_members(_object(answer.result))
+        connection = result.get("connectionId")
+        if isinstance(connection, str):
+            self._connections[connection] = dialect
+        return None if result == answer.result else Reply(result)
+
+    def _not_opened(self, answer: Answer, server: str, dialect: McpDialect) -> Revision:
+        if answer.error is None or answer.error.code != METHOD_NOT_FOUND:
+            return None
+        if dialect is McpDialect.SACP:
+            # The oldest era has no connections: a server is spoken to by its URL.
+            self._connections[server] = McpDialect.PACP_SEND
+            return Reply({"connectionId": server})
+        return Refuse(
+            RpcError(INVALID_PARAMS, {"reason": "unknown MCP server", "serverId": server})
+        )
+
+    @from_agent(*MESSAGES)
+    def ask(self, message: Crossing) -> Outcome:
+        """Carry a message to a server's owner."""
+        params = _members(message)
+        if params is None:
+            return Forward()
+        connection = str(params.get("connectionId"))
+        dialect = self._connections.get(connection, McpDialect.RUST_SDK)
+        catch = self._first(connection, params) if message.is_request else None
+        if MCP_ERAS[dialect].request == message.method == MESSAGE:
+            return Forward(catch=catch)
+        era = MCP_ERAS[dialect]
+        method = era.request if message.is_request else era.notification
+        return Forward(_written(params, era), method, catch=catch)
+
+    def _first(self, connection: str, params: Mapping[str, Any]) -> Then | None:
+        """What to make of the owner's not knowing the method; None where that is the server's."""
+
+        def unknown(answer: Answer) -> Revision:
+            is_unknown = answer.error is not None and answer.error.code == METHOD_NOT_FOUND
+            return Refuse(unknown_connection(connection)) if is_unknown else None
+
+        dialect = self._connections.get(connection)
+        if dialect is None:
+            return unknown
+        if dialect is not McpDialect.SACP or params.get("method") != "initialize":
+            return None
+
+        async def again(answer: Answer) -> Revision:
+            # Every server knows `initialize`: what is not known is the envelope.
+            if answer.error is None or answer.error.code != METHOD_NOT_FOUND:
+                return None
+            self._connections[connection] = McpDialect.PACP_SPLIT
+            era = MCP_ERAS[McpDialect.PACP_SPLIT]
+            return Reply(await self.client.request(era.request, _written(params, era)))
+
+        return again
+
+    @from_agent(*DISCONNECTS)
+    def disconnect(self, message: Crossing) -> Outcome:
+        """End a connection in the era of the server's owner."""
+        params = _members(message)
+        if params is None:
+            return Forward()
+        connection = str(params.get("connectionId"))
+        era = MCP_ERAS[self._connections.pop(connection, McpDialect.RUST_SDK)]
+        written = renamed(params, {"connectionId": era.opened, "_meta": era.meta})
+        if era.is_disconnect_answered:
+            if not message.is_request:
+                return Later(_told(self.client.request(era.disconnect, written)))
+            is_ours = message.method == DISCONNECT
+            return Forward() if is_ours else Forward(written, era.disconnect)
+        if era.disconnect:
+            self.client.notify(era.disconnect, written)
+        return Reply({}) if message.is_request else Drop()
+
+    # -- from the owner to the agent's side
+
+    @from_client(*MESSAGES)
+    def told(self, message: Crossing) -> Outcome:
+        """Carry a message of a server's owner, in our form."""
+        params = _members(message)
+        if params is None or message.method == MESSAGE:
+            return Forward()
+        return Forward(params, MESSAGE)
+
+    @from_client(*DISCONNECTS)
+    def ended(self, message: Crossing) -> Outcome:
+        """End a connection as its owner wants it."""
+        params = _members(message)
+        if params is None:
+            return Forward()
+        self._connections.pop(str(params.get("connectionId")), None)
+        if message.is_request:
+            return Forward() if message.method == DISCONNECT else Forward(params, DISCONNECT)
+        return Later(_told(self.agent.request(DISCONNECT, params)))
+
+
+def _members(message: Crossing) -> dict[str, Any] | None:
+    if not isinstance(message.params, dict):
+        return None
+    return canonical_members(_object(cast("object", message.params)))
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _written(params: Mapping[str, Any], era: McpEra) -> dict[str, Any]:
+    return renamed(params, {"connectionId": era.connection, "_meta": era.meta})
+
+
+async def _told(request: Any) -> Reply:
+    await request
+    return Reply({})

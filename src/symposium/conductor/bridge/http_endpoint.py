@@ -1,0 +1,259 @@
+"""MCP's streamable HTTP in front of one server of a mod, on a port of its own (acp-host §2.5)."""
+
+import asyncio
+import logging
+import secrets
+import socket
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import h11
+from msgspec import UNSET
+
+from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
+from peerwire.jsonrpc.messages import Batch, Malformed, Message
+from peerwire.jsonrpc.values import encode_value
+from symposium.conductor.bridge.declarations import http_declaration
+from symposium.conductor.bridge.http_checks import NOT_FOUND, UNAUTHORIZED, members, refusal
+from symposium.conductor.bridge.http_client import HttpClient
+from symposium.conductor.bridge.http_wire import BodyTooLongError, HttpConversation
+from symposium.conductor.bridge.listener import ADDRESS, Listener, new_token
+from symposium.conductor.bridge.tunnel import Tunnels
+from symposium.conductor.stage import contained
+
+MAX_BODY: Final = 16 * 1024 * 1024
+"""Bytes of the longest message that an agent may POST."""
+
+MAX_CONNECTIONS: Final = 64
+"""Connections to one endpoint at a time; an agent has a few."""
+
+_ACCEPTED: Final = 202
+_BAD_REQUEST: Final = 400
+_NOT_ALLOWED: Final = 405
+_TOO_LONG: Final = 413
+
+_log = logging.getLogger(__name__)
+
+
+class HttpEndpoint:
+    """Where the agent's MCP clients reach one server; open until `aclose`.
+
+    Args:
+        server_id: of the server.
+        tunnels: lead to its owner.
+        tasks: own its connections.
+    """
+
+    def __init__(self, server_id: str, tunnels: Tunnels, tasks: asyncio.TaskGroup) -> None:
+        self._server_id = server_id
+        self._tunnels = tunnels
+        self._tasks = tasks
+        self._token = new_token()
+        self._path = f"/mcp/{secrets.token_urlsafe(16)}"
+        self._clients: dict[str, HttpClient] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+        self._listener = Listener(self._connected)
+
+    def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
+        """The declaration that leads the agent here."""
+        del is_typed
+        url = f"http://{ADDRESS}:{self._listener.port}{self._path}"
+        return http_declaration(declaration, url, self._token)
+
+    def close(self) -> None:
+        """Close the port, and every connection to it."""
+        self._listener.close()
+        for task in self._serving:
+            task.cancel()
+
+    async def aclose(self) -> None:
+        """Close, and tell the owner that its clients have gone."""
+        self.close()
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.aclose()
+
+    # -- one connection
+
+    def _connected(self, sock: socket.socket) -> None:
+        if len(self._serving) >= MAX_CONNECTIONS:
+            _log.warning("the agent has %d connections to one MCP server; no more", MAX_CONNECTIONS)
+            sock.close()
+            return
+        task = self._tasks.create_task(contained("the bridge", partial(self._serve, sock)))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+        # Cancelled before its first step, it closes nothing itself.
+        task.add_done_callback(lambda task: sock.close() if task.cancelled() else None)
+
+    async def _serve(self, sock: socket.socket) -> None:
+        conversation = HttpConversation(*await asyncio.open_connection(sock=sock))
+        try:
+            while (request := await conversation.next_request()) is not None:
+                await self._answer(conversation, request)
+                if not conversation.next_cycle():
+                    await conversation.linger()
+                    break
+        except h11.RemoteProtocolError as error:
+            if conversation.can_answer:
+                await conversation.answer(error.error_status_hint)
+        except (OSError, TimeoutError):
+            pass  # the agent has gone, or says nothing more
+        finally:
+            conversation.close()
+
+    async def _answer(self, conversation: HttpConversation, request: h11.Request) -> None:
+        status = refusal(request, self._path, self._token)
+        if status is not None:
+            scheme = [("WWW-Authenticate", "Bearer")] if status == UNAUTHORIZED else []
+            await conversation.answer(status, scheme)
+            return
+        match request.method:
+            case b"POST":
+                await self._post(conversation, request)
+            case b"GET":
+                await self._listen(conversation, request)
+            case b"DELETE":
+                await self._delete(conversation, request)
+            case _:
+                await conversation.answer(_NOT_ALLOWED, [("Allow", "POST, GET, DELETE")])
+
+    # -- one request
+
+    async def _post(self, conversation: HttpConversation, request: h11.Request) -> None:
+        try:
+            body = await conversation.body(MAX_BODY)
+        except BodyTooLongError:
+            await conversation.answer(_TOO_LONG)
+            return
+        incoming = wire.decode(body.strip())
+        client = self._client(request, begins=_is_initialize(incoming))
+        if client is None:
+            await conversation.answer(NOT_FOUND)
+            return
+        try:
+            await Post(conversation, request, client).carry_out(incoming)
+        finally:
+            if not client.is_connected:
+                self._clients.pop(client.session_id, None)
+
+    async def _listen(self, conversation: HttpConversation, request: h11.Request) -> None:
+        client = self._client(request, begins=False)
+        if client is None:
+            await conversation.answer(NOT_FOUND)
+            return
+        conversation.begin_events()
+        await client.listen(conversation)
+
+    async def _delete(self, conversation: HttpConversation, request: h11.Request) -> None:
+        named = members(request).get(b"mcp-session-id")
+        if named is None:
+            await conversation.answer(_BAD_REQUEST)
+            return
+        client = self._clients.pop(named.decode("latin-1"), None)
+        if client is not None:
+            await client.aclose()
+        await conversation.answer(NOT_FOUND if client is None else 204)
+
+    def _client(self, request: h11.Request, *, begins: bool) -> HttpClient | None:
+        """Whose request this is; None where it names a session that is not, or no longer, open."""
+        named = members(request).get(b"mcp-session-id")
+        for client in [each for each in self._clients.values() if not each.is_open]:
+            del self._clients[client.session_id]
+        if named is not None and not begins:
+            return self._clients.get(named.decode("latin-1"))
+        if self._clients and not begins:
+            # It does not say who it is: most likely whoever came last.
+            return next(reversed(self._clients.values()))
+        client = HttpClient(self._tunnels, self._server_id)
+        self._clients[client.session_id] = client
+        return client
+
+
+class Post:
+    """What one POST brings, and its answer."""
+
+    def __init__(
+        self, conversation: HttpConversation, request: h11.Request, client: HttpClient
+    ) -> None:
+        self._conversation = conversation
+        self._client = client
+        accepted = members(request).get(b"accept", b"*/*")
+        self._takes_events = any(kind in accepted for kind in (b"text/event-stream", b"*/*"))
+
+    async def carry_out(self, incoming: wire.Incoming) -> None:
+        """Take what came, and answer what is owed an answer: one event, or one of a batch."""
+        match incoming:
+            case Batch(lines) if lines:
+                parts = [_checked(wire.decode(line)) for line in lines]
+            case Batch():
+                empty = RpcError(INVALID_REQUEST, "an empty batch")
+                incoming = Malformed(empty, answer=True)
+                parts = [incoming]
+            case _:
+                parts = [_checked(incoming)]
+        owed = [part for part in parts if _is_owed(part)]
+        for part in parts:
+            if isinstance(part, Message) and part not in owed:
+                await self._take(part)
+        if not owed:
+            await self._conversation.answer(_ACCEPTED)
+            return
+        await self._answer(owed, is_batch=isinstance(incoming, Batch))
+
+    async def _answer(self, owed: list[Message | Malformed], *, is_batch: bool) -> None:
+        conversation, client = self._conversation, self._client
+        is_first = not is_batch and _is_initialize(owed[0])
+        headers = [("Mcp-Session-Id", client.session_id)] if is_first else []
+        if not self._takes_events:
+            body = await self._body(owed, is_batch=is_batch)
+            await conversation.answer(200, [("Content-Type", "application/json"), *headers], body)
+            return
+        conversation.begin_events(headers)
+        client.post_begins(conversation)
+        try:
+            body = await self._body(owed, is_batch=is_batch)
+        finally:
+            client.post_ends(conversation)
+        conversation.send_event(body)
+        await conversation.end_events()
+
+    async def _body(self, owed: list[Message | Malformed], *, is_batch: bool) -> bytes:
+        if not is_batch:
+            return await self._response(owed[0])
+        async with asyncio.TaskGroup() as tasks:
+            answers = [tasks.create_task(self._response(part)) for part in owed]
+        return b"[%b]" % b",".join(answer.result() for answer in answers)
+
+    async def _response(self, part: Message | Malformed) -> bytes:
+        if isinstance(part, Malformed):
+            return wire.error_response(part.id, encode_value(part.error.body()))
+        return await self._client.answer_to(part, bytes(part.id or b"null"))
+
+    async def _take(self, message: Message) -> None:
+        try:
+            await self._client.take(message)
+        except RpcError as error:
+            _log.info("an MCP notification found no server: %s", error)
+
+
+def _checked(incoming: wire.Incoming) -> Message | Malformed:
+    match incoming:
+        case Message():
+            return wire.check(incoming) or incoming
+        case Malformed():
+            return incoming
+        case Batch():
+            return Malformed(RpcError(INVALID_REQUEST, "a batch in a batch"), answer=True)
+
+
+def _is_owed(part: Message | Malformed) -> bool:
+    if isinstance(part, Malformed):
+        return part.answer
+    return part.id is not UNSET and part.method is not UNSET
+
+
+def _is_initialize(incoming: object) -> bool:
+    return isinstance(incoming, Message) and incoming.method == "initialize"

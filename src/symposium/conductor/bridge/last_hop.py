@@ -1,0 +1,16 @@
+"""What the host puts between the mods of a chain and its agent."""
+
+from symposium.conductor.blueprint import InProcess
+from symposium.conductor.bridge.agent_side import Mode
+from symposium.conductor.bridge.bridge import Bridge
+from symposium.conductor.bridge.dialects import Dialects
+
+
+def bridge_components(mode: Mode = "auto") -> list[InProcess]:
+    """The hidden components to append to the mods of one chain; none where the bridge is off."""
+    if mode == "off":
+        return []
+    return [
+        InProcess("dialects", Dialects(), is_hidden=True),
+        InProcess("bridge", Bridge(mode), is_hidden=True),
+    ]

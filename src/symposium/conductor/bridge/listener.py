@@ -1,0 +1,62 @@
+"""A port on this machine's own address, and the secrets that open it (acp-host §8.2)."""
+
+import asyncio
+import hmac
+import logging
+import secrets
+import socket
+from collections.abc import Callable
+from typing import Final
+
+ADDRESS: Final = "127.0.0.1"
+RETRY: Final = 0.5
+"""Seconds before connections are taken again when no descriptor was left for one."""
+
+_log = logging.getLogger(__name__)
+
+
+class Listener:
+    """Takes connections on a free port until it is closed."""
+
+    def __init__(self, on_connection: Callable[[socket.socket], None]) -> None:
+        self._on_connection = on_connection
+        self._loop = asyncio.get_running_loop()
+        self._retry: asyncio.TimerHandle | None = None
+        self._sock = socket.create_server((ADDRESS, 0))
+        self._sock.settimeout(0)
+        self.port: int = self._sock.getsockname()[1]
+        self._watch()
+
+    def close(self) -> None:
+        """Take no more connections; those that were taken stay."""
+        if self._sock.fileno() >= 0:
+            if self._retry is not None:
+                self._retry.cancel()
+            self._loop.remove_reader(self._sock)
+            self._sock.close()
+
+    def _watch(self) -> None:
+        self._loop.add_reader(self._sock, self._accept)
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._sock.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            _log.warning("no connection to the bridge can be taken for now: %s", error)
+            self._loop.remove_reader(self._sock)
+            self._retry = self._loop.call_later(RETRY, self._watch)
+            return
+        sock.settimeout(0)
+        self._on_connection(sock)
+
+
+def new_token() -> str:
+    """A secret nobody guesses."""
+    return secrets.token_urlsafe(32)
+
+
+def is_same(token: str, given: bytes) -> bool:
+    """Whether what was given is the token, in a time that tells nothing of where they differ."""
+    return hmac.compare_digest(token.encode(), given)

@@ -1,0 +1,110 @@
+"""The MCP server that an agent starts: copies lines between its standard streams and the bridge.
+
+Runs as a program, `shim.py PORT`, with the token in the environment. It is started once for each
+server of each session, so it imports the standard library only, and of that little.
+"""
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+
+TOKEN_VARIABLE = "SYMPOSIUM_MCP_TOKEN"  # noqa: S105 - the name of a variable, not its value
+ATTEMPTS = 10
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 1.0
+READ = 64 * 1024
+
+
+def connect(port: int) -> socket.socket:
+    """Reach the bridge, which may be a moment late.
+
+    Raises:
+        OSError: it does not listen there.
+    """
+    pause = FIRST_PAUSE
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+    return socket.create_connection(("127.0.0.1", port))
+
+
+def is_json(line: bytes) -> bool:
+    """Whether a line can be a message: an agent's stray output must not reach the bridge."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def copy_in(bridge: socket.socket) -> int:
+    """Copy what the agent writes, line by line, until it writes no more; the exit code."""
+    for line in sys.stdin.buffer:
+        if line.isspace():
+            continue
+        if not is_json(line):
+            say(f"the agent wrote a line that is not JSON: {line[:200]!r}")
+            return 1
+        try:
+            bridge.sendall(line if line.endswith(b"\n") else line + b"\n")
+        except OSError:
+            return 0
+    return 0
+
+
+def copy_out(bridge: socket.socket) -> None:
+    """Copy what the bridge writes, and leave when it writes no more."""
+    try:
+        while data := bridge.recv(READ):
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+    except OSError:
+        pass
+    # The other thread waits for the agent, who may not say anything for hours.
+    os._exit(0)
+
+
+def say(text: str) -> None:
+    """Tell a person; standard output is the protocol's."""
+    sys.stderr.write(f"symposium mcp shim: {text}\n")
+
+
+def main(words: list[str]) -> int:
+    """Copy until one side ends; the exit code."""
+    if len(words) != 1 or not words[0].isdecimal() or not 0 < int(words[0]) < 1 << 16:
+        say("expected one argument, the bridge's port; it is started by agents, not by people")
+        return 2
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    if not token:
+        say(f"{TOKEN_VARIABLE} is not set; start it with the environment of its declaration")
+        return 2
+    try:
+        bridge = connect(int(words[0]))
+    except OSError as error:
+        say(f"the bridge does not listen on port {words[0]} ({error}); has its host ended?")
+        return 1
+    bridge.sendall(token.encode() + b"\n")
+    threading.Thread(target=copy_out, args=(bridge,), daemon=True).start()
+    return finish(bridge, copy_in(bridge))
+
+
+def finish(bridge: socket.socket, code: int) -> int:
+    """Say that the agent has ended, and let the last answers through."""
+    try:
+        bridge.shutdown(socket.SHUT_WR)
+    except OSError:
+        return code
+    if code == 0:
+        # `copy_out` leaves when the bridge has written its last.
+        threading.Event().wait(5)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
