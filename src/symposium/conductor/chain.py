@@ -147,15 +147,15 @@ class Way:
 
     def _forward(self, outcome: Forward, step: Step, crossing: Crossing, call: Call | None) -> bool:
         method = outcome.method
-        is_renamed = method is not None and method != crossing.method
-        if is_renamed or outcome.params is not UNCHANGED:
+        if method is not None or outcome.params is not UNCHANGED:
             crossing.replace(method=method, params=outcome.params)
         if call is not None and (outcome.then or outcome.catch or outcome.cancelled):
             call.thens.append((step, outcome))
-        if is_renamed:
-            # Those behind are asked for what it is called now.
-            self._carry(crossing, call, step.position, BEFORE_ALL)
-        return not is_renamed
+        if method is None:
+            return True
+        # Those behind are asked for what it is called now.
+        self._carry(crossing, call, step.position, BEFORE_ALL)
+        return False
 
     def _end_here(self, outcome: Any, step: Step, crossing: Crossing, call: Call | None) -> None:
         if isinstance(outcome, Later):

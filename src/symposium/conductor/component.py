@@ -103,7 +103,7 @@ class Crossing:
     @property
     def size(self) -> int:
         """Bytes of the params as they came: what the message holds in memory, roughly."""
-        return self._size if self.body is UNSET else memoryview(self.body).nbytes
+        return self._size if self.body is UNSET else len(self.body)
 
     def encoded(self) -> Raw | bytes | UnsetType:
         """The params as bytes, encoded once if a mod has replaced them."""
@@ -117,9 +117,10 @@ class Crossing:
             self.method = method
             self.line = b""
         if params is not UNCHANGED:
-            self._size = self.size
             self._value = params
-            self.body = UNSET
+            if self.body is not UNSET:
+                self._size = len(self.body)
+                self.body = UNSET
             self.line = b""
 
 
@@ -167,7 +168,7 @@ class Answer:
     def size(self) -> int:
         """Bytes of the answer as it came."""
         body = self.body if self.error_body is UNSET else self.error_body
-        return 0 if body is UNSET else memoryview(body).nbytes
+        return 0 if body is UNSET else len(body)
 
     def encode(self) -> None:
         """Make what a mod answered into bytes.
