@@ -5,7 +5,16 @@ from collections.abc import Callable
 
 from msgspec import UNSET, UnsetType
 
-from peerwire.acp.names import ENVELOPES, ERAS, INITIALIZE, PROXY_INITIALIZE, Era, Names, wrap
+from peerwire.acp.names import (
+    ENVELOPES,
+    ERAS,
+    INITIALIZE,
+    PROXY_INITIALIZE,
+    Dialect,
+    Era,
+    Names,
+    wrap,
+)
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.messages import Message
@@ -16,6 +25,7 @@ from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.handshake import Greeter
 from symposium.conductor.hop_ids import CANCEL_REQUEST, cancel_params
 from symposium.conductor.link import Link, PeerState
+from symposium.conductor.relay import put_in
 
 _log = logging.getLogger(__name__)
 
@@ -102,7 +112,9 @@ class SuccessorEnd:
 
     def forward(self, message: Message, line: bytes) -> None:
         """Take a notification that nobody touched."""
-        if message.method is not UNSET:
+        if self._link.dialect is Dialect.RUST_SDK and (envelope := put_in(line)) is not None:
+            self._kept.write(envelope)
+        elif message.method is not UNSET:
             extra = wire.extra_members(message, line)
             self._notify(message.method, message.params, extra)
 
