@@ -29,6 +29,9 @@ class ScriptedAgent:
             "unknown-id": self.unknown_id,
             "update": self.some_update,
             "say": self.some_text,
+            "cwd": self.tell_cwd,
+            "flood": self.flood,
+            "stderr": self.tell_stderr,
         }
         self.instead = {
             "silent": self.silent,
@@ -39,7 +42,7 @@ class ScriptedAgent:
             "ask": self.ask,
             "wait": self.wait,
         }
-        self.permission: int | None = None
+        self.cwd = ""
         self.prompt: Any = None
 
     def run(self) -> None:
@@ -50,6 +53,7 @@ class ScriptedAgent:
             elif message["method"] == "session/cancel":
                 self.cancelled()
             elif "id" in message:
+                self.cwd = message["params"].get("cwd", self.cwd)
                 self.asked(message["id"], STEPS.get(message["method"], "any"))
 
     def asked(self, request_id: Any, step: str) -> None:
@@ -102,6 +106,16 @@ class ScriptedAgent:
 
     def some_text(self, value: str, _: Any) -> None:
         self.say(json.loads(f'"{value}"'))
+
+    def tell_cwd(self, *_: Any) -> None:
+        self.say(self.cwd)
+
+    def flood(self, value: str, _: Any) -> None:
+        for number in range(int(value)):
+            self.say(f"line {number}\n")
+
+    def tell_stderr(self, value: str, _: Any) -> None:
+        os.write(2, f"{value}\n".encode())
 
     def silent(self, *_: Any) -> None:
         pass

@@ -1,0 +1,93 @@
+"""The command under test, as a program in a directory of its own."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+PATIENCE: Final = 8.0
+"""Seconds that a command may take; more means that it hangs."""
+
+AGENTS: Final = Path(__file__).parent / "agents"
+PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Ours, with its own home for Symposium."""
+    return {**os.environ, "SYMPOSIUM_HOME": str(tmp_path / "home"), "TERM": "xterm"}
+
+
+@pytest.fixture
+def symposium(
+    tmp_path: Path, environment: dict[str, str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs `symposium` with these words to its end."""
+
+    def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [PROGRAM, *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+            cwd=tmp_path,
+            env=environment,
+        )
+
+    return run
+
+
+@pytest.fixture
+def start(
+    tmp_path: Path, environment: dict[str, str]
+) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts `symposium` with these words; what is left of it is killed after the test."""
+    running: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [PROGRAM, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+        )
+        running.append(process)
+        return process
+
+    yield begin
+    for process in running:
+        process.kill()
+        with process:
+            pass
+
+
+@pytest.fixture
+def scripted() -> Callable[..., str]:
+    """Makes the SPEC of an agent that behaves as these words say."""
+    return lambda *words: _script("scripted_agent.py", *words)
+
+
+@pytest.fixture
+def marking() -> Callable[[str], str]:
+    """Makes the SPEC of a mod that puts this letter before what the agent says."""
+    return lambda letter: _script("mark_mod.py", letter)
+
+
+@pytest.fixture
+def ourselves() -> Callable[..., str]:
+    """Makes the SPEC of `symposium` with these words."""
+    return lambda *words: shlex.join([PROGRAM, *words])
+
+
+def _script(name: str, *words: str) -> str:
+    return shlex.join([sys.executable, str(AGENTS / name), *words])
