@@ -22,7 +22,7 @@ from peerwire.jsonrpc.codec import Overlong
 from peerwire.transports.child import Child
 from peerwire.transports.command import Command, parse_command
 from peerwire.transports.process import EXIT_GRACE, ProcessExitedError, ProcessTransport, spawn
-from peerwire.transports.recorder import LineRecorder
+from peerwire.transports.recorder import LineRecorder, everything_served
 from peerwire.transports.stderr import LONGEST_LINE, TAIL
 from peerwire.transports.tap import TappedTransport
 
@@ -462,6 +462,15 @@ async def test_one_nobody_listened_to_is_stopped_too() -> None:
         await process.stop(eof_grace=0, term_grace=0)
 
 
+async def test_one_that_left_before_anybody_listened_is_not_waited_for() -> None:
+    process = spawn(shell("exit 1"))
+    assert has_gone(process.pid)
+    await everything_served()
+
+    async with asyncio.timeout(5):
+        await process.stop(eof_grace=LONG)
+
+
 async def test_one_that_has_gone_is_stopped_already() -> None:
     run = Run(shell("exit 1"))
     await run.end()
@@ -604,6 +613,24 @@ async def test_stderr_is_told_line_by_line() -> None:
         b"y" * LONGEST_LINE + b" [cut, %d bytes in all]" % (LONGEST_LINE + 1),
         b"last",
     ]
+
+
+async def test_its_last_words_are_told_before_its_end() -> None:
+    told: list[bytes | Exception | None] = []
+
+    class Ending(LineRecorder):
+        def ended(self, error: Exception | None) -> None:
+            told.append(error)
+            super().ended(error)
+
+    process = spawn(shell("printf 'last words' >&2"), on_stderr=told.append)
+    assert has_gone(process.pid)
+    ending = Ending()
+    process.start(ending)
+
+    error = await ending.end()
+
+    assert told == [b"last words", error]
 
 
 async def test_stderr_may_be_closed_while_the_program_runs() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,7 @@ def test_a_long_line_is_cut_and_says_so() -> None:
 
 
 @pytest.mark.requirement("process.stderr-drain-after-error")
-async def test_an_error_of_reading_is_its_end() -> None:
+async def test_an_error_of_reading_is_its_end(caplog: pytest.LogCaptureFixture) -> None:
     ours, theirs = socket.socketpair()
     ours.send(b"never read, so that closing resets")
     words: list[bytes] = []
@@ -48,6 +49,7 @@ async def test_an_error_of_reading_is_its_end() -> None:
 
     assert words == [b"one", b"two"]
     assert stderr.tail == b"one\ntwo"
+    assert caplog.records == []
 
 
 @pytest.mark.requirement("process.stderr-tail", "process.stderr-unterminated")
@@ -65,3 +67,20 @@ async def test_the_tail_is_the_last_64_kib_whoever_still_writes() -> None:
     os.close(sink)
     assert TAIL == 64 * 1024
     assert LAST_READ >= TAIL
+
+
+@pytest.mark.requirement("process.stderr-unterminated")
+async def test_megabytes_cost_no_more_memory_than_the_tail() -> None:
+    source, sink = os.pipe()
+    stderr = Stderr(source, lambda _: None)
+    piece = b"x" * 60_000
+    tracemalloc.start()
+    for _ in range(60):
+        os.write(sink, piece)
+        await everything_served()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    os.close(sink)
+    stderr.finish()
+
+    assert peak < 10 * TAIL
