@@ -1,5 +1,6 @@
 """What is recorded of a chain: its messages as a trace, the lines of its wires as a debug log."""
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -39,15 +40,17 @@ def recorded(
 
     from symposium.conductor.debug_log import open_debug_log  # noqa: PLC0415 - see IMPORTS_LATE
     from symposium.conductor.trace import open_trace  # noqa: PLC0415 - see IMPORTS_LATE
+    from symposium.redaction import secret_values  # noqa: PLC0415 - see IMPORTS_LATE
 
+    known = (*chain.secrets, *secret_values(os.environ))
     client = _as_it_is
     with ExitStack() as files:
         if trace_dir is not None:
-            trace = open_trace(Path(trace_dir), chain.secrets)
+            trace = open_trace(Path(trace_dir), known)
             files.callback(trace.close)
             settings = replace(settings, watcher=trace)
         if log_dir is not None:
-            log = open_debug_log(Path(log_dir), chain.secrets)
+            log = open_debug_log(Path(log_dir), known)
             files.callback(log.close)
             settings = replace(settings, tap=log.tap, on_stderr=log.on_stderr)
             client = log.tap

@@ -50,7 +50,7 @@ class RecordFile:
         return self._descriptor is not None
 
     def write(self, line: bytes) -> None:
-        """Append a line, without its newline; called within the loop."""
+        """Append a line, without its newline; it is written when the loop's turn ends."""
         if self._descriptor is None:
             return
         self._lines.append(line)
@@ -58,8 +58,7 @@ class RecordFile:
         if self._waiting > SOON:
             self.flush()
         elif not self._is_scheduled:
-            self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._turn_ended)
+            self._schedule()
 
     def flush(self) -> None:
         """Write what waits."""
@@ -85,6 +84,13 @@ class RecordFile:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
+
+    def _schedule(self) -> None:
+        try:
+            asyncio.get_running_loop().call_soon(self._turn_ended)
+            self._is_scheduled = True
+        except RuntimeError:  # no loop, and so no turn to wait for
+            self.flush()
 
     def _turn_ended(self) -> None:
         self._is_scheduled = False
