@@ -210,6 +210,27 @@ async def test_without_descriptors_left_visitors_wait_for_one(
     listener.close()
 
 
+async def test_who_has_closed_does_not_ask_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(unix, "RETRY", 0)
+    listener = place.serve()
+    visitor = connect_unix(place.path)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
+    try:
+        while not caplog.records:
+            await visitor.drain()
+        listener.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    visitor.close()
+
+    await everything_served()
+
+    assert {record.levelno for record in caplog.records} == {logging.WARNING}
+
+
 @pytest.mark.requirement("process.unix-scarce")
 async def test_closing_while_waiting_for_a_descriptor_is_fine(
     place: Place, caplog: pytest.LogCaptureFixture
