@@ -14,6 +14,8 @@ from peerwire.errors import LocalError
 from peerwire.transports.command import Command, CommandError, parse_command
 from symposium.catalog import agent_names, find_agent, find_mod, installed_mod_names, mod_names
 from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program, Served
+from symposium.conductor.bridge.agent_side import Mode
+from symposium.conductor.bridge.last_hop import bridge_components
 from symposium.conductor.component import ComponentSpec
 from symposium.errors import SpecError
 from symposium.near_names import near_names
@@ -40,18 +42,24 @@ class ChainSpec:
         mods: makes each mod, in order from client to agent; mods in process serve one chain each.
         agent: what stands at the end; None for a chain that is itself a proxy.
         secrets: values of variables set for its programs, which no record may show.
+        bridge: how the agent is given the MCP servers of mods, if it cannot speak MCP over ACP.
     """
 
     mods: tuple[MakeMod, ...]
     agent: Program | Served | None
     secrets: tuple[str, ...] = ()
+    bridge: Mode = "auto"
 
     def blueprint(self) -> Blueprint:
         """The components of one chain."""
-        return Blueprint([make() for make in self.mods], self.agent)
+        mods = [make() for make in self.mods]
+        # In a chain that is itself a proxy, the bridge is the outer conductor's to make.
+        if self.agent is not None:
+            mods += bridge_components(self.bridge)
+        return Blueprint(mods, self.agent)
 
 
-def read_chain(proxies: Sequence[str], agent: str | None) -> ChainSpec:
+def read_chain(proxies: Sequence[str], agent: str | None, *, bridge: Mode = "auto") -> ChainSpec:
     """Read every SPEC of a chain.
 
     Raises:
@@ -69,7 +77,7 @@ def read_chain(proxies: Sequence[str], agent: str | None) -> ChainSpec:
         if isinstance(program, Program)
         for value in program.command.env.values()
     ]
-    return ChainSpec(tuple(mods), end, tuple(secrets))
+    return ChainSpec(tuple(mods), end, tuple(secrets), bridge)
 
 
 def read_agent(spec: str, place: str) -> Program | Served:

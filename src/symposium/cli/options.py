@@ -10,6 +10,11 @@ LEVELS: Final = ("error", "warning", "info", "debug")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
+def example(line: str) -> str:
+    """The end of a command's help: one line to try."""
+    return f"\b\nExample:\n  {line}"
+
+
 def chain_options(command: _Command) -> _Command:
     """`--proxy` and `--agent`."""
     agent = click.option(
@@ -47,6 +52,17 @@ def trace_option(command: _Command) -> _Command:
         type=click.Path(file_okay=False),
         help="Write every message as JSON lines into a new file in this directory.",
     )(command)
+
+
+def bridge_options(command: _Command) -> _Command:
+    """`--bridge` and `--no-bridge`."""
+    off = click.option("--no-bridge", "bridge", flag_value="off", help="The same as --bridge off.")
+    mode = click.option(
+        "--bridge",
+        type=click.Choice(["auto", "http", "stdio", "off"]),
+        help="How an agent without MCP over ACP reaches the tools of mods; auto if not given.",
+    )
+    return mode(off(command))
 
 
 def taking(kind: type[Any]) -> type[click.Command]:

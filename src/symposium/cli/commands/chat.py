@@ -3,21 +3,19 @@
 import click
 
 from symposium.cli.chatting import Chat, run_chat
-from symposium.cli.options import taking
+from symposium.cli.options import example, taking
 from symposium.cli.running import run
 from symposium.cli.talk_options import TalkOptions, talk_options
 
+EXAMPLE = example("symposium chat --agent 'npx some-agent --acp' --approve-reads")
 
-@click.command("chat", cls=taking(TalkOptions))
+
+@click.command("chat", cls=taking(TalkOptions), epilog=EXAMPLE)
 @talk_options
 def command(options: TalkOptions) -> int:
-    r"""Talk with an agent: Enter sends, Alt-Enter begins a new line, Ctrl-C cancels a turn.
+    """Talk with an agent: Enter sends, Alt-Enter begins a new line, Ctrl-C cancels a turn.
 
     / lists the commands that the agent offers, /quit leaves.
-
-    \b
-    Example:
-      symposium chat --agent 'npx some-agent --acp' --approve-reads
     """
     options.set_up_logs()
     chat = Chat(

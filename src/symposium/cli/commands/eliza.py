@@ -5,18 +5,16 @@ import click
 from peerwire.transports.stdio import stdio_transport
 from symposium.agents.eliza.agent import serve_eliza
 from symposium.agents.eliza.engine import DETERMINISTIC_SEED
+from symposium.cli.options import example
 from symposium.cli.running import run
 
+EXAMPLE = example("symposium prompt --agent 'symposium eliza' Hello")
 
-@click.command("eliza")
+
+@click.command("eliza", epilog=EXAMPLE)
 @click.option("--deterministic", is_flag=True, help="Give the same answers every time.")
 def command(*, deterministic: bool) -> int:
-    r"""Be Eliza, an ACP agent on standard input and output.
-
-    \b
-    Example:
-      symposium prompt --agent 'symposium eliza' Hello
-    """
+    """Be Eliza, an ACP agent on standard input and output."""
 
     async def serve() -> int:
         seed = DETERMINISTIC_SEED if deterministic else None

@@ -8,13 +8,17 @@ import click
 from symposium.cli.ending import Failure
 from symposium.cli.failures import failure_of
 from symposium.cli.json_report import JsonReport
-from symposium.cli.options import taking
+from symposium.cli.options import example, taking
 from symposium.cli.output import Output
 from symposium.cli.plain_report import PlainReport
 from symposium.cli.prompting import Errand, run_errand
 from symposium.cli.running import run
 from symposium.cli.talk_options import TalkOptions, talk_options
 from symposium.errors import SymposiumError
+
+EXAMPLE = example(
+    "symposium prompt --proxy arrow --agent 'npx some-agent --acp' 'Explain this project'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +29,16 @@ class PromptOptions(TalkOptions):
     text: str
 
 
-@click.command("prompt", cls=taking(PromptOptions))
+@click.command("prompt", cls=taking(PromptOptions), epilog=EXAMPLE)
 @click.argument("text")
 @talk_options
 @click.option("--json", "as_json", is_flag=True, help="Print events, one JSON object a line.")
 def command(options: PromptOptions) -> int:
-    r"""Send TEXT to an agent and print its answer; - reads the text from standard input.
+    """Send TEXT to an agent and print its answer; - reads the text from standard input.
 
     Tool calls, plans and permissions go to standard error. The exit code says how the turn
     ended: 0 well, 1 an error or a limit, 3 no answer in time, 4 not found, 5 refused or denied,
     130 interrupted.
-
-    \b
-    Example:
-      symposium prompt --proxy arrow --agent 'npx some-agent --acp' 'Explain this project'
     """
     options.set_up_logs()
     try:

@@ -7,11 +7,21 @@ import click
 from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.logs import log_stderr, set_up_logs
-from symposium.cli.options import chain_options, log_option, taking, trace_option
+from symposium.cli.options import (
+    bridge_options,
+    chain_options,
+    example,
+    log_option,
+    taking,
+    trace_option,
+)
 from symposium.cli.recording import recorded
 from symposium.cli.running import run
 from symposium.conductor.blueprint import Blueprint
+from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.conductor import Conductor, Settings
+
+EXAMPLE = example("symposium run-with --proxy arrow --agent 'npx some-agent --acp'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +33,12 @@ class RunWithOptions:
     trace_dir: str | None
     level: str
     log_dir: str | None
+    bridge: Mode | None
 
 
-@click.command("run-with", cls=taking(RunWithOptions))
+@click.command("run-with", cls=taking(RunWithOptions), epilog=EXAMPLE)
 @chain_options
+@bridge_options
 @trace_option
 @log_option
 @click.option(
@@ -36,15 +48,11 @@ class RunWithOptions:
     help="Write every line of every wire into a new file in this directory.",
 )
 def command(options: RunWithOptions) -> int:
-    r"""Run a chain of mods and an agent, speaking ACP on standard input and output.
+    """Run a chain of mods and an agent, speaking ACP on standard input and output.
 
     Without --agent it is itself a proxy, for a chain of somebody else's.
-
-    \b
-    Example:
-      symposium run-with --proxy arrow --agent 'npx some-agent --acp'
     """
-    chain = read_chain(options.proxies, options.agent)
+    chain = read_chain(options.proxies, options.agent, bridge=options.bridge or "auto")
     set_up_logs(options.level)
     return run(serve(chain, options))
 
