@@ -131,10 +131,9 @@ def test_streams_may_be_one_terminal_that_stays_as_it_was() -> None:
 
 def test_streams_may_be_named_pipes(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "in")
-    script = 'exec "$0" "$@" <in'
-    with subprocess.Popen(
-        ["/bin/sh", "-c", script, *COMMAND], stdout=subprocess.PIPE, cwd=tmp_path
-    ) as process:
+    script = 'exec "$@" <"$0"'
+    command = ["/bin/sh", "-c", script, str(tmp_path / "in"), *COMMAND]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         (tmp_path / "in").write_bytes(LINES)
         stdout, _ = process.communicate()
 
