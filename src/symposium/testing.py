@@ -23,6 +23,8 @@ from peerwire.transports.memory import memory_pair
 from symposium.catalog import agent_names, find_agent, find_mod, mod_names
 from symposium.conductor.agent_spec import AgentSpec
 from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program, Served
+from symposium.conductor.bridge.agent_side import Mode
+from symposium.conductor.bridge.last_hop import bridge_components
 from symposium.conductor.component import ComponentSpec, Mod
 from symposium.conductor.conductor import Conductor, Settings
 
@@ -288,19 +290,24 @@ async def editor_on(transport: Transport) -> AsyncGenerator[FakeEditor, None]:
 
 @asynccontextmanager
 async def chain_of(
-    *mods: ModLike, agent: AgentLike = "eliza", settings: Settings | None = None
+    *mods: ModLike,
+    agent: AgentLike = "eliza",
+    bridge: Mode = "auto",
+    settings: Settings | None = None,
 ) -> AsyncGenerator[FakeEditor, None]:
     """A conductor with these mods, from the editor's side to the agent's, and an editor on it.
 
     Args:
         mods: objects, specs, names, or components that are programs of their own.
         agent: what stands at the end; a `FakeAgent` records what reaches it.
+        bridge: how the tools of mods reach an agent that does not take them over ACP.
         settings: how the conductor behaves.
 
     Raises:
         LocalError: a name is nobody's.
     """
-    blueprint = Blueprint([_mod(mod) for mod in mods], _agent(agent))
+    proxies = [*(_mod(mod) for mod in mods), *bridge_components(bridge)]
+    blueprint = Blueprint(proxies, _agent(agent))
     near, far = memory_pair()
     conductor = Conductor(far, lambda _: blueprint, settings)
     async with asyncio.TaskGroup() as tasks:

@@ -1,9 +1,32 @@
 """A mod that gives the agent tools, over ACP itself."""
 
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 
+from peerwire.transports.command import Command
 from symposium.agents.testy.scenario import CallTool, ListTools, render_command
+from symposium.conductor.blueprint import Program
+from symposium.conductor.bridge.agent_side import Mode
 from symposium.testing import chain_of
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def example(name: str) -> ModuleType:
+    """A module of the examples, from its file."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+words = example("words")
 
 
 @pytest.mark.requirement("cli.mod-echo", "cli.testing-echo-server", "bridge.mode-native")
@@ -22,3 +45,46 @@ async def test_an_agent_that_can_reaches_the_tools_of_a_mod_over_acp() -> None:
     assert "Echo: hi" in said.text
     assert '"text":"5"' in added.text
     assert asked == []
+
+
+@pytest.mark.requirement(
+    "cli.mod-echo", "cli.eliza-mcp-tool-call", "bridge.rewrite-integration-http"
+)
+@pytest.mark.parametrize("bridge", ["auto", "http", "stdio"])
+async def test_an_agent_that_cannot_reaches_them_over_the_bridge(bridge: Mode) -> None:
+    async with chain_of("arrow", "echo", agent="eliza", bridge=bridge) as editor:
+        listed = await editor.prompt("list tools from echo")
+        said = await editor.prompt('use tool echo::echo with {"message": "hi"}')
+        wrong = await editor.prompt("use tool echo::add with {}")
+
+    assert listed.text.splitlines()[1:] == [
+        "  - echo: Say the message again.",
+        "  - add: Add two whole numbers.",
+    ]
+    assert said.text == '>OK: "Echo: hi"'
+    assert wrong.text.startswith(">ERROR: echo::add: ")
+
+
+@pytest.mark.requirement("cli.mod-echo")
+async def test_without_a_bridge_such_an_agent_does_not_reach_them() -> None:
+    async with chain_of("echo", agent="eliza", bridge="off") as editor:
+        turn = await editor.prompt("list tools from echo")
+
+    assert turn.text.startswith("ERROR: echo: ")
+
+
+@pytest.mark.requirement("cli.testing-example")
+async def test_the_example_with_a_tool_is_as_the_page_says() -> None:
+    async with chain_of(words.make(), agent="eliza") as editor:
+        turn = await editor.prompt('use tool words::count_words with {"text": "one two three"}')
+
+    assert turn.text == "OK: 3"
+
+
+@pytest.mark.requirement("cli.testing-example")
+async def test_the_example_with_a_tool_is_a_program_too() -> None:
+    program = Program("words", Command((sys.executable, str(EXAMPLES / "words.py"))))
+    async with chain_of(program, agent="eliza") as editor:
+        turn = await editor.prompt('use tool words::count_words with {"text": "one two"}')
+
+    assert turn.text == "OK: 2"

@@ -25,7 +25,7 @@ async def test_she_is_a_program_on_standard_input_and_output() -> None:
 
 @pytest.mark.requirement("cli.eliza-acp")
 async def test_she_declares_what_she_can() -> None:
-    async with chain_of() as editor:
+    async with chain_of(bridge="off") as editor:
         result = await editor.initialize()
 
     assert result["protocolVersion"] == 1

@@ -103,10 +103,10 @@ async def test_nested_processes_join_with_mods_in_any_order() -> None:
 @pytest.mark.parametrize("name", mod_names())
 async def test_every_mod_runs_as_a_process_of_its_own(name: str) -> None:
     inside, outside = FakeAgent("Hello"), FakeAgent("Hello")
-    async with chain_of(name, agent=inside) as editor:
+    async with chain_of(name, agent=inside, bridge="off") as editor:
         expected = await editor.prompt("Hello")
 
-    async with chain_of(as_program(name), agent=outside) as editor:
+    async with chain_of(as_program(name), agent=outside, bridge="off") as editor:
         turn = await editor.prompt("Hello")
 
     assert turn == expected

@@ -38,7 +38,8 @@ class Traced:
         self, *mods: ModLike, agent: FakeAgent | str = "eliza"
     ) -> AsyncGenerator[FakeEditor, None]:
         trace = open_trace(self.directory, self._known)
-        async with chain_of(*mods, agent=agent, settings=Settings(watcher=trace)) as editor:
+        chain = chain_of(*mods, agent=agent, bridge="off", settings=Settings(watcher=trace))
+        async with chain as editor:
             yield editor
         trace.close()
         self.events = [json.loads(line) for line in trace.file.path.read_text().splitlines()]
