@@ -76,12 +76,16 @@ def assemble(workshop: Workshop, blueprint: Blueprint) -> Assembly:
     wanted = {id(one.mod): one.mod.interceptions() for one in components if is_mod(one)}
     stretches: list[list[InProcess]] = [[]]
     links = [workshop.client]
-    for index, component in enumerate(components):
+    place = 0
+    for component in components:
         if isinstance(component, InProcess):
             stretches[-1].append(component)
+            # What the host puts in has no place that a person could count to.
+            place += not component.is_hidden
         else:
-            links.append(workshop.open_link(component, index))
+            links.append(workshop.open_link(component, place))
             stretches.append([])
+            place += 1
     if blueprint.agent is not None:
         stretches.pop()
     layer = _Layer(workshop, blueprint, links, wanted)
