@@ -157,3 +157,21 @@ async def test_what_a_mod_prints_does_not_reach_its_host(tmp_path: Path) -> None
         turn = await editor.prompt("Hello")
 
     assert turn.text == GREETING.upper()
+
+
+@pytest.mark.requirement("cli.testing-example", "cli.prompt-agent-proxies")
+def test_the_command_on_the_page_says_what_the_page_says() -> None:
+    page = (ROOT / "docs" / "tutorial" / "write-a-mod.md").read_text(encoding="utf-8")
+    command, said = page.split("$ .venv/bin/symposium ")[1].split("\n", 1)
+    words = shlex.split(command.replace(".venv/bin/python", shlex.quote(sys.executable)))
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "symposium", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == said.split("```")[0]
