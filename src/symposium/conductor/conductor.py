@@ -20,7 +20,7 @@ from symposium.conductor.running_chain import ChainSettings, RunningChain, overf
 from symposium.conductor.stage import Stage
 
 QUIET_GRACE: Final = 1.0
-"""Seconds that requests still open get to be answered once the client has ended."""
+"""Seconds that requests still open get to be answered once the client has ended, if not set."""
 
 RELAY_GRACE: Final = 0.5
 """Seconds that the surviving components get to pass on the answer that a death has caused."""
@@ -37,9 +37,11 @@ class Settings(ChainSettings):
 
     Attributes:
         is_proxy: whether it stands in an outer chain, whose conductor is its client and successor.
+        quiet_grace: seconds that open requests get to be answered once the client has ended.
     """
 
     is_proxy: bool = False
+    quiet_grace: float = QUIET_GRACE
 
 
 class Conductor:
@@ -167,8 +169,9 @@ class Conductor:
         """Let what is open be answered, for a while."""
         if not self._client.open or (self._chain is None and self._opening is None):
             return
+        grace = self._settings.quiet_grace if self._failure is None else RELAY_GRACE
         quiet = asyncio.Event()
         self._client.on_quiet = quiet.set
         with suppress(TimeoutError):
-            async with asyncio.timeout(QUIET_GRACE if self._failure is None else RELAY_GRACE):
+            async with asyncio.timeout(grace):
                 await quiet.wait()

@@ -1,0 +1,227 @@
+"""Chains to be looked at byte by byte: a client and components that do what a test writes."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.bare_proxy import ERAS, BareProxy
+
+from peerwire.acp.names import Dialect
+from peerwire.jsonrpc.boundary import Boundary
+from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Transport
+from peerwire.testing import LinePeer
+from peerwire.transports.memory import memory_pair
+from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program, Served
+from symposium.conductor.component import Mod
+from symposium.conductor.conductor import Conductor, Settings
+
+VERSION_ONE = {"protocolVersion": 1}
+
+HASTY = Settings(quiet_grace=0.02)
+HASTY_PROXY = Settings(is_proxy=True, quiet_grace=0.02)
+"""For tests that leave before all is answered."""
+
+
+class Peer:
+    """One end of a wire: writes what it is told, and reads line by line."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+        self._lines = LinePeer(transport)
+        self._read = 0
+
+    def write(self, *messages: bytes | dict[str, Any] | list[Any]) -> None:
+        """Write these, in one turn of the loop."""
+        for message in messages:
+            self._lines.write(
+                message if isinstance(message, bytes) else json.dumps(message).encode()
+            )
+
+    def ask(self, name: Any, method: str, params: Any = None) -> None:
+        """Write a request."""
+        self.write({"jsonrpc": "2.0", "id": name, "method": method, "params": params or {}})
+
+    def tell(self, method: str, params: Any = None) -> None:
+        """Write a notification."""
+        self.write({"jsonrpc": "2.0", "method": method, "params": params or {}})
+
+    def answer(self, request: dict[str, Any], result: Any) -> None:
+        """Answer a request that was read."""
+        self.write({"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+    def refuse(self, request: dict[str, Any], code: int, data: Any = None) -> None:
+        """Answer a request that was read with an error."""
+        error = {"code": code, "message": "no", "data": data}
+        self.write({"jsonrpc": "2.0", "id": request["id"], "error": error})
+
+    async def line(self) -> bytes:
+        """The next line, as it came."""
+        self._read += 1
+        lines = await self._lines.lines.count(self._read)
+        line = lines[self._read - 1]
+        assert not isinstance(line, Overlong)
+        return line
+
+    async def read(self) -> Any:
+        """The next message."""
+        return json.loads(await self.line())
+
+    async def reads(self, number: int) -> list[Any]:
+        """The next messages."""
+        return [await self.read() for _ in range(number)]
+
+    @property
+    def unread(self) -> list[bytes | Overlong]:
+        """What has come and was not read."""
+        return self._lines.lines.items[self._read :]
+
+    async def ended(self) -> None:
+        """Wait until the other end has written its last."""
+        await self._lines.ends.count(1)
+
+    async def hang_up(self) -> None:
+        """End the connection."""
+        await self.transport.aclose()
+
+
+class Stand:
+    """A component that a test plays."""
+
+    def __init__(self, name: str = "agent", dialect: Dialect | None = None) -> None:
+        self.component = Served(name, self._serve, dialect)
+        self._came = asyncio.Event()
+        self._peer: Peer | None = None
+
+    async def peer(self) -> Peer:
+        """Its end of the wire, once it was started."""
+        async with asyncio.timeout(5):
+            await self._came.wait()
+        assert self._peer is not None
+        return self._peer
+
+    @property
+    def was_started(self) -> bool:
+        """Whether the conductor has started it."""
+        return self._came.is_set()
+
+    async def _serve(self, transport: Transport) -> None:
+        self._peer = Peer(transport)
+        self._came.set()
+        await self._peer.ended()
+
+
+def bare(name: str = "bare", *, era: str = "b1", mark: str = "") -> tuple[Served, BareProxy]:
+    """A component that is a proxy not written with our library, and the proxy itself."""
+    proxy = BareProxy(ERAS[era], mark)
+
+    class Lines:
+        def __init__(self, transport: Transport) -> None:
+            self.transport = transport
+            self.over = asyncio.Event()
+
+        def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+            for line in lines:
+                assert not isinstance(line, Overlong)
+                for answer in proxy.receive(line):
+                    self.transport.send(answer)
+
+        def writing_paused(self) -> None: ...
+
+        def writing_resumed(self) -> None: ...
+
+        def ended(self, error: Exception | None) -> None:
+            del error
+            self.over.set()
+
+    async def serve(transport: Transport) -> None:
+        lines = Lines(transport)
+        transport.start(lines)
+        await lines.over.wait()
+
+    return Served(name, serve), proxy
+
+
+def inner(*mods: Component, name: str = "inner") -> Served:
+    """A conductor in proxy mode, as a component of another one."""
+
+    async def serve(transport: Transport) -> None:
+        await Conductor(transport, lambda _: Blueprint(mods, None), HASTY_PROXY).run()
+
+    return Served(name, serve)
+
+
+def mods(*them: Mod) -> list[InProcess]:
+    """Mods as components, each called by its class."""
+    return [InProcess(type(mod).__name__, mod) for mod in them]
+
+
+@dataclass
+class Scene:
+    """A running conductor with its client and its agent in the test's hands."""
+
+    client: Peer
+    conductor: Conductor
+    agent_stand: Stand
+    running: "asyncio.Task[int]"
+
+    async def agent(self) -> Peer:
+        """The agent's end."""
+        return await self.agent_stand.peer()
+
+    async def open(
+        self, params: dict[str, Any] | None = None, result: dict[str, Any] | None = None
+    ) -> Peer:
+        """Have `initialize` asked and answered; the agent's end."""
+        self.client.ask("open", "initialize", params or VERSION_ONE)
+        agent = await self.agent()
+        agent.answer(await agent.read(), result or VERSION_ONE)
+        answer = await self.client.read()
+        assert "result" in answer, answer
+        return agent
+
+    async def exit_code(self) -> int:
+        """Wait for the conductor to end by itself."""
+        async with asyncio.timeout(8):
+            return await self.running
+
+
+@asynccontextmanager
+async def scene(
+    *components: Component,
+    settings: Settings | None = None,
+    agent: Served | Program | None = None,
+    choose: Callable[[Any], Blueprint | Awaitable[Blueprint]] | None = None,
+) -> AsyncGenerator[Scene, None]:
+    """A conductor that runs inside the block, and has ended after it with nothing left."""
+    near, far = memory_pair()
+    stand = Stand()
+    blueprint = Blueprint(components, agent or stand.component)
+    conductor = Conductor(far, choose or (lambda _: blueprint), settings or HASTY)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(conductor.run())
+        client = Peer(near)
+        with Boundary() as caught:
+            yield Scene(client, conductor, stand, running)
+        await near.aclose()
+    if caught.error is not None:
+        raise caught.error
+
+
+@asynccontextmanager
+async def proxy_scene(
+    *components: Component,
+) -> AsyncGenerator[tuple[Peer, "asyncio.Task[int]"], None]:
+    """A conductor in proxy mode, and its outer conductor in the test's hands."""
+    near, far = memory_pair()
+    conductor = Conductor(far, lambda _: Blueprint(components, None), HASTY_PROXY)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(conductor.run())
+        with Boundary() as caught:
+            yield Peer(near), running
+        await near.aclose()
+    if caught.error is not None:
+        raise caught.error
