@@ -290,7 +290,7 @@
     }
     if (event.target.closest("button, pre, aside") && event.key !== "p") return;
     const move = MOVES[event.key];
-    if (move) { event.preventDefault(); choose(chosen < 0 ? 0 : move(shown.indexOf(chosen))); }
+    if (move) { event.preventDefault(); choose(move(shown.indexOf(chosen))); }
     else if (event.key === "Enter" || event.key === " ") { event.preventDefault(); if (chosen < 0) choose(0); open(); }
     else if (event.key === "p") goToMate();
   });
