@@ -28,7 +28,6 @@ class Place:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.came: list[tuple[FdTransport, LineRecorder, int]] = []
-        self._gone: list[FdTransport] = []
         self._told = LineRecorder()
 
     def serve(self, waiting: int = 5) -> UnixListener:
