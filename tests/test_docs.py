@@ -15,7 +15,7 @@ BIN = Path(sys.executable).parent
 def copy(tmp_path: Path) -> Path:
     """A copy of all that the pages are made from."""
     skipped = shutil.ignore_patterns("__pycache__")
-    for name in ("docs", "src", "tests/requirements"):
+    for name in ("docs", "examples", "src", "tests/requirements"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=skipped)
     for name in (".importlinter", "mkdocs.yml"):
         shutil.copy(ROOT / name, tmp_path / name)

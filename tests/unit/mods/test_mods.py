@@ -1,8 +1,10 @@
 """What each built-in mod changes, and that it changes nothing else."""
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,3 +124,19 @@ async def test_arrow_marks_text_of_the_agents_message_and_nothing_else() -> None
 @pytest.mark.parametrize("params", [[], [{"update": {}}]])
 async def test_updates_of_no_known_shape_pass(name: str, params: Any) -> None:
     assert await passed(name, [params]) == [params]
+
+
+@pytest.mark.requirement("house.one-place-catalog")
+async def test_the_mod_that_contributors_are_shown_is_found_and_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (tmp_path / "hello.py").write_text(page.split("```python\n")[1].split("```")[0])
+    package = sys.modules["symposium.mods"]
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+
+    async with chain_of("hello") as editor:
+        turn = await editor.prompt("Hello")
+    monkeypatch.delitem(sys.modules, "symposium.mods.hello")
+
+    assert turn.text == "Hello. How do you do. Please state your problem."
