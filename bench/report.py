@@ -40,7 +40,7 @@ def render(report: Report) -> str:
     blocks = [
         _grid(_table(report.results)),
         "\n".join(f"not measured: {name}: {why}" for name, why in report.absent.items()),
-        _grid(_checklist(report)),
+        _grid(_checklist(report)) if report.checks else "",
         "\n".join(f"FAULT: {fault}" for fault in report.faults),
         "\n".join(report.notes),
     ]

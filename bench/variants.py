@@ -17,6 +17,9 @@ HOST: Final = [str(Path(sys.executable).with_name("symposium")), "run-with"]
 LENGTHS: Final = (1, 3, 5, 10)
 """Mods in a chain."""
 
+SHARE: Final = 0.25
+"""Part of the stream that chains of processes get, ours and the SDKs' alike."""
+
 
 class Load(Enum):
     """What a variant is put under; the order is that of a repetition."""
@@ -103,7 +106,7 @@ def out_of_process(length: int) -> Variant:
     """Our host with that many mods, each a process of its own: again our host, as a proxy."""
     proxy = shlex.join([*HOST, "--proxy", "pass"])
     loads = SESSION | {Load.SLOW} if length == LENGTHS[1] else SESSION
-    return Variant(f"process x{length}", _host([proxy] * length), loads, share=0.5)
+    return Variant(f"process x{length}", _host([proxy] * length), loads, share=SHARE)
 
 
 def _host(mods: Sequence[str]) -> list[str]:
@@ -113,9 +116,8 @@ def _host(mods: Sequence[str]) -> list[str]:
 
 def _sdk(name: str, proxy: Sequence[str], length: int) -> Variant:
     loads = SESSION | {Load.SLOW} if length == 1 else SESSION
-    share = 0.5 if length == 1 else 0.1
     command = [*(word for _ in range(length) for word in proxy), *AGENT]
-    return Variant(name, command, loads, is_ours=False, share=share)
+    return Variant(name, command, loads, is_ours=False, share=1 if length == 1 else SHARE)
 
 
 def _theirs(name: str, command: Sequence[str]) -> Variant:

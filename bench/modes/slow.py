@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from bench.editor import PATIENCE, Editor
+from bench.editor import PATIENCE, PIPE, Editor
 from bench.probe import chain_pids
 from bench.processes import memory
 
@@ -24,6 +24,9 @@ SETTLED: Final = 1.0
 
 LOOK: Final = 0.25
 """Seconds between two looks at the memory."""
+
+READS: Final = 1000
+"""Reads that the client makes in a second at the most; more would themselves be what is slow."""
 
 ENDLESS: Final = 100_000_000
 """More updates than any run takes."""
@@ -55,9 +58,10 @@ def slow_client(editor: Editor, pace: Pace) -> dict[str, float]:
     editor.begin_prompt(order)
     begun = time.monotonic()
     wanted, taken, look = int(pace.seconds * TAKEN), 0, SETTLED
+    portion = min(PIPE, int(SIZE * max(1, pace.hurry * TAKEN / READS)))
     sizes: list[float] = []
     while taken < wanted:
-        taken += editor.read(PATIENCE, most=SIZE).count(b"\n")
+        taken += editor.read(PATIENCE, most=portion).count(b"\n")
         passed = time.monotonic() - begun
         if passed >= look:
             sizes.append(sum(memory(pid).now for pid in chain_pids(editor)))

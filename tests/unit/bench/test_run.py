@@ -1,0 +1,76 @@
+"""Which rows there are, in which order they run, and what can be asked for."""
+
+import pytest
+
+from bench.measure import orders
+from bench.peers.install import Peers
+from bench.run import REPETITIONS, is_wanted, options, unmeasured
+from bench.variants import Variant, standard
+
+INSTALLED = Peers(python=["python", "proxy.py"], typescript=["node", "proxy.mjs"])
+
+
+@pytest.mark.requirement("bench.variants")
+def test_the_rows_are_the_pipe_cat_both_sdks_and_ours_in_process_and_out() -> None:
+    names = [variant.name for variant in standard(INSTALLED).variants]
+
+    assert names == [
+        *("direct", "cat", "python sdk", "python sdk x3", "typescript sdk", "typescript sdk x3"),
+        *("pass x1", "pass x3", "pass x5", "pass x10"),
+        *("tag x1", "tag x3", "tag x5", "tag x10"),
+        *("process x1", "process x3", "process x5", "process x10"),
+        *("eliza", "bare python"),
+    ]
+
+
+def test_a_chain_has_as_many_mods_as_its_row_says() -> None:
+    rows = {variant.name: variant for variant in standard(INSTALLED).variants}
+
+    assert rows["pass x10"].command.count("--proxy") == 10
+    assert rows["process x3"].command.count("--proxy") == 3
+    assert rows["python sdk x3"].command[:6] == ["python", "proxy.py"] * 3
+    assert rows["process x3"].share == rows["python sdk x3"].share
+
+
+@pytest.mark.requirement("bench.variant-missing")
+def test_a_peer_that_cannot_be_installed_leaves_its_reason_and_the_other_rows() -> None:
+    field = standard(Peers(None, ["node", "proxy.mjs"], python_missing="no network"))
+
+    assert [(row.name, row.reason) for row in field.absent] == [
+        ("python sdk", "no network"),
+        ("python sdk x3", "no network"),
+    ]
+    assert len(field.variants) == 18
+
+
+@pytest.mark.requirement("bench.interleaved")
+def test_all_run_once_and_then_all_again_the_other_way_round() -> None:
+    rows = [Variant(name, []) for name in "abc"]
+
+    found = ["".join(row.name for row in order) for order in orders(rows, 3)]
+
+    assert found == ["abc", "cba", "abc"]
+
+
+@pytest.mark.requirement("bench.interleaved")
+def test_there_are_at_least_five_repetitions_unless_fewer_are_asked_for() -> None:
+    assert REPETITIONS >= 5
+    assert options([]).reps is None
+    assert options(["--reps", "2"]).reps == 2
+    assert not options([]).quick
+
+
+def test_what_others_are_divided_by_is_measured_whatever_is_asked_for() -> None:
+    rows = [Variant(name, []) for name in ("direct", "cat", "python sdk", "pass x1", "pass x10")]
+
+    found = [row.name for row in rows if is_wanted(row, "x10$")]
+
+    assert found == ["direct", "cat", "pass x10"]
+
+
+@pytest.mark.requirement("bench.nothing-lost")
+def test_a_chain_of_ours_without_a_figure_is_a_fault_and_a_peer_is_not() -> None:
+    rows = [Variant("ours", []), Variant("theirs", [], is_ours=False)]
+
+    assert unmeasured({"ours": [{}, {}], "theirs": [{}]}, rows) == ["ours: could not be measured"]
+    assert not unmeasured({"ours": [{}, {"rate": 1.0}], "theirs": [{}]}, rows)
