@@ -96,9 +96,9 @@ class Conductor:
 
     def opened(self, opening: Opening, entrance: Way) -> None:
         """The chain has answered `initialize`: from now on it has the client's messages."""
-        self._opening, self._chain = None, opening.chain
         if self._is_ending:
             return
+        self._opening, self._chain = None, opening.chain
         again = Refuse(ALREADY_ANSWERED)
 
         def refuse(_: Crossing) -> Outcome:
@@ -111,12 +111,13 @@ class Conductor:
 
     def opening_failed(self, opening: Opening, error: RpcError) -> None:
         """The client has its error and may try again; a conductor above us may not (§2.2)."""
-        self._opening = None
         self._exit_code = 1
+        if self._is_ending:
+            return
+        self._opening = None
         if opening.is_started:
             self._end_later(opening.chain)
-        if not self._is_ending:
-            self._gate.refusal = error if self._settings.is_proxy else None
+        self._gate.refusal = error if self._settings.is_proxy else None
 
     def _end_later(self, chain: RunningChain) -> None:
         ending = self._tasks.create_task(chain.end())

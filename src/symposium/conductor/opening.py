@@ -9,7 +9,7 @@ from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from symposium.conductor.blueprint import Instantiator
 from symposium.conductor.call import Call
 from symposium.conductor.chain import Way
-from symposium.conductor.component import Answer, Crossing
+from symposium.conductor.component import UNCHANGED, Answer, Crossing
 from symposium.conductor.gate import flagged, is_flagged, members_of, unflagged
 from symposium.conductor.handshake import pin_version, select_version
 from symposium.conductor.running_chain import RunningChain
@@ -84,7 +84,7 @@ class Opening:
         crossing = self.call.crossing
         params = _params(crossing)
         if crossing.method != INITIALIZE:
-            crossing.replace(method=INITIALIZE, params=params)
+            crossing.replace(method=INITIALIZE, params=UNCHANGED)
         elif is_flagged(params):
             self._marks_answer = True
             crossing.replace(method=None, params=unflagged(params))

@@ -1,0 +1,628 @@
+"""How a chain is opened: eras, versions, bytes, failures, trying again (acp-host §1.2, §2.2)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.support.scenes import (
+    VERSION_ONE,
+    Peer,
+    Stand,
+    bare,
+    inner,
+    mods,
+    proxy_scene,
+    scene,
+)
+
+from peerwire.acp.names import Dialect
+from peerwire.jsonrpc.errors import RpcError
+from peerwire.transports.command import Command
+from symposium.conductor.blueprint import Blueprint, InProcess, Program, Served
+from symposium.conductor.component import Crossing, Forward, Mod, Refuse, Reply, from_client
+from symposium.conductor.conductor import Settings
+from symposium.mods.arrow import Arrow
+
+
+async def greet(proxy: Peer) -> dict[str, Any]:
+    """Take a proxy's greeting and pass it on."""
+    request = await proxy.read()
+    inside = {"method": "initialize", "params": request["params"]}
+    proxy.ask("greeting", "_proxy/successor", inside)
+    return request
+
+
+@pytest.mark.requirement("conductor.init-single", "acp.method-initialize")
+async def test_a_lone_agent_gets_initialize() -> None:
+    async with scene() as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        assert (await (await it.agent()).read())["method"] == "initialize"
+
+
+@pytest.mark.requirement(
+    "conductor.init-two",
+    "conductor.init-three",
+    "conductor.init-order",
+    "conductor.init-rewritten-for-proxy",
+    "acp.init-form-underscore",
+)
+@pytest.mark.parametrize("number", [1, 2])
+async def test_all_but_the_last_are_greeted_as_proxies_and_each_in_its_turn(number: int) -> None:
+    stands = [Stand(f"p{at}") for at in range(number)]
+    async with scene(*(stand.component for stand in stands)) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        agent = await it.agent()
+        for at, stand in enumerate(stands):
+            peer = await stand.peer()
+            later = [await other.peer() for other in stands[at + 1 :]]
+            assert not any(other.unread for other in (*later, agent))
+            assert (await greet(peer))["method"] == "_proxy/initialize"
+        greeting = await agent.read()
+        assert greeting["method"] == "initialize"
+        agent.answer(greeting, VERSION_ONE)
+        for stand in reversed(stands):
+            peer = await stand.peer()
+            assert not it.client.unread
+            answer = await peer.read()
+            peer.write(
+                {
+                    "jsonrpc": "2.0",
+                    "id": 1,
+                    "result": {**answer["result"], "by": stand.component.name},
+                }
+            )
+        assert (await it.client.read())["result"] == {**VERSION_ONE, "by": "p0"}
+
+
+@pytest.mark.requirement("conductor.init-lazy")
+async def test_nothing_is_started_before_the_first_initialize() -> None:
+    asked: list[Any] = []
+
+    def choose(params: Any) -> Blueprint:
+        asked.append(params)
+        raise RpcError(-32000, "not today")
+
+    async with scene(choose=choose) as it:
+        it.client.tell("session/cancel", {})
+        it.client.ask(0, "session/new", {})
+        await it.client.read()
+        assert not asked
+
+
+@pytest.mark.requirement("conductor.init-instantiator-once", "conductor.init-edited-request")
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_what_chooses_the_components_is_asked_once_and_may_edit(is_async: bool) -> None:  # noqa: FBT001 - both forms of one parameter
+    asked: list[Any] = []
+    stand = Stand()
+    blueprint = Blueprint([], stand.component, params={**VERSION_ONE, "edited": True})
+
+    def choose(params: Any) -> Any:
+        asked.append(params)
+
+        async def later() -> Blueprint:
+            return blueprint
+
+        return later() if is_async else blueprint
+
+    async with scene(choose=choose) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        agent = await stand.peer()
+        assert (await agent.read())["params"]["edited"]
+        assert asked == [VERSION_ONE]
+
+
+@pytest.mark.requirement("conductor.init-instantiator-forms")
+async def test_components_are_given_as_a_list_or_by_a_function() -> None:
+    async with scene(*mods(Arrow())) as it:  # proxies and an agent
+        await it.open()
+    stand = Stand()
+    async with scene(choose=lambda _: Blueprint(mods(Arrow(), Arrow()), stand.component)) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        await (await stand.peer()).read()
+
+
+@pytest.mark.requirement("conductor.init-agent-mode-first", "conductor.state-client-early-request")
+async def test_a_first_request_other_than_initialize_spoils_the_connection() -> None:
+    async with scene() as it:
+        it.client.ask(0, "session/new", {})
+        it.client.ask(1, "initialize", VERSION_ONE)
+        for answer in await it.client.reads(2):
+            assert answer["error"]["code"] == -32600
+            assert answer["error"]["data"] == "expected `initialize` request"
+
+
+@pytest.mark.requirement("conductor.state-client-early-request")
+async def test_a_request_before_initialize_was_answered_is_refused() -> None:
+    async with scene() as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        it.client.ask(1, "session/new", {})
+        assert (await it.client.read())["error"]["code"] == -32600
+        agent = await it.agent()
+        agent.answer(await agent.read(), VERSION_ONE)
+        assert (await it.client.read())["id"] == 0
+
+
+@pytest.mark.requirement("conductor.init-proxy-mode-first", "acp.proxy-refuses-plain-initialize")
+async def test_in_proxy_mode_plain_initialize_is_refused() -> None:
+    async with proxy_scene() as (outer, _):
+        outer.ask(0, "initialize", VERSION_ONE)
+        error = (await outer.read())["error"]
+        assert error["code"] == -32600
+        assert error["data"] == "proxies must be initialized with `_proxy/initialize`"
+
+
+@pytest.mark.requirement("conductor.state-ready-second-initialize", "conductor.state-ready")
+async def test_a_second_initialize_is_refused_and_the_connection_stays_ready() -> None:
+    async with scene() as it:
+        agent = await it.open()
+        it.client.ask(1, "initialize", VERSION_ONE)
+        assert (await it.client.read())["error"]["code"] == -32600
+        it.client.ask(2, "session/list", {})
+        agent.answer(await agent.read(), {"sessions": []})
+        assert (await it.client.read())["result"] == {"sessions": []}
+
+
+@pytest.mark.requirement("conductor.init-version-missing")
+@pytest.mark.parametrize(
+    "version", [{}, {"protocolVersion": "2"}, {"protocolVersion": 1.5}, {"protocolVersion": True}]
+)
+async def test_an_invalid_version_is_answered_at_once(version: dict[str, Any]) -> None:
+    async with scene() as it:
+        it.client.ask(0, "initialize", version)
+        error = (await it.client.read())["error"]
+        assert error["code"] == -32602
+        assert error["data"] == "initialize.protocolVersion must be a valid ACP protocol version"
+
+
+@pytest.mark.requirement("conductor.init-version-zero", "acp.t9-version-pinned")
+async def test_version_zero_is_refused_by_name_and_the_client_may_try_another() -> None:
+    async with scene() as it:
+        it.client.ask(0, "initialize", {"protocolVersion": 0})
+        assert "unsupported ACP protocol version 0" in (await it.client.read())["error"]["data"]
+        await it.open()
+
+
+@pytest.mark.requirement(
+    "conductor.init-version-future",
+    "conductor.init-nested-future",
+    "peers.fastagent-echoed-version",
+)
+@pytest.mark.parametrize("components", [[], [inner()], [inner(inner())]])
+async def test_a_future_version_reaches_the_components_as_two(components: list[Served]) -> None:
+    async with scene(*components) as it:
+        it.client.ask(0, "initialize", {"protocolVersion": 99, "new": {"x": 1}})
+        agent = await it.agent()
+        greeting = await agent.read()
+        assert greeting["params"] == {"protocolVersion": 2, "new": {"x": 1}}
+        agent.answer(greeting, {"protocolVersion": 2})
+        assert (await it.client.read())["result"] == {"protocolVersion": 2}
+
+
+@pytest.mark.requirement("conductor.init-version-routed")
+@pytest.mark.parametrize("version", [1, 2])
+async def test_the_version_asked_for_reaches_the_agent_and_later_requests_follow(
+    version: int,
+) -> None:
+    async with scene(inner()) as it:
+        agent = await it.open({"protocolVersion": version}, {"protocolVersion": version})
+        it.client.ask(1, "session/new", {})
+        assert (await agent.read())["method"] == "session/new"
+
+
+class Upgrade(Mod):
+    """Asks for another version than the client did."""
+
+    @from_client("initialize")
+    def change(self, message: Crossing) -> Forward:
+        return Forward({**message.params, "protocolVersion": 1, "edited": True})
+
+
+@pytest.mark.requirement(
+    "conductor.init-version-pinned",
+    "conductor.init-version-pinned-nested",
+    "conductor.init-edited-request",
+)
+async def test_neither_mods_nor_who_chooses_them_can_change_the_version() -> None:
+    stand = Stand()
+    params = {"protocolVersion": 1}
+
+    def choose(_: Any) -> Blueprint:
+        components = [*mods(Upgrade()), inner(*mods(Upgrade()))]
+        return Blueprint(components, stand.component, params=params)
+
+    async with scene(choose=choose) as it:
+        it.client.ask(0, "initialize", {"protocolVersion": 2})
+        assert (await (await stand.peer()).read())["params"] == {
+            "protocolVersion": 2,
+            "edited": True,
+        }
+
+
+@pytest.mark.requirement("conductor.init-version-answer-missing")
+async def test_an_answer_without_a_version_fails_initialize() -> None:
+    async with scene() as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        agent = await it.agent()
+        agent.answer(await agent.read(), {"agentCapabilities": {}})
+        assert (await it.client.read())["error"]["data"]["reason"] == "protocol_version_missing"
+
+
+@pytest.mark.requirement("conductor.init-version-answer-differs", "conductor.init-v1-only")
+async def test_an_answer_with_another_version_fails_initialize_and_names_both() -> None:
+    async with scene(inner()) as it:
+        it.client.ask(0, "initialize", {"protocolVersion": 2})
+        agent = await it.agent()
+        agent.answer(await agent.read(), {"protocolVersion": 1})
+        data = (await it.client.read())["error"]["data"]
+        assert (data["selected"], data["answered"]) == (2, 1)
+
+
+RAW = (
+    b'{"protocolVersion" : 1,"clientCapabilities":{ "x":1e2,'
+    b'"big":123456789012345678901234567890},"u":null}'
+)
+RAW_RESULT = b'{"agentCapabilities":{"\\ud800":1.0 },  "protocolVersion":1,"new":[ ]}'
+
+
+@pytest.mark.requirement(
+    "conductor.init-raw",
+    "conductor.init-unknown-response-fields",
+    "conductor.init-nested-raw",
+    "acp.t12-numbers",
+    "acp.t12-lone-surrogates",
+    "acp.capabilities-pass",
+)
+@pytest.mark.parametrize("depth", [0, 1, 2])
+async def test_initialize_of_a_known_version_crosses_with_equal_bytes(depth: int) -> None:
+    component = inner()
+    for _ in range(depth - 1):
+        component = inner(component)
+    async with scene(*([component] if depth else []), *mods(Arrow())) as it:
+        head = b'{"jsonrpc":"2.0","id":0,"method":"initialize",'
+        it.client.write(head + b'"params":%b,"trace":"t"}' % RAW)
+        agent = await it.agent()
+        line = await agent.line()
+        assert b'"params":%b' % RAW in line
+        assert line.endswith(b'"trace":"t"}')
+        agent.write(b'{"jsonrpc":"2.0","id":1,"result":%b}' % RAW_RESULT)
+        assert await it.client.line() == b'{"jsonrpc":"2.0","id":0,"result":%b}' % RAW_RESULT
+        assert not agent.unread
+
+
+@pytest.mark.requirement("conductor.init-nested-rejected")
+async def test_in_proxy_mode_a_rejected_initialize_is_the_answer_to_all_that_follows() -> None:
+    async with proxy_scene() as (outer, _):
+        outer.ask(0, "_proxy/initialize", VERSION_ONE)
+        greeting = await outer.read()
+        outer.refuse(greeting, -32000, "not you")
+        outer_answer = await outer.read()
+        outer.ask(1, "_proxy/initialize", VERSION_ONE)
+        outer.ask(2, "session/new", {})
+        again = await outer.reads(2)
+        assert [one["error"] for one in again] == [outer_answer["error"]] * 2
+
+
+@pytest.mark.requirement("conductor.init-timeout")
+async def test_a_component_that_does_not_answer_its_greeting_is_named() -> None:
+    quick = Settings(initialize_timeout=0.05, quiet_grace=0.02)
+    async with scene(inner(name="outer"), settings=quick) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        error = (await it.client.read())["error"]
+        assert error["code"] == -32603
+        assert error["data"]["reason"] == "initialize_timeout"
+        # A proxy's own time stands still while its successor is greeted.
+        assert error["data"]["component"] == "agent"
+
+
+@pytest.mark.requirement("peers.openhands-slow-start", "peers.start-times")
+def test_the_time_for_a_greeting_is_far_beyond_the_slowest_agent() -> None:
+    assert Settings().initialize_timeout >= 60
+
+
+@pytest.mark.requirement("conductor.init-cancellable")
+@pytest.mark.parametrize("nested", [[], [inner()]])
+async def test_initialize_can_be_cancelled_and_a_normal_one_follows(nested: list[Served]) -> None:
+    stands = [Stand(), Stand()]
+    chosen = iter(stands)
+
+    def choose(_: Any) -> Blueprint:
+        return Blueprint(nested, next(chosen).component)
+
+    async with scene(choose=choose) as it:
+        it.client.ask("first", "initialize", VERSION_ONE)
+        agent = await stands[0].peer()
+        greeting = await agent.read()
+        it.client.tell("$/cancel_request", {"requestId": "first"})
+        cancel = await agent.read()
+        assert cancel["method"] == "$/cancel_request"
+        assert cancel["params"] == {"requestId": greeting["id"]}
+        agent.refuse(greeting, -32800)
+        assert (await it.client.read())["error"]["code"] == -32800
+        it.client.ask("second", "initialize", VERSION_ONE)
+        agent = await stands[1].peer()
+        agent.answer(await agent.read(), VERSION_ONE)
+        assert (await it.client.read())["id"] == "second"
+
+
+async def test_initialize_can_be_cancelled_while_the_components_are_chosen() -> None:
+    stands = [Stand(), Stand()]
+    left = iter(stands)
+    chosen = asyncio.Event()
+
+    async def choose(_: Any) -> Blueprint:
+        stand = next(left)
+        await chosen.wait()
+        return Blueprint([], stand.component)
+
+    async with scene(choose=choose) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        it.client.tell("$/cancel_request", {"requestId": 0})
+        assert (await it.client.read())["error"]["code"] == -32800
+        it.client.ask(1, "initialize", VERSION_ONE)
+        chosen.set()
+        agent = await stands[1].peer()
+        agent.answer(await agent.read(), VERSION_ONE)
+        assert (await it.client.read())["id"] == 1
+
+
+@pytest.mark.requirement(
+    "acp.init-form-rfd", "acp.init-form-p0", "acp.init-form-order", "acp.dialect-envelope-rfd"
+)
+@pytest.mark.parametrize(
+    ("known", "tried", "envelope"),
+    [
+        ("_proxy/initialize", ["_proxy/initialize"], "_proxy/successor"),
+        ("proxy/initialize", ["_proxy/initialize", "proxy/initialize"], "proxy/successor"),
+        (
+            "initialize",
+            ["_proxy/initialize", "proxy/initialize", "initialize"],
+            "_proxy/successor/notification",
+        ),
+    ],
+)
+async def test_the_forms_are_tried_in_order_and_the_known_one_fixes_the_envelope(
+    known: str, tried: list[str], envelope: str
+) -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        seen: list[str] = []
+        while True:
+            request = await proxy.read()
+            seen.append(request["method"])
+            if request["method"] == known:
+                break
+            proxy.refuse(request, -32601)
+        assert seen == tried
+        is_flagged = known == "initialize"
+        assert request["params"].get("_meta") == ({"proxy": True} if is_flagged else None)
+        meta = {"_meta": {"proxy": True}} if is_flagged else {}
+        proxy.answer(request, {**VERSION_ONE, **meta})
+        assert (await it.client.read())["result"] == VERSION_ONE
+        (await it.agent()).tell("up", {})
+        assert (await proxy.read())["method"] == envelope
+
+
+@pytest.mark.requirement("acp.init-form-order")
+async def test_any_other_error_ends_the_trying_and_is_the_answer() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        proxy.refuse(await proxy.read(), -32000, {"why": "login"})
+        error = (await it.client.read())["error"]
+        assert (error["code"], error["data"]) == (-32000, {"why": "login"})
+        assert not proxy.unread
+
+
+@pytest.mark.requirement("acp.init-form-p0-unconfirmed")
+async def test_an_agent_in_a_proxys_place_is_found_out() -> None:
+    stand = Stand("claude")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        agent = await stand.peer()
+        for _ in range(2):
+            agent.refuse(await agent.read(), -32601)
+        agent.answer(await agent.read(), VERSION_ONE)
+        error = (await it.client.read())["error"]
+        assert (error["code"], error["data"]) == (-32600, "component claude is not a proxy")
+
+
+@pytest.mark.requirement("acp.init-form-accepted-by-us")
+@pytest.mark.parametrize(
+    ("method", "flag", "envelope"),
+    [
+        ("_proxy/initialize", {}, "_proxy/successor"),
+        ("proxy/initialize", {}, "proxy/successor"),
+        ("initialize", {"_meta": {"proxy": True}}, "_proxy/successor/request"),
+    ],
+)
+async def test_in_proxy_mode_each_form_is_understood_and_answered_in_its_terms(
+    method: str, flag: dict[str, Any], envelope: str
+) -> None:
+    async with proxy_scene() as (outer, _):
+        outer.ask(0, method, {**VERSION_ONE, **flag})
+        greeting = await outer.read()
+        assert greeting["method"] == envelope
+        assert greeting["params"]["params"] == VERSION_ONE
+        outer.answer(greeting, VERSION_ONE)
+        assert (await outer.read())["result"] == {**VERSION_ONE, **flag}
+
+
+@pytest.mark.requirement(
+    "acp.dialect-per-connection",
+    "acp.dialect-envelope-p0",
+    "acp.dialect-envelope-p1",
+    "acp.dialect-envelope-b1",
+    "conductor.mod-mixed-with-processes",
+    "conductor.chain-two-arrows",
+)
+async def test_a_chain_of_all_eras_works_and_each_gets_only_its_own_names() -> None:
+    eras = ["sacp", "b1", "p1", "p0", "rfd"]
+    made = {era: bare(era, era=era, mark=era[0]) for era in eras}
+    components = [component for component, _ in made.values()]
+    components[3] = Served("p0", components[3].serve, Dialect.PACP_SEND)
+    components[0] = Served("sacp", components[0].serve, Dialect.SACP)
+    async with scene(*components, *mods(Arrow())) as it:
+        agent = await it.open()
+        it.client.ask("q", "session/prompt", {"sessionId": "s", "prompt": []})
+        asked = await agent.read()
+        chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "hi"}}
+        agent.tell("session/update", {"sessionId": "s", "update": chunk})
+        agent.answer(asked, {"stopReason": "end_turn"})
+        update, answer = await it.client.reads(2)
+        assert update["params"]["update"]["content"]["text"] == "sbppr>hi"
+        assert answer == {"jsonrpc": "2.0", "id": "q", "result": {"stopReason": "end_turn"}}
+    names = {era: set(proxy.seen) for era, (_, proxy) in made.items()}
+    for era in ("b1", "sacp"):
+        assert names[era] == {"_proxy/initialize", "session/prompt", "_proxy/successor"}
+    assert "proxy/successor" in names["rfd"]
+    assert "_proxy/successor/notification" in names["p1"]
+    assert "_proxy/successor/receive/notification" in names["p0"]
+
+
+@pytest.mark.requirement("acp.dialect-last-seen")
+async def test_a_peer_that_changes_its_envelopes_is_answered_under_the_last_name() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        proxy.answer(await proxy.read(), VERSION_ONE)
+        agent = await it.agent()
+        for name in ("proxy/successor", "_proxy/successor/notification", "_proxy/successor"):
+            proxy.tell(name, {"method": "initialized", "params": {}})
+            agent.tell("up", {})
+            assert (await proxy.read())["method"] == name
+
+
+@pytest.mark.requirement("conductor.state-initializing-out", "conductor.state-spawning-buffers")
+async def test_what_comes_for_a_component_that_is_greeted_waits_in_order() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        await greet(proxy)
+        agent = await it.agent()
+        greeting = await agent.read()
+        proxy.tell("_proxy/successor", {"method": "one"})
+        proxy.ask("two", "_proxy/successor", {"method": "two"})
+        proxy.tell("_proxy/successor", {"method": "three"})
+        proxy.tell("seen", {})
+        assert (await it.client.read())["method"] == "seen"
+        assert not agent.unread
+        agent.answer(greeting, VERSION_ONE)
+        assert [message["method"] for message in await agent.reads(3)] == ["one", "two", "three"]
+
+
+@pytest.mark.requirement("conductor.state-initializing-in")
+async def test_what_a_component_says_while_it_is_greeted_is_routed() -> None:
+    async with scene(*mods(Arrow())) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        agent = await it.agent()
+        greeting = await agent.read()
+        agent.tell("_auth/status_update", {"ok": False})
+        agent.ask("e", "elicitation/create", {"message": "who?"})
+        told, asked = await it.client.reads(2)
+        assert (told["method"], asked["method"]) == ("_auth/status_update", "elicitation/create")
+        it.client.answer(asked, {"action": "decline"})
+        assert (await agent.read())["result"] == {"action": "decline"}
+        agent.answer(greeting, VERSION_ONE)
+        assert (await it.client.read())["id"] == 0
+
+
+@pytest.mark.requirement("conductor.state-initializing-in", "acp.t4-order")
+async def test_a_proxy_that_has_greeted_its_successor_hears_it_in_order() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        await greet(proxy)
+        agent = await it.agent()
+        greeting = await agent.read()
+        agent.tell("_auth/status_update", {})
+        agent.answer(greeting, VERSION_ONE)
+        first, second = await proxy.reads(2)
+        assert first["params"]["method"] == "_auth/status_update"
+        assert second["id"] == "greeting"
+
+
+@pytest.mark.requirement("conductor.state-spawning-failed", "conductor.death-while-starting")
+async def test_a_program_that_cannot_be_started_is_one_error_and_what_was_started_ends() -> None:
+    stand = Stand("first")
+    missing = Program("ghost", Command(("/nowhere/ghost",), {}))
+    async with scene(stand.component, missing) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        data = (await it.client.read())["error"]["data"]
+        assert data["reason"] == "component_start_failed"
+        assert (data["component"], data["index"]) == ("ghost", 1)
+        assert (data["argv"], data["errno"]) == (["/nowhere/ghost"], 2)
+        await it.client.hang_up()
+        assert await it.exit_code() == 1
+
+
+class Broken(Mod):
+    """Fails when asked what it wants."""
+
+    def interceptions(self) -> Any:
+        raise LookupError("no settings")
+
+
+@pytest.mark.parametrize("failing", ["choice", "mod"])
+async def test_a_chain_that_cannot_be_made_is_an_error_and_may_be_tried_again(failing: str) -> None:
+    stand = Stand()
+    tried: list[int] = []
+
+    def choose(_: Any) -> Blueprint:
+        tried.append(1)
+        if len(tried) > 1:
+            return Blueprint([], stand.component)
+        if failing == "choice":
+            raise LookupError("no settings")
+        return Blueprint([InProcess("broken", Broken())], Stand().component)
+
+    async with scene(choose=choose) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        data = (await it.client.read())["error"]["data"]
+        assert data == {"reason": "chain_not_made", "fault": "no settings"}
+        it.client.ask(1, "initialize", VERSION_ONE)
+        agent = await stand.peer()
+        agent.answer(await agent.read(), VERSION_ONE)
+        assert (await it.client.read())["id"] == 1
+        await it.client.hang_up()
+        assert await it.exit_code() == 0
+
+
+@pytest.mark.requirement("conductor.death-while-starting")
+async def test_a_component_that_ends_before_its_greeting_fails_the_opening_at_once() -> None:
+    first = Stand("first")
+
+    async def vanish(transport: Any) -> None:
+        await transport.aclose()
+
+    async with scene(first.component, Served("second", vanish)) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        error = (await it.client.read())["error"]
+        assert error["data"]["component"] == "second"
+        assert error["data"]["reason"] == "component_exited"
+        await (await first.peer()).ended()
+
+
+class Answers(Mod):
+    """Answers initialize in the agent's place, well or badly."""
+
+    def __init__(self, outcome: Reply | Refuse) -> None:
+        self._outcome = outcome
+
+    @from_client("initialize")
+    def answer(self, _: Crossing) -> Reply | Refuse:
+        return self._outcome
+
+
+async def test_a_mod_may_answer_initialize_itself() -> None:
+    async with scene(*mods(Answers(Reply({"protocolVersion": 1, "mine": 1})))) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        assert (await it.client.read())["result"]["mine"] == 1
+    async with scene(*mods(Answers(Refuse(RpcError(-32000, "log in"))))) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        assert (await it.client.read())["error"]["code"] == -32000
