@@ -100,7 +100,7 @@
     const room = scroll.clientWidth;
     if (isNarrow()) laneWidth = Math.max(26, Math.floor((room - 84) / lanes.length));
     else {
-      if (!isOwnWidth) byId("width").value = Math.max(44, Math.min(130, room * .5 / lanes.length));
+      if (!isOwnWidth) byId("width").value = Math.max(44, Math.min(120, room * .45 / lanes.length));
       laneWidth = +byId("width").value;
     }
     laneWidth -= laneWidth % 2; // half of it is where a line of one pixel stands

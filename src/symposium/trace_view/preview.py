@@ -49,7 +49,13 @@ def _text(value: Any) -> str:
             said = " ".join(filter(None, map(_text, items[:8])))
         case {"type": "content", "content": content}:
             said = _text(content)
-        case {"text": str(named)} | {"title": str(named)} | {"name": str(named)}:
+        case (
+            {"text": str(named)}
+            | {"title": str(named)}
+            | {"name": str(named)}
+            | {"optionId": str(named)}
+            | {"outcome": str(named)}
+        ):
             said = named
         case {"type": str(kind)}:
             said = f"[{kind}]"
