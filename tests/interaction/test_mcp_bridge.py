@@ -1,0 +1,316 @@
+"""The bridge in a chain: what the agent is declared, what the chain is told, what is left."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from peerwire.errors import PeerwireError
+from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.jsonrpc.handlers import Request
+from peerwire.mcp.client import open_server
+from symposium.conductor.blueprint import InProcess
+from symposium.conductor.bridge.agent_side import Mode
+from symposium.conductor.bridge.bridge import Bridge
+from symposium.conductor.tool_mod import ToolMod
+from symposium.conductor.tool_server import ToolServer
+from symposium.testing import FakeAgent, FakeEditor, ModLike, chain_of
+
+SETUP = ["session/new", "session/load", "session/resume", "session/fork"]
+
+
+def echo(message: str) -> str:
+    """Say the message again."""
+    return f"Echo: {message}"
+
+
+def tools() -> ToolMod:
+    return ToolMod(ToolServer("tools", [echo]))
+
+
+def agent_with(version: int = 1, **mcp: Any) -> FakeAgent:
+    agent = FakeAgent()
+    agent.capabilities = {"mcpCapabilities": mcp}
+    for method in SETUP[1:]:
+        agent.requests[method] = lambda _: {}
+    for method in ("session/close", "session/delete", "_vendor/setup"):
+        agent.requests[method] = lambda _: {}
+    if version != 1:
+        answer = {"protocolVersion": version, "capabilities": {"session": {"mcp": mcp}}, "x": [1]}
+        agent.requests["initialize"] = lambda _: answer
+    return agent
+
+
+@asynccontextmanager
+async def bridged(
+    *mods: ModLike, agent: FakeAgent, mode: Mode = "auto"
+) -> AsyncGenerator[FakeEditor, None]:
+    async with chain_of(*mods, agent=agent, bridge=mode) as editor:
+        yield editor
+
+
+async def set_up(editor: FakeEditor, agent: FakeAgent, method: str, **params: Any) -> Any:
+    """What the agent is declared in a setup request of this session."""
+    sent = {"sessionId": "s", "cwd": "/", "mcpServers": [], **params}
+    await editor.connection.request(method, sent)
+    return agent.received.items[-1].params["mcpServers"]
+
+
+async def is_open(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except ConnectionRefusedError:
+        return False
+    writer.close()
+    return True
+
+
+def port_of(declaration: dict[str, Any]) -> int:
+    if "url" in declaration:
+        return int(declaration["url"].split(":")[2].partition("/")[0])
+    return int(declaration["args"][-1])
+
+
+@pytest.mark.requirement("bridge.mode-native", "bridge.mode-last-hop")
+async def test_a_native_agent_sees_the_declaration_as_the_mod_wrote_it() -> None:
+    agent = agent_with(acp=True, http=True)
+    async with bridged(tools(), "pass", agent=agent) as editor:
+        answer = await editor.initialize()
+        assert answer["agentCapabilities"] == agent.capabilities
+        (declared,) = await set_up(editor, agent, "session/new")
+    assert declared["type"] == "acp"
+    assert "mcp/connect" not in [each.method for each in editor.asked.items]
+
+
+@pytest.mark.requirement("bridge.mode-http", "bridge.advertises-acp", "bridge.rewrite-http-form")
+async def test_an_agent_with_http_gets_a_url_and_the_chain_sees_acp() -> None:
+    agent = agent_with(http=True, sse=True)
+    async with bridged(tools(), agent=agent) as editor:
+        answer = await editor.initialize()
+        mcp = answer["agentCapabilities"]["mcpCapabilities"]
+        assert mcp == {"http": True, "sse": True, "acp": True}
+        (declared,) = await set_up(editor, agent, "session/new")
+    assert declared["type"] == "http"
+    assert declared["name"] == "tools"
+    assert declared["url"].startswith("http://127.0.0.1:")
+    (header,) = declared["headers"]
+    assert header["name"] == "Authorization"
+    assert header["value"].startswith("Bearer ")
+    assert len(header["value"]) > 40
+
+
+@pytest.mark.requirement("bridge.mode-stdio", "bridge.rewrite-stdio-form")
+async def test_an_agent_with_neither_gets_a_program() -> None:
+    agent = agent_with()
+    async with bridged(tools(), agent=agent) as editor:
+        await editor.initialize()
+        (declared,) = await set_up(editor, agent, "session/new")
+    assert sorted(declared) == ["args", "command", "env", "name"]
+    assert [entry["name"] for entry in declared["env"]] == ["SYMPOSIUM_MCP_TOKEN"]
+
+
+@pytest.mark.requirement("bridge.advertises-acp-v2", "bridge.v2-unavailable")
+@pytest.mark.requirement("bridge.rewrite-not-load-in-v2")
+async def test_version_2_has_forms_of_its_own() -> None:
+    agent = agent_with(2)
+    async with bridged(tools(), agent=agent) as editor:
+        answer = await editor.initialize(version=2)
+        assert answer["capabilities"]["session"]["mcp"] == {"acp": {}}
+        assert answer["x"] == [1]
+        (declared,) = await set_up(editor, agent, "session/new")
+        assert declared["type"] == "stdio"
+        (untouched,) = await set_up(editor, agent, "session/load")
+        assert untouched["type"] == "acp"
+
+
+@pytest.mark.requirement("bridge.mode-forced")
+async def test_the_mode_of_a_run_outweighs_what_the_agent_declares() -> None:
+    modes: list[tuple[Mode, str]] = [("http", "url"), ("stdio", "command")]
+    for mode, member in modes:
+        agent = agent_with(acp=True, http=True)
+        async with bridged(tools(), agent=agent, mode=mode) as editor:
+            await editor.initialize()
+            (declared,) = await set_up(editor, agent, "session/new")
+        assert member in declared
+
+
+@pytest.mark.requirement("bridge.mode-off")
+async def test_a_bridge_that_is_off_is_not_there() -> None:
+    agent = agent_with(http=True)
+    async with bridged(tools(), agent=agent, mode="off") as editor:
+        answer = await editor.initialize()
+        assert answer["agentCapabilities"] == agent.capabilities
+        (declared,) = await set_up(editor, agent, "session/new")
+    assert declared["type"] == "acp"
+
+
+@pytest.mark.requirement(
+    "bridge.rewrite-new",
+    "bridge.rewrite-load",
+    "bridge.rewrite-resume",
+    "bridge.rewrite-fork",
+    "bridge.rewrite-same-endpoint",
+)
+async def test_one_server_has_one_url_in_every_setup_request() -> None:
+    agent = agent_with(http=True)
+    async with bridged(tools(), agent=agent) as editor:
+        await editor.initialize()
+        declared = [(await set_up(editor, agent, method))[0] for method in SETUP]
+    assert len({entry["url"] for entry in declared}) == 1
+    assert {entry["type"] for entry in declared} == {"http"}
+
+
+@pytest.mark.requirement("bridge.rewrite-only-ours", "bridge.rewrite-keeps-meta")
+async def test_other_servers_and_other_members_stay_as_they_are() -> None:
+    agent = agent_with(http=True)
+    others: list[Any] = [
+        {"name": "files", "command": "x", "args": [], "env": []},
+        {"type": "http", "name": "web", "url": "https://a.invalid", "headers": [{}]},
+    ]
+    own = {"type": "acp", "name": "editor's", "serverId": "e", "_meta": {"a": 1}, "vendor": None}
+    async with bridged("pass", agent=agent) as editor:
+        await editor.initialize()
+        declared = await set_up(editor, agent, "session/new", mcpServers=[*others, own], more=1)
+        assert agent.received.items[-1].params["more"] == 1
+    assert declared[:2] == others
+    assert declared[2]["_meta"] == {"a": 1}
+    assert declared[2]["name"] == "editor's"
+    assert declared[2]["vendor"] is None
+
+
+@pytest.mark.requirement("bridge.rewrite-headers-must-be-empty")
+async def test_an_acp_url_with_headers_is_refused_and_nothing_dies() -> None:
+    agent = agent_with(http=True)
+    server = {"type": "http", "name": "x", "url": "acp:1", "headers": [{"name": "a", "value": "b"}]}
+    async with bridged("pass", agent=agent) as editor:
+        await editor.initialize()
+        with pytest.raises(RpcError, match="no headers") as caught:
+            await set_up(editor, agent, "session/new", mcpServers=[server])
+        assert caught.value.code == INVALID_PARAMS
+        assert await editor.new_session()
+
+
+@pytest.mark.requirement("bridge.rewrite-validates")
+async def test_a_setup_request_without_an_array_is_the_agents_to_refuse() -> None:
+    agent = agent_with(http=True)
+    async with bridged("pass", agent=agent) as editor:
+        await editor.initialize()
+        assert await set_up(editor, agent, "session/new", mcpServers={"a": 1}) == {"a": 1}
+
+
+@pytest.mark.requirement("bridge.rewrite-unknown-methods")
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_unknown_methods_are_looked_into_only_when_told_so(*, is_told: bool) -> None:
+    agent = agent_with(http=True)
+    bridge = InProcess("bridge", Bridge(rewrites_unknown=is_told), is_hidden=True)
+    ours = {"type": "acp", "name": "x", "serverId": "e"}
+    async with chain_of(bridge, agent=agent, bridge="off") as editor:
+        await editor.initialize()
+        (declared,) = await set_up(editor, agent, "_vendor/setup", mcpServers=[ours])
+        assert (declared["type"] == "http") is is_told
+        (known,) = await set_up(editor, agent, "session/new", mcpServers=[ours])
+        assert known["type"] == "http"
+
+
+@pytest.mark.requirement("bridge.rewrite-integration-http", "bridge.rewrite-integration-stdio")
+@pytest.mark.parametrize("mode", ["http", "stdio"])
+async def test_a_session_with_a_bridged_server_is_set_up(mode: Mode) -> None:
+    async with chain_of("echo", agent="testy", bridge=mode) as editor:
+        assert await editor.initialize()
+        assert await editor.new_session()
+
+
+@pytest.mark.requirement("bridge.life-session-end")
+@pytest.mark.parametrize("end", ["session/close", "session/delete"])
+@pytest.mark.parametrize("mode", ["http", "stdio"])
+async def test_a_port_closes_with_the_last_session_that_uses_it(mode: Mode, end: str) -> None:
+    agent = agent_with()
+    async with bridged(tools(), agent=agent, mode=mode) as editor:
+        await editor.initialize()
+        first, second = await editor.new_session(), await editor.new_session()
+        port = port_of(agent.received.items[-1].params["mcpServers"][0])
+        await editor.connection.request(end, {"sessionId": first})
+        assert await is_open(port)
+        await editor.connection.request(end, {"sessionId": second})
+        assert not await is_open(port)
+        await editor.new_session()
+        (declared,) = agent.received.items[-1].params["mcpServers"]
+        assert await is_open(port_of(declared))
+
+
+@pytest.mark.requirement("bridge.life-session-end")
+async def test_a_session_that_was_refused_leaves_no_port_and_one_that_goes_on_keeps_it() -> None:
+    agent = agent_with(http=True)
+
+    def refuse(_: Request) -> Any:
+        raise RpcError(INVALID_PARAMS, "no")
+
+    agent.requests["session/new"] = refuse
+    async with bridged(tools(), agent=agent) as editor:
+        await editor.initialize()
+        with pytest.raises(RpcError):
+            await editor.new_session()
+        assert not await is_open(port_of(agent.received.items[-1].params["mcpServers"][0]))
+        (declared,) = await set_up(editor, agent, "session/load")
+        with pytest.raises(RpcError):
+            await editor.new_session()
+        assert await is_open(port_of(declared))
+
+
+@pytest.mark.requirement("bridge.life-nothing-left")
+@pytest.mark.parametrize("mode", ["http", "stdio"])
+async def test_no_port_is_left_when_the_chain_has_ended(mode: Mode) -> None:
+    agent = agent_with()
+    async with bridged(tools(), agent=agent, mode=mode) as editor:
+        await editor.initialize()
+        (declared,) = await set_up(editor, agent, "session/new")
+        async with open_server(declared) as server:
+            assert (await server.call_tool("echo", {"message": "x"})).text == '"Echo: x"'
+            port = port_of(declared)
+            assert await is_open(port)
+    assert not await is_open(port)
+
+
+@pytest.mark.requirement("bridge.tool-call-through-bridge")
+@pytest.mark.parametrize("mode", ["auto", "http", "stdio"])
+async def test_a_prompt_makes_the_agent_call_a_mods_tool(mode: Mode) -> None:
+    async with chain_of("echo", agent="testy", bridge=mode) as editor:
+        arguments = {"message": "Hello from the test!"}
+        call = {"command": "call_tool", "server": "echo", "tool": "echo", "params": arguments}
+        turn = await editor.prompt(json.dumps(call))
+    assert "Echo: Hello from the test!" in turn.text
+    assert (len(turn.updates), turn.stop_reason) == (1, "end_turn")
+
+
+@pytest.mark.requirement("bridge.unknown-server")
+@pytest.mark.parametrize("mode", ["http", "stdio"])
+async def test_a_declared_server_that_nobody_serves_is_an_error_of_the_client(mode: Mode) -> None:
+    agent = agent_with()
+    ours = {"type": "acp", "name": "x", "serverId": "nobody's"}
+    async with bridged("pass", agent=agent, mode=mode) as editor:
+        await editor.initialize()
+        (declared,) = await set_up(editor, agent, "session/new", mcpServers=[ours])
+        with pytest.raises(PeerwireError, match="nobody's"):
+            async with open_server(declared):
+                pass
+
+
+@pytest.mark.requirement("bridge.life-unknown-connection-survives", "bridge.unknown-connection")
+async def test_an_owner_that_speaks_on_a_connection_that_is_not_open_is_told_so() -> None:
+    agent = agent_with(http=True)
+    async with bridged("pass", agent=agent) as editor:
+        await editor.initialize()
+        editor.connection.notify("mcp/message", {"connectionId": "c", "method": "x"})
+        editor.connection.notify("mcp/message", [])
+        editor.connection.notify("mcp/disconnect", None)
+        for method in ("mcp/message", "mcp/disconnect"):
+            with pytest.raises(RpcError) as caught:
+                await editor.connection.request(method, {"connectionId": "c", "method": "x"})
+            assert caught.value.code == INVALID_PARAMS
+            assert caught.value.data == {"reason": "unknown MCP connection", "connectionId": "c"}
+        with pytest.raises(RpcError):
+            await editor.connection.request("mcp/message", {"method": "x"})
+        assert await editor.new_session()

@@ -1,0 +1,231 @@
+"""The parts of the bridge that only compute: the agent's wishes, declarations, who uses what."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.conductor.bridge.agent_side import Way, advertising, choose_way, speaks_first_era
+from symposium.conductor.bridge.declarations import (
+    http_declaration,
+    rewritten,
+    stdio_declaration,
+)
+from symposium.conductor.bridge.uses import Uses
+from symposium.conductor.meta import has_capability, with_capability, without_capability
+
+
+def v1(**mcp: Any) -> dict[str, Any]:
+    return {"protocolVersion": 1, "agentCapabilities": {"mcpCapabilities": mcp}}
+
+
+def v2(**mcp: Any) -> dict[str, Any]:
+    return {"protocolVersion": 2, "capabilities": {"session": {"mcp": mcp}}, "info": {}}
+
+
+FIRST_ERA = {
+    "protocolVersion": 1,
+    "agentCapabilities": {"_meta": {"symposium": {"mcp_acp_transport": True}}},
+}
+
+
+@pytest.mark.requirement(
+    "bridge.mode-native",
+    "bridge.mode-http",
+    "bridge.mode-stdio",
+    "bridge.mode-capability-forms",
+    "bridge.version-selected",
+)
+@pytest.mark.parametrize(
+    ("answer", "way"),
+    [
+        (v1(acp=True, http=True), Way.NATIVE),
+        (v1(http=True), Way.HTTP),
+        (v1(http=False, sse=True), Way.STDIO),
+        (v1(acp=False, http=True), Way.HTTP),
+        (v1(acp=None), Way.STDIO),
+        ({"protocolVersion": 1}, Way.STDIO),
+        (v2(acp={}), Way.NATIVE),
+        (v2(http={}), Way.HTTP),
+        (v2(stdio={}), Way.STDIO),
+        (FIRST_ERA, Way.NATIVE),
+        # A version that is not known is not taken for 2.
+        (v2(acp={}) | {"protocolVersion": 3}, Way.STDIO),
+        (None, Way.STDIO),
+        ([], Way.STDIO),
+        ({"agentCapabilities": "many"}, Way.STDIO),
+    ],
+)
+def test_the_way_follows_from_what_the_agent_declares(answer: Any, way: Way) -> None:
+    assert choose_way("auto", answer) is way
+
+
+@pytest.mark.requirement("bridge.mode-forced", "bridge.mode-off")
+def test_a_mode_may_be_forced_whatever_the_agent_declares() -> None:
+    assert choose_way("http", v1(acp=True)) is Way.HTTP
+    assert choose_way("stdio", v1(acp=True, http=True)) is Way.STDIO
+    assert choose_way("off", v1(http=True)) is Way.NATIVE
+
+
+@pytest.mark.requirement("bridge.mode-capability-forms")
+def test_an_agent_of_the_first_era_is_told_by_its_meta_alone() -> None:
+    assert speaks_first_era(FIRST_ERA)
+    assert not speaks_first_era(v1(acp=True))
+
+
+@pytest.mark.requirement("bridge.advertises-acp")
+def test_the_answer_of_version_1_gains_one_member_and_keeps_the_rest() -> None:
+    answer = v1(http=True, odd=[1]) | {"agentInfo": {"name": "a"}, "unknown": None}
+    advertised = advertising(answer)
+    assert advertised["agentCapabilities"]["mcpCapabilities"].pop("acp") is True
+    assert advertised == answer
+
+
+@pytest.mark.requirement("bridge.advertises-acp-v2")
+def test_the_answer_of_version_2_gains_one_member_and_keeps_the_rest() -> None:
+    answer = v2(http={}, odd=[1]) | {"unknown": None}
+    advertised = advertising(answer)
+    assert advertised["capabilities"]["session"]["mcp"].pop("acp") == {}
+    assert advertised == answer
+
+
+def unused(server_id: str, declaration: Mapping[str, Any]) -> dict[str, Any]:
+    raise AssertionError([server_id, declaration])
+
+
+OURS = {"type": "acp", "name": "tools", "serverId": "s", "_meta": {"a": 1}, "vendor": [1, None]}
+
+
+@pytest.mark.requirement("bridge.rewrite-http-form", "bridge.rewrite-keeps-meta")
+def test_an_http_declaration_keeps_name_meta_and_what_is_not_known() -> None:
+    assert http_declaration(OURS, "http://127.0.0.1:1/mcp/x", "secret") == {
+        "type": "http",
+        "name": "tools",
+        "url": "http://127.0.0.1:1/mcp/x",
+        "headers": [{"name": "Authorization", "value": "Bearer secret"}],
+        "_meta": {"a": 1},
+        "vendor": [1, None],
+    }
+
+
+@pytest.mark.requirement(
+    "bridge.rewrite-stdio-form", "bridge.rewrite-keeps-meta", "bridge.v2-unavailable"
+)
+def test_a_stdio_declaration_says_its_type_in_version_2_only_and_its_token_in_env_only() -> None:
+    declared = stdio_declaration(OURS, 4711, "secret", is_typed=False)
+    assert "type" not in declared
+    assert declared["args"][-1] == "4711"
+    assert declared["env"] == [{"name": "SYMPOSIUM_MCP_TOKEN", "value": "secret"}]
+    assert "secret" not in str(declared["args"]) + declared["command"]
+    assert (declared["_meta"], declared["vendor"]) == ({"a": 1}, [1, None])
+    typed = stdio_declaration(OURS, 4711, "secret", is_typed=True)
+    assert typed == {"type": "stdio", **declared}
+
+
+@pytest.mark.requirement("bridge.rewrite-only-ours")
+def test_only_declarations_of_ours_are_rewritten_each_in_its_place() -> None:
+    others: list[Any] = [
+        {"name": "files", "command": "x", "args": [], "env": []},
+        {"type": "http", "name": "web", "url": "https://a.invalid", "headers": []},
+        {"type": "sse", "name": "old", "url": "https://b.invalid", "headers": []},
+        {"type": "acp", "name": "no id"},
+        "not even an object",
+    ]
+    declared = [*others[:2], OURS, *others[2:]]
+    result = rewritten(declared, lambda server_id, _: {"rewritten": server_id})
+    assert result == [*others[:2], {"rewritten": "s"}, *others[2:]]
+    assert rewritten(others, unused) is None
+
+
+@pytest.mark.requirement("bridge.rewrite-validates")
+@pytest.mark.parametrize("declared", [None, {}, "servers", 7, {"0": OURS}])
+def test_what_is_no_array_is_left_to_the_agent(declared: Any) -> None:
+    assert rewritten(declared, unused) is None
+
+
+# -- who uses a server
+
+SERVERS = st.frozensets(st.sampled_from("abc"))
+
+
+@pytest.mark.requirement("bridge.life-session-end")
+@given(
+    st.lists(st.tuples(st.sampled_from(["open", "fail", "end"]), st.sampled_from("12"), SERVERS))
+)
+def test_a_server_is_unused_when_and_only_when_no_session_uses_it(
+    steps: list[tuple[str, str, frozenset[str]]],
+) -> None:
+    """Against the plainest model: what is open is what sessions have."""
+    uses, sessions, is_open = Uses(), dict[str, frozenset[str]](), set[str]()
+    for step, session, servers in steps:
+        match step:
+            case "end":
+                sessions.pop(session, None)
+                unused = uses.ended(session)
+            case _:
+                uses.begin(servers)
+                is_open |= servers
+                if step == "open":
+                    sessions[session] = servers
+                    unused = uses.opened(session, servers)
+                else:
+                    unused = uses.failed(servers)
+        is_open -= set(unused)
+        assert is_open == set[str]().union(*sessions.values())
+
+
+@pytest.mark.requirement("bridge.life-session-end")
+def test_a_server_that_a_session_yet_to_come_needs_stays() -> None:
+    uses = Uses()
+    uses.begin({"a"})
+    uses.opened("1", {"a"})
+    uses.begin({"a"})
+    assert uses.ended("1") == []
+    assert uses.failed({"a"}) == ["a"]
+
+
+# -- `_meta.symposium`
+
+
+@pytest.mark.requirement(
+    "acp.capability-add-request", "acp.capability-add-response", "acp.capability-remove"
+)
+def test_a_capability_is_added_and_removed_with_the_version_and_nothing_else_touched() -> None:
+    before = {"fs": {"readTextFile": True}, "_meta": {"other": 1, "symposium": {"bash": True}}}
+    added = with_capability(before, "mcp_acp_transport")
+    assert added == {
+        "fs": {"readTextFile": True},
+        "_meta": {
+            "other": 1,
+            "symposium": {"bash": True, "version": "1.0", "mcp_acp_transport": True},
+        },
+    }
+    assert has_capability(added, "mcp_acp_transport")
+    removed = without_capability(added, "mcp_acp_transport")
+    assert not has_capability(removed, "mcp_acp_transport")
+    assert has_capability(removed, "bash")
+    assert without_capability(before, "unknown") == before
+    assert with_capability(None, "x", value={"operations": []}) == {
+        "_meta": {"symposium": {"version": "1.0", "x": {"operations": []}}}
+    }
+
+
+@pytest.mark.requirement("acp.capability-false-null")
+@pytest.mark.parametrize(
+    ("value", "is_there"),
+    [(True, True), ({}, True), (0, True), ("", True), (False, False), (None, False)],
+)
+def test_false_and_null_are_absent_and_any_other_value_is_present(
+    value: Any, *, is_there: bool
+) -> None:
+    assert has_capability({"_meta": {"symposium": {"x": value}}}, "x") is is_there
+
+
+@pytest.mark.requirement("acp.capability-not-an-object")
+@pytest.mark.parametrize(
+    "capabilities", [None, [], {"_meta": None}, {"_meta": {"symposium": "x"}}, {}]
+)
+def test_capabilities_that_are_no_object_have_none(capabilities: Any) -> None:
+    assert not has_capability(capabilities, "x")

@@ -1,0 +1,297 @@
+"""A tool server by itself: tools made of functions, shown, hidden and called."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from peerwire.jsonrpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from symposium.conductor.tool import Content, Tool, ToolContext
+from symposium.conductor.tool_server import LIST_CHANGED, ToolConnection, ToolServer
+
+
+def echo(message: str) -> str:
+    """Say the message again."""
+    return f"Echo: {message}"
+
+
+async def add(a: int, b: int = 1) -> int:
+    """Add two whole numbers."""
+    return a + b
+
+
+@dataclass
+class FakeCaller:
+    """An MCP client that remembers what it was told."""
+
+    told: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        return {"asked": method, "params": params}
+
+    def notify(self, method: str, params: Any = None) -> None:
+        self.told.append((method, params))
+
+
+def connected(server: ToolServer) -> ToolConnection:
+    return server.connect(FakeCaller())
+
+
+async def names(connection: ToolConnection) -> list[str]:
+    return [tool["name"] for tool in (await connection.answer("tools/list", None))["tools"]]
+
+
+async def call(server: ToolServer, name: str, arguments: Any = None) -> dict[str, Any]:
+    params = {"name": name, "arguments": arguments}
+    return await connected(server).answer("tools/call", params)
+
+
+def text(result: dict[str, Any]) -> str:
+    assert result["isError"] is False
+    return result["content"][0]["text"]
+
+
+@pytest.mark.requirement("bridge.tools-list")
+async def test_tools_are_listed_with_name_description_and_schema() -> None:
+    listed = await connected(ToolServer("tools", [echo, add])).answer("tools/list", {})
+    assert listed == {
+        "tools": [
+            {
+                "name": "echo",
+                "description": "Say the message again.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {"message": {"type": "string"}},
+                    "required": ["message"],
+                    "additionalProperties": False,
+                },
+            },
+            {
+                "name": "add",
+                "description": "Add two whole numbers.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {
+                        "a": {"type": "integer"},
+                        "b": {"type": "integer", "default": 1},
+                    },
+                    "required": ["a"],
+                    "additionalProperties": False,
+                },
+            },
+        ]
+    }
+
+
+@pytest.mark.requirement("bridge.tools-call-echo", "bridge.tools-returning-string")
+async def test_a_string_result_is_quoted_as_json() -> None:
+    result = await call(ToolServer("tools", [echo]), "echo", {"message": "hello world"})
+    assert text(result) == '"Echo: hello world"'
+
+
+@pytest.mark.requirement("bridge.tools-call-add", "bridge.tools-returning-integer")
+async def test_integers_go_in_and_come_out() -> None:
+    server = ToolServer("tools", [add])
+    assert text(await call(server, "add", {"a": 40, "b": 2})) == "42"
+    assert text(await call(server, "add", {"a": 41})) == "42"
+
+
+@pytest.mark.requirement("bridge.tools-from-function")
+async def test_a_plain_function_becomes_a_tool() -> None:
+    def greet(name: str) -> str:
+        return f"Hello, {name}!"
+
+    assert text(await call(ToolServer("tools", [greet]), "greet", {"name": "World"})) == (
+        '"Hello, World!"'
+    )
+
+
+async def test_a_tool_with_types_of_its_own_says_so_in_its_schema_and_gets_them() -> None:
+    class Point(Struct):
+        x: int
+        y: int
+
+    def mirror(point: Point) -> Point:
+        return Point(point.y, point.x)
+
+    server = ToolServer("tools", [mirror])
+    schema = server.tools[0].schema
+    assert schema["properties"]["point"] == {"$ref": "#/$defs/Point"}
+    assert schema["$defs"]["Point"]["required"] == ["x", "y"]
+    result = await call(server, "mirror", {"point": {"x": 1, "y": 2}})
+    assert text(result) == '{"x":2,"y":1}'
+    assert result["structuredContent"] == {"x": 2, "y": 1}
+
+
+async def test_a_tool_may_say_its_content_block_by_block() -> None:
+    def picture() -> Content:
+        return Content([{"type": "image", "data": "AA==", "mimeType": "image/png"}])
+
+    result = await call(ToolServer("tools", [picture]), "picture")
+    assert result["content"] == [{"type": "image", "data": "AA==", "mimeType": "image/png"}]
+
+
+def test_a_function_that_cannot_be_called_by_name_is_refused_when_the_server_is_made() -> None:
+    def any_number(*numbers: int) -> int:
+        return sum(numbers)
+
+    with pytest.raises(TypeError, match=r"\*numbers"):
+        ToolServer("tools", [any_number])
+
+
+@pytest.mark.requirement("bridge.tools-not-found")
+async def test_a_call_of_an_unknown_tool_names_it() -> None:
+    with pytest.raises(RpcError, match="Tool not found: nope") as caught:
+        await call(ToolServer("tools", [echo]), "nope")
+    assert caught.value.code == INVALID_PARAMS
+
+
+@pytest.mark.requirement("bridge.tools-disabled")
+async def test_a_disabled_tool_is_neither_listed_nor_callable_until_it_is_enabled_again() -> None:
+    server = ToolServer("tools", [echo, add])
+    server.disable("echo")
+    assert await names(connected(server)) == ["add"]
+    with pytest.raises(RpcError, match="not found"):
+        await call(server, "echo", {"message": "x"})
+    server.enable("echo")
+    assert await names(connected(server)) == ["echo", "add"]
+
+
+@pytest.mark.requirement(
+    "bridge.tools-deny-list-hides",
+    "bridge.tools-deny-list-others-work",
+    "bridge.tools-deny-list-blocks",
+)
+async def test_a_deny_list_hides_and_blocks_its_tools_and_no_others() -> None:
+    server = ToolServer("tools", [echo, add], deny={"add"})
+    assert await names(connected(server)) == ["echo"]
+    assert text(await call(server, "echo", {"message": "x"})) == '"Echo: x"'
+    with pytest.raises(RpcError, match="not found"):
+        await call(server, "add", {"a": 1})
+
+
+@pytest.mark.requirement(
+    "bridge.tools-allow-list-shows",
+    "bridge.tools-allow-list-works",
+    "bridge.tools-allow-list-blocks",
+)
+async def test_an_allow_list_shows_and_lets_work_its_tools_only() -> None:
+    server = ToolServer("tools", [echo, add], allow={"echo"})
+    assert await names(connected(server)) == ["echo"]
+    assert text(await call(server, "echo", {"message": "x"})) == '"Echo: x"'
+    with pytest.raises(RpcError, match="not found"):
+        await call(server, "add", {"a": 1})
+    server.enable("add")
+    assert await names(connected(server)) == ["echo", "add"]
+
+
+@pytest.mark.requirement("bridge.tools-disabled")
+def test_a_list_that_names_no_tool_is_told_so_with_the_names_there_are() -> None:
+    with pytest.raises(LookupError, match=r"no tool ecko; it has echo"):
+        ToolServer("tools", [echo], deny={"ecko"})
+
+
+@pytest.mark.requirement("bridge.tools-raise")
+async def test_a_tool_that_raises_yields_its_text_and_the_next_call_works() -> None:
+    def fragile(wish: str) -> str:
+        if wish == "break":
+            raise ValueError("not today")
+        return wish
+
+    server = ToolServer("tools", [fragile])
+    broken = await call(server, "fragile", {"wish": "break"})
+    assert broken == {"content": [{"type": "text", "text": "not today"}], "isError": True}
+    assert text(await call(server, "fragile", {"wish": "go on"})) == '"go on"'
+
+
+@pytest.mark.requirement("bridge.tools-raise")
+@pytest.mark.parametrize("arguments", [{}, {"message": 1}, {"message": "x", "more": 1}, [], "x"])
+async def test_arguments_that_do_not_fit_are_an_error_of_the_tool(arguments: Any) -> None:
+    result = await call(ToolServer("tools", [echo]), "echo", arguments)
+    assert result["isError"] is True
+    assert result["content"][0]["text"].startswith("echo: ")
+
+
+@pytest.mark.requirement("bridge.tools-raise")
+async def test_a_result_without_a_json_form_is_an_error_of_the_tool() -> None:
+    def odd() -> object:
+        return object()
+
+    result = await call(ToolServer("tools", [odd]), "odd")
+    assert result["isError"] is True
+
+
+@pytest.mark.requirement("bridge.tool-context")
+async def test_a_tool_that_asks_for_its_context_gets_it_and_it_is_no_argument() -> None:
+    def who(context: ToolContext, prefix: str = "") -> str:
+        return f"{prefix}{context.server_id} {context.connection_id}"
+
+    server = ToolServer("tools", [who])
+    connection = connected(server)
+    assert list(server.tools[0].schema["properties"]) == ["prefix"]
+    result = await connection.answer("tools/call", {"name": "who", "arguments": {"prefix": "> "}})
+    assert text(result) == f'"> {server.server_id} {connection.connection_id}"'
+
+
+@pytest.mark.parametrize(
+    ("asked", "agreed"),
+    [
+        ("2024-11-05", "2024-11-05"),
+        ("2025-03-26", "2025-03-26"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"),
+        ("2031-01-01", "2025-11-25"),
+        (None, "2025-11-25"),
+    ],
+)
+async def test_every_revision_that_begins_with_initialize_is_spoken(
+    asked: str | None, agreed: str
+) -> None:
+    connection = connected(ToolServer("tools", [echo]))
+    answer = await connection.answer("initialize", {"protocolVersion": asked})
+    assert answer["protocolVersion"] == agreed
+    assert answer["serverInfo"]["name"] == "tools"
+    assert await connection.answer("ping", None) == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("resources/list", {}, METHOD_NOT_FOUND),
+        ("tools/list", [], INVALID_PARAMS),
+        ("tools/call", {}, INVALID_PARAMS),
+        ("tools/call", {"name": 7}, INVALID_PARAMS),
+    ],
+)
+@pytest.mark.requirement("bridge.message-params")
+async def test_what_is_no_request_of_tools_is_refused(method: str, params: Any, code: int) -> None:
+    with pytest.raises(RpcError) as caught:
+        await connected(ToolServer("tools", [echo])).answer(method, params)
+    assert caught.value.code == code
+
+
+async def test_clients_that_have_greeted_are_told_when_the_tools_change() -> None:
+    server = ToolServer("tools", [echo, add])
+    greeted, silent, gone = FakeCaller(), FakeCaller(), FakeCaller()
+    await server.connect(greeted).answer("initialize", {})
+    server.connect(silent)
+    left = server.connect(gone)
+    await left.answer("initialize", {})
+    server.disconnect(left.connection_id)
+    server.disable("add")
+    assert greeted.told == [(LIST_CHANGED, None)]
+    assert silent.told == gone.told == []
+
+
+@pytest.mark.requirement("bridge.ids-per-server")
+def test_every_server_object_has_an_id_of_its_own_and_keeps_it() -> None:
+    one, other = ToolServer("tools", [echo]), ToolServer("tools", [echo])
+    assert one.server_id.startswith("mcp-server:")
+    assert one.server_id != other.server_id
+    assert one.declaration() == one.declaration()
+    assert one.declaration() == {"type": "acp", "name": "tools", "serverId": one.server_id}
+
+
+def test_a_tool_may_have_another_name_than_its_function() -> None:
+    assert Tool(echo, name="say-again").listed()["name"] == "say-again"
