@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from symposium.chain_spec import ChainSpec, read_chain
+from symposium.cli.failures import failure_of
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.client.permissions import Decision, DenyAll, Permission
@@ -152,7 +153,7 @@ def main(words: Sequence[str]) -> int:
         else:
             print("\n  The same over another agent: make demo AGENT='npx some-agent --acp'")
     except SymposiumError as error:
-        print(f"\ndemo: {error.message}\n  {error.hint}", file=sys.stderr)
+        print(f"\n\n{failure_of(error).text()}", file=sys.stderr)
         return 1
     return 0
 

@@ -3,6 +3,7 @@
 import logging
 import shlex
 from collections.abc import Mapping
+from errno import ENOENT
 from typing import Any, Final, cast
 
 from peerwire.errors import PeerwireError
@@ -99,7 +100,7 @@ def _of_step(error: StepError) -> Failure:
 def _start_failed(data: Mapping[str, Any], at: str) -> Failure:
     detail = str(data.get("detail"))
     message, _, hint = detail.partition("; ")
-    is_missing = "(ENOENT)" in detail
+    is_missing = data.get("errno") == ENOENT
     return Failure(
         ExitCode.NOT_FOUND if is_missing else ExitCode.RUNTIME,
         "start_failed",

@@ -42,9 +42,9 @@ async def ask_line(prompt: str) -> str:
     Raises:
         EOFError: the person has ended the input.
     """
-    click.echo(prompt, err=True, nl=False)
     # What was typed before the question was there is no answer to it.
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    click.echo(prompt, err=True, nl=False)
     return await StdinLines().read()
 
 

@@ -1,0 +1,307 @@
+"""`symposium chat`, at a terminal and on a pipe."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pytest
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+Start: TypeAlias = Callable[..., subprocess.Popen[str]]
+Spec: TypeAlias = Callable[..., str]
+
+PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
+PATIENCE: Final = 5.0
+CONTROLS: Final = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()=>][0-9A-B]?|\r")
+ENTER, ALT_ENTER, CTRL_C, CTRL_D, UP = b"\r", b"\x1b\r", b"\x03", b"\x04", b"\x1b[A"
+
+
+class Terminal:
+    """A person at a terminal of 100 columns, and the chat in it."""
+
+    def __init__(self, words: list[str], directory: Path, environment: dict[str, str]) -> None:
+        self._terminal, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        self.process = subprocess.Popen(
+            [PROGRAM, "chat", *words],
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            cwd=directory,
+            env=environment,
+            start_new_session=True,
+        )
+        os.close(side)
+        self.raw = ""
+        self._seen = 0
+
+    def type(self, *keys: bytes) -> None:
+        """Press these keys."""
+        os.write(self._terminal, b"".join(keys))
+
+    def until(self, text: str) -> str:
+        """What was shown since the last call, once the text is there."""
+        return self._until(lambda raw: text in CONTROLS.sub("", raw), text)
+
+    def ready(self) -> None:
+        """Wait until it takes input: it asks that a paste be marked as one."""
+        self._until(lambda raw: "\x1b[?2004h" in raw, "its prompt")
+
+    def _until(self, is_there: Callable[[str], bool], what: str) -> str:
+        while not is_there(self.raw[self._seen :]):
+            ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
+            assert ready, f"waited in vain for {what}: {CONTROLS.sub('', self.raw)}"
+            data = os.read(self._terminal, 65536)
+            if b"\x1b[6n" in data:
+                os.write(self._terminal, b"\x1b[1;1R")  # where the cursor is, as it asks
+            self.raw += data.decode(errors="replace")
+        shown = CONTROLS.sub("", self.raw[self._seen :])
+        self._seen = len(self.raw)
+        return shown
+
+    def ends(self) -> int:
+        """Its exit code."""
+        return self.process.wait(PATIENCE)
+
+    def interrupt(self) -> None:
+        """Ctrl-C while nothing is being typed."""
+        self.process.send_signal(signal.SIGINT)
+
+    def close(self) -> None:
+        """Take the terminal away."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._terminal)
+
+
+@pytest.fixture
+def chat(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., Terminal]]:
+    opened: list[Terminal] = []
+
+    def begin(*words: str) -> Terminal:
+        terminal = Terminal(list(words), tmp_path, environment)
+        opened.append(terminal)
+        return terminal
+
+    yield begin
+    for terminal in opened:
+        terminal.close()
+
+
+Chat: TypeAlias = Callable[..., Terminal]
+
+
+@pytest.mark.requirement("cli.eliza-chat", "cli.chat-leave")
+def test_eliza_can_be_talked_to_and_the_end_of_input_leaves(chat: Chat) -> None:
+    person = chat("--agent", "eliza")
+    person.ready()
+    person.type(b"Hello", ENTER)
+    person.until("How do you do. Please state your problem.")
+    person.ready()
+    person.type(CTRL_D)
+
+    assert person.ends() == 0
+
+
+@pytest.mark.requirement("cli.chat-history")
+def test_what_was_said_in_an_earlier_chat_comes_back_with_the_up_key(chat: Chat) -> None:
+    first = chat("--agent", "eliza")
+    first.ready()
+    first.type(b"I remember the sea", ENTER)
+    first.until("remember the sea. Who else")
+    first.ready()
+    first.type(b"/quit", ENTER)
+    assert first.ends() == 0
+
+    second = chat("--agent", "eliza")
+    second.ready()
+    second.type(UP, UP)
+    second.until("I remember the sea")
+
+
+@pytest.mark.requirement("cli.chat-multi-line")
+def test_an_input_may_have_several_lines(chat: Chat) -> None:
+    person = chat("--agent", "testy")
+    person.ready()
+    person.type(b'{"command":"echo",', ALT_ENTER, b'"message":"two lines"}', ENTER)
+    person.until("two lines")
+    shown = person.until("two lines")
+
+    assert "Hello, world" not in shown
+
+
+def announce(name: str) -> str:
+    """An update that announces one command."""
+    command = f'{{"name":"{name}","description":"About {name}"}}'
+    return f'{{"sessionUpdate":"available_commands_update","availableCommands":[{command}]}}'
+
+
+@pytest.mark.requirement("cli.chat-slash-commands")
+def test_a_slash_lists_the_commands_as_last_announced(symposium: Run, scripted: Spec) -> None:
+    agent = scripted(f"new=update:{announce('old')}", f"prompt=update:{announce('new')}")
+    done = symposium("chat", "--agent", agent, stdin="/\nhello\n/\n/quit\n")
+    before, after = done.stdout.split("Answered.")
+
+    assert "/old : About old" in before
+    assert "/new : About new" in after
+    assert "/old" not in after
+
+
+@pytest.mark.requirement("cli.chat-slash-commands")
+def test_a_slash_offers_the_commands_while_one_types(chat: Chat, scripted: Spec) -> None:
+    person = chat("--agent", scripted(f"new=update:{announce('greet')}"))
+    person.ready()
+    person.type(b"hi", ENTER)
+    person.until("Answered.")
+    person.ready()
+    person.type(b"/gr")
+    person.until("/greet")
+
+
+@pytest.mark.requirement("cli.chat-plan", "cli.chat-tool-calls")
+def test_a_plan_and_tool_calls_are_shown_as_they_change(symposium: Run, scripted: Spec) -> None:
+    def plan(status: str) -> str:
+        entry = f'{{"content":"look around","status":"{status}","priority":"low"}}'
+        return f'prompt=update:{{"sessionUpdate":"plan","entries":[{entry}]}}'
+
+    def call(members: str) -> str:
+        return f'prompt=update:{{"sessionUpdate":"tool_call_update","toolCallId":"1",{members}}}'
+
+    agent = scripted(
+        plan("pending"),
+        call('"title":"read a file","status":"in_progress"'),
+        call('"status":"in_progress"'),
+        call('"status":"completed"'),
+        plan("completed"),
+    )
+    done = symposium("chat", "--agent", agent, stdin="hello\n")
+
+    assert done.stdout.splitlines() == [
+        "[plan]",
+        "  · look around: pending",
+        "▸ read a file: in_progress",
+        "✔ read a file: completed",
+        "[plan]",
+        "  ✔ look around: completed",
+        "Answered.",
+    ]
+
+
+@pytest.mark.requirement("cli.chat-permission")
+def test_a_permission_is_asked_for_and_a_wrong_choice_is_asked_again(
+    chat: Chat, scripted: Spec
+) -> None:
+    person = chat("--agent", scripted("prompt=ask:edit"))
+    person.ready()
+    person.type(b"go", ENTER)
+    shown = person.until("Choose 1-2")
+    assert "? The agent asks: do it (edit)" in shown
+    person.type(b"7\n")
+    person.until("'7' is none of them\n  Choose 1-2")
+    person.type(b"1\n")
+
+    assert '"optionId": "y"' in person.until('"y"}')
+
+
+@pytest.mark.requirement("cli.chat-cancel")
+def test_an_interrupt_cancels_the_turn_and_the_next_input_works(chat: Chat, scripted: Spec) -> None:
+    person = chat("--agent", scripted("prompt=wait"))
+    person.ready()
+    person.type(b"go", ENTER)
+    person.until("Waiting.")
+    person.interrupt()
+    person.until("[stopped: cancelled]")
+    person.ready()
+    person.type(b"again", ENTER)
+    person.until("Waiting.")
+
+
+@pytest.mark.requirement("cli.chat-leave", "cli.exit-interrupted")
+def test_a_second_interrupt_leaves(chat: Chat) -> None:
+    person = chat("--agent", "eliza")
+    person.ready()
+    person.type(CTRL_C)
+    person.until("Ctrl-C again leaves")
+    person.ready()
+    person.type(CTRL_C)
+
+    assert person.ends() == 130
+
+
+@pytest.mark.requirement("cli.chat-leave")
+def test_a_second_interrupt_leaves_a_turn_that_does_not_end(chat: Chat, scripted: Spec) -> None:
+    person = chat("--agent", scripted("prompt=wait", "ignore-cancel"))
+    person.ready()
+    person.type(b"go", ENTER)
+    person.until("Waiting.")
+    person.interrupt()
+    person.until("cancelling")
+    person.interrupt()
+
+    assert person.ends() == 130
+
+
+@pytest.mark.requirement("cli.chat-unknown-updates")
+def test_what_is_of_an_unknown_kind_is_named(symposium: Run, scripted: Spec) -> None:
+    weather = '{"sessionUpdate":"weather","sky":"grey"}'
+    image = '{"sessionUpdate":"agent_message_chunk","content":{"type":"hologram"}}'
+    words = [f"prompt=update:{each}" for each in (weather, image, "7", "null", "{}")]
+    done = symposium("chat", "--agent", scripted(*words), stdin="hello\n")
+
+    assert "[weather] sky=grey" in done.stdout
+    assert "[hologram]" in done.stdout
+    assert "[update without a kind]" in done.stdout
+    assert "Answered." in done.stdout
+    assert done.returncode == 0
+
+
+@pytest.mark.requirement("cli.chat-agent-dies")
+@pytest.mark.parametrize("at", ["prompt", "after-new"])
+def test_when_the_agent_dies_its_last_words_are_shown(
+    start: Start, scripted: Spec, at: str
+) -> None:
+    # In the second case nothing is asked of it: the chat waits for a person who says nothing.
+    process = start("chat", "--agent", scripted(f"{at}=exit:3"))
+    assert process.stdin is not None
+    if at == "prompt":
+        process.stdin.write("hello\n")
+        process.stdin.flush()
+
+    assert process.wait(PATIENCE) == 1
+    assert process.stderr is not None
+    assert "| giving up" in process.stderr.read()
+
+
+@pytest.mark.requirement("cli.chat-terminal-text")
+def test_control_sequences_of_the_agent_do_not_reach_the_terminal(
+    chat: Chat, scripted: Spec
+) -> None:
+    title = '{"sessionUpdate":"tool_call","toolCallId":"1","title":"a\\u001b]0;owned\\u0007b"}'
+    agent = scripted("prompt=say:\\u001b[31mred\\u001b]0;owned\\u0007", f"prompt=update:{title}")
+    person = chat("--agent", agent)
+    person.ready()
+    person.type(b"go", ENTER)
+    shown = person.until("Answered.")
+
+    assert "␛[31mred␛]0;owned␇" in shown
+    assert "a␛]0;owned␇b" in shown
+    assert "\x1b]0;" not in person.raw
+    assert "\x1b[31m" not in person.raw
+
+
+@pytest.mark.requirement("cli.no-color")
+def test_on_a_pipe_nothing_but_text_is_written(symposium: Run) -> None:
+    done = symposium("chat", "--agent", "testy", "--deny", stdin='hello\n{"command":"full"}\n/\n')
+
+    assert "Hello, world!" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr

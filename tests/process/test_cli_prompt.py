@@ -1,0 +1,288 @@
+"""`symposium prompt`: one turn, for people and for programs."""
+
+import json
+import os
+import pty
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+Start: TypeAlias = Callable[..., subprocess.Popen[str]]
+Spec: TypeAlias = Callable[..., str]
+
+PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
+HELLO: Final = "How do you do. Please state your problem.\n"
+ENVELOPE: Final = ["v", "seq", "ts", "type", "session", "taskspace", "data"]
+
+
+def events(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def read_until(process: subprocess.Popen[str], text: str) -> str:
+    """What it has written to stdout, once that holds the text."""
+    assert process.stdout is not None
+    said = ""
+    while text not in said:
+        piece = os.read(process.stdout.fileno(), 4096).decode()
+        assert piece, f"it ended after {said!r}"
+        said += piece
+    return said
+
+
+@pytest.mark.requirement("cli.prompt-agent-proxies", "cli.exit-ok", "cli.errors-what-where-how")
+def test_a_prompt_goes_through_the_mods_to_the_agent_and_nothing_else_is_printed(
+    symposium: Run,
+) -> None:
+    done = symposium("prompt", "--agent", "eliza", "--proxy", "arrow", "--proxy", "arrow", "Hello")
+
+    assert (done.stdout, done.stderr, done.returncode) == (f">>{HELLO}", "", 0)
+
+
+@pytest.mark.requirement("cli.prompt-default-agent")
+def test_without_an_agent_it_says_which_one_answers(symposium: Run) -> None:
+    done = symposium("prompt", "Hello")
+
+    assert done.stdout == HELLO
+    assert "eliza" in done.stderr
+    assert "--agent" in done.stderr
+
+
+@pytest.mark.requirement("cli.prompt-streams")
+def test_the_answer_is_printed_as_it_comes(start: Start, scripted: Spec) -> None:
+    process = start("prompt", "--agent", scripted("prompt=wait"), "hello")
+
+    # The turn is still going on: only an interrupt ends it.
+    assert read_until(process, "Waiting.") == "Waiting."
+    assert process.poll() is None
+
+
+@pytest.mark.requirement("cli.prompt-interrupt", "cli.exit-interrupted")
+def test_an_interrupt_cancels_the_turn_and_waits_for_its_end(start: Start, scripted: Spec) -> None:
+    process = start("prompt", "--json", "--agent", scripted("prompt=wait"), "hello")
+    read_until(process, "Waiting.")
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=5)
+
+    assert process.returncode == 130
+    assert events(rest)[-1]["data"] == {"stopReason": "cancelled"}
+
+
+@pytest.mark.requirement("cli.prompt-interrupt")
+def test_a_second_interrupt_does_not_wait_for_an_agent_that_goes_on(
+    start: Start, scripted: Spec
+) -> None:
+    agent = scripted("prompt=wait", "ignore-cancel")
+    process = start("prompt", "--agent", agent, "hello")
+    read_until(process, "Waiting.")
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.3)
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait(4) == 130
+
+
+@pytest.mark.requirement("cli.bad-agent-silent")
+def test_an_interrupt_ends_the_wait_for_an_agent_that_never_answers(
+    start: Start, scripted: Spec, tmp_path: Path
+) -> None:
+    agent = scripted("initialize=silent")
+    os.mkfifo(tmp_path / "up")
+    process = start("prompt", "--agent", shlex.join(["sh", "-c", f"echo > up; exec {agent}"]), "x")
+    (tmp_path / "up").read_text()
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait(5) == 130
+
+
+@pytest.mark.requirement("cli.prompt-json")
+def test_json_is_one_envelope_a_line_numbered_without_holes(symposium: Run, scripted: Spec) -> None:
+    update = '{"sessionUpdate":"weather","sky":["grey"]}'
+    done = symposium("prompt", "--json", "--agent", scripted(f"prompt=update:{update}"), "hello")
+    told = events(done.stdout)
+
+    assert [list(event) for event in told] == [ENVELOPE] * len(told)
+    assert [event["seq"] for event in told] == [*range(1, len(told) + 1)]
+    assert [event["type"] for event in told] == ["session", "update", "update", "result"]
+    assert {event["session"] for event in told} == {"one"}
+    assert told[1]["data"] == json.loads(update)
+    assert told[-1]["data"] == {"stopReason": "end_turn"}
+
+
+@pytest.mark.requirement("cli.error-object")
+@pytest.mark.parametrize(
+    ("words", "code", "name", "origin"),
+    [
+        (["--agent", "nosuch x"], 4, "NOT_FOUND", "component"),
+        (["--agent", "nosuch"], 2, "USAGE", "cli"),
+        (["--agent", "eliza", "--cwd", "/no/such"], 4, "NOT_FOUND", "cli"),
+        (["--agent", "false"], 1, "RUNTIME", "component"),
+        (["--agent", "sleep 9", "--timeout", "0.2"], 3, "TIMEOUT", "component"),
+    ],
+)
+def test_with_json_an_error_is_an_object_on_stdout(
+    symposium: Run, words: list[str], code: int, name: str, origin: str
+) -> None:
+    done = symposium("prompt", "--json", *words, "hello")
+    (event,) = events(done.stdout)
+    error = event["data"]
+
+    assert done.returncode == code
+    assert event["type"] == "error"
+    assert list(error) == [
+        *("code", "detailCode", "message", "hint", "retryable", "origin", "docs"),
+    ]
+    assert (error["code"], error["origin"]) == (name, origin)
+    assert error["message"]
+    assert error["retryable"] == (name == "TIMEOUT")
+
+
+@pytest.mark.requirement("cli.prompt-cwd")
+def test_the_sessions_directory_is_absolute_and_ours_unless_another_is_named(
+    symposium: Run, scripted: Spec, tmp_path: Path
+) -> None:
+    (tmp_path / "below").mkdir()
+    here = symposium("prompt", "--agent", scripted("prompt=cwd"), "hello")
+    below = symposium("prompt", "--agent", scripted("prompt=cwd"), "--cwd", "below", "hello")
+
+    assert here.stdout.startswith(str(tmp_path))
+    assert below.stdout.startswith(str(tmp_path / "below"))
+
+
+@pytest.mark.requirement("cli.prompt-permission-no-tty", "cli.exit-denied")
+def test_without_a_terminal_nothing_is_allowed_and_what_was_asked_is_said(
+    symposium: Run, scripted: Spec
+) -> None:
+    done = symposium("prompt", "--agent", scripted("prompt=ask:edit"), "hello")
+
+    assert json.loads(done.stdout) == {"outcome": "selected", "optionId": "n"}
+    assert "do it: Reject once" in done.stderr
+    assert done.returncode == 5
+
+
+@pytest.mark.requirement("cli.prompt-deny", "cli.prompt-permission-no-tty")
+@pytest.mark.parametrize(
+    ("option", "kind", "chosen", "code"),
+    [
+        ("--deny", "read", "n", 5),
+        ("--deny-all", "read", "n", 5),
+        ("--approve-all", "execute", "y", 0),
+        ("--approve-reads", "read", "y", 0),
+        ("--approve-reads", "edit", "n", 5),
+    ],
+)
+def test_a_rule_decides_without_asking(
+    symposium: Run, scripted: Spec, option: str, kind: str, chosen: str, code: int
+) -> None:
+    done = symposium("prompt", "--agent", scripted(f"prompt=ask:{kind}"), option, "hello")
+
+    assert json.loads(done.stdout)["optionId"] == chosen
+    assert done.returncode == code
+
+
+@pytest.mark.requirement("cli.prompt-permission-no-tty")
+def test_a_question_that_nobody_can_answer_may_end_the_command(
+    symposium: Run, scripted: Spec
+) -> None:
+    words = ["--non-interactive-permissions", "fail", "hello"]
+    done = symposium("prompt", "--agent", scripted("prompt=ask:edit"), *words)
+
+    assert done.returncode == 5
+    assert "do it" in done.stderr
+    assert "--approve-all" in done.stderr
+
+
+@pytest.mark.requirement("cli.prompt-permission-tty")
+def test_on_a_terminal_the_options_are_shown_and_the_chosen_one_is_sent(
+    scripted: Spec, environment: dict[str, str]
+) -> None:
+    terminal, side = pty.openpty()
+    words = [PROGRAM, "prompt", "--agent", scripted("prompt=ask:edit"), "hello"]
+    with subprocess.Popen(
+        words, stdin=side, stderr=side, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        os.close(side)
+        shown = ""
+        while "Choose 1-2" not in shown:
+            shown += os.read(terminal, 4096).decode()
+        os.write(terminal, b"allow\n")
+        assert process.stdout is not None
+        answer = process.stdout.read()
+    os.close(terminal)
+
+    assert "? The agent asks: do it (edit)" in shown
+    assert "1) Allow once" in shown
+    assert "2) Reject once" in shown
+    assert json.loads(answer) == {"outcome": "selected", "optionId": "y"}
+    assert process.returncode == 0
+
+
+@pytest.mark.requirement("cli.prompt-path-with-spaces")
+def test_a_program_whose_path_has_spaces_is_quoted(
+    symposium: Run, scripted: Spec, tmp_path: Path
+) -> None:
+    program = tmp_path / "my agent.sh"
+    program.write_text(f"#!/bin/sh\nexec {scripted('any=text')}\n")
+    program.chmod(0o755)
+    done = symposium("prompt", "--agent", f"'{program}' --flag", "hello")
+
+    assert done.stdout == "Answered.\n"
+
+
+@pytest.mark.requirement("cli.prompt-json-agent")
+def test_an_agent_may_be_written_as_json(symposium: Run, scripted: Spec) -> None:
+    program, *arguments = shlex.split(scripted("any=text"))
+    done = symposium(
+        "prompt", "--agent", json.dumps({"command": program, "args": arguments}), "hello"
+    )
+
+    assert done.stdout == "Answered.\n"
+
+
+@pytest.mark.requirement("cli.prompt-flags-after-separator")
+def test_flags_in_a_spec_are_the_agents_and_text_may_begin_with_a_dash(
+    symposium: Run, scripted: Spec
+) -> None:
+    agent = scripted("any=text", "--json", "--help")
+    done = symposium("prompt", "--agent", agent, "--", "--help me")
+
+    assert done.stdout == "Answered.\n"
+
+
+@pytest.mark.requirement("cli.prompt-streams")
+def test_the_text_may_come_from_standard_input(symposium: Run) -> None:
+    done = symposium("prompt", "--agent", "eliza", "-", stdin="Hello\n")
+
+    assert done.stdout == HELLO
+
+
+@pytest.mark.requirement("cli.no-color", "cli.prompt-stop-reasons")
+def test_no_control_sequence_of_an_agent_is_printed(symposium: Run, scripted: Spec) -> None:
+    agent = scripted("prompt=say:\\u001b[31mred\\u0007\\u202e", "prompt=stop:\x1b]0;x\x07")
+    done = symposium("prompt", "--agent", agent, "hello")
+
+    assert done.stdout == "␛[31mred␇<U+202E>\n"
+    assert re.search(r"[\x00-\x08\x0b-\x1f]", done.stderr) is None
+    assert done.returncode == 1
+
+
+@pytest.mark.requirement("cli.broken-pipe")
+@pytest.mark.parametrize("option", ["--approve-all", "--json"])
+def test_a_reader_that_goes_away_ends_it_quietly(start: Start, scripted: Spec, option: str) -> None:
+    process = start("prompt", "--agent", scripted("prompt=flood:20000"), option, "hello")
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+
+    assert process.stderr.read() == ""
+    assert process.wait(5) == 141
