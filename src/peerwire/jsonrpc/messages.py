@@ -5,6 +5,7 @@ nothing in them can be lost. Knows nothing of ACP, of sessions, or of who is ask
 """
 
 import re
+from codecs import utf_8_decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
@@ -26,6 +27,7 @@ QUOTED_LINE: Final = 1024
 _MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 _ID_STARTS: Final = frozenset(b'"-0123456789n')
 _STRUCTURE_STARTS: Final = frozenset(b"{[n")
+_PIECE: Final = 64 * 1024
 _SHORT: Final = 128
 _KEPT: Final = 512
 
@@ -73,10 +75,26 @@ def decode(line: bytes) -> Incoming:
     """What one line says. Never raises: a stranger's line is either a message or `Malformed`."""
     try:
         if not line.isascii():
-            line.decode()  # the fast decoder skips bodies without a look at their UTF-8
+            check_utf8(line)  # the fast decoder skips bodies without a look at their UTF-8
         return _decode(line)
     except (ValueError, RecursionError):
         return _decode_slowly(line)
+
+
+def check_utf8(line: bytes) -> None:
+    """Look at every byte, a piece at a time: the text itself is not wanted, and it may be large.
+
+    Raises:
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    if len(line) <= _PIECE:
+        line.decode()
+        return
+    view, at = memoryview(line), 0
+    while at < len(view):
+        end = at + _PIECE
+        _, taken = utf_8_decode(view[at:end], "strict", end >= len(view))
+        at += taken
 
 
 def _decode_slowly(line: bytes) -> Incoming:
@@ -242,7 +260,9 @@ def notification(method: str, params: Body | UnsetType = UNSET, extra: bytes = b
     """The line of a notification."""
     if params is UNSET:
         return b'{"jsonrpc":"2.0","method":%b%b}' % (quoted(method), extra)
-    return b'{"jsonrpc":"2.0","method":%b,"params":%b%b}' % (quoted(method), params, extra)
+    return b"".join(
+        (b'{"jsonrpc":"2.0","method":', quoted(method), b',"params":', params, extra, b"}")
+    )
 
 
 def request(
@@ -251,17 +271,18 @@ def request(
     """The line of a request; `request_id` is the JSON text of its id."""
     if params is UNSET:
         return b'{"jsonrpc":"2.0","id":%b,"method":%b%b}' % (request_id, quoted(method), extra)
-    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b%b}' % (
-        request_id,
-        quoted(method),
-        params,
-        extra,
+    return b"".join(
+        (
+            *(b'{"jsonrpc":"2.0","id":', request_id, b',"method":', quoted(method)),
+            *(b',"params":', params, extra, b"}"),
+        )
     )
 
 
 def result_response(request_id: Body, result: Body, extra: bytes = b"") -> bytes:
     """The line of a response that carries a result."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b%b}' % (request_id, result, extra)
+    # Joined, not formatted: that would copy a large result twice.
+    return b"".join((b'{"jsonrpc":"2.0","id":', request_id, b',"result":', result, extra, b"}"))
 
 
 def error_response(request_id: Body, error: Body, extra: bytes = b"") -> bytes:
