@@ -297,7 +297,7 @@ class Mod:
         return found
 
     async def run(self) -> None:
-        """Work of its own while the chain lives; cancelled when it ends."""
+        """Work of its own from `initialize` answered to the chain's end; cancelled then."""
 
     async def aclose(self) -> None:
         """Give back what the mod holds; called once when the chain ends."""

@@ -206,12 +206,16 @@ class Link:
         self._owner.link_ended(self, error)
 
 
-def begin_greeting(link: Link, greeting: Greeting) -> None:
-    """From now on keep what is for the peer, but for answers and what the handshake writes."""
-    link.state = PeerState.INITIALIZING
-    link.greeting = greeting
+def keep_until_greeted(link: Link) -> None:
+    """Keep what is for the peer, but for answers and what the handshake writes."""
     link.from_predecessor.keep()
     link.from_successor.keep()
+
+
+def begin_greeting(link: Link, greeting: Greeting) -> None:
+    """The handshake with the peer begins."""
+    link.state = PeerState.INITIALIZING
+    link.greeting = greeting
 
 
 def greets_successor(link: Link, call: Call) -> None:

@@ -1,5 +1,6 @@
 """One attempt to open a chain: from the client's `initialize` to its answer."""
 
+import asyncio
 import logging
 from typing import Any, Protocol
 
@@ -71,6 +72,8 @@ class Opening:
         else:
             if isinstance(call.way, Way):
                 self._owner.opened(self, call.way)
+            # After the answer: nothing of theirs may come before it.
+            asyncio.get_running_loop().call_soon(self.chain.opened)
             if self._marks_answer:
                 answer = Answer(value=flagged(members_of(answer.result)))
         self._asker.answered(call, answer)

@@ -22,7 +22,14 @@ from symposium.conductor.component import Crossing
 from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.handshake import INITIALIZE_TIMEOUT, Selection, pin_version
 from symposium.conductor.intake import Intake
-from symposium.conductor.link import Link, PeerState, abandon, fail, fail_asked
+from symposium.conductor.link import (
+    Link,
+    PeerState,
+    abandon,
+    fail,
+    fail_asked,
+    keep_until_greeted,
+)
 from symposium.conductor.stage import Stage, Tap, contained
 
 _log = logging.getLogger(__name__)
@@ -102,9 +109,12 @@ class RunningChain:
         for link in assembly.links:
             link.transport.start(Intake(link))
         self._mods = assembly.mods
-        for component in assembly.mods:
-            self.stage.start_mod(component)
         return assembly.entrance
+
+    def opened(self) -> None:
+        """The chain has answered `initialize`: from now on its mods may speak by themselves."""
+        for component in self._mods:
+            self.stage.start_mod(component)
 
     async def end(self) -> None:
         """End the components: the agent first, so that its last words can pass those before it."""
@@ -122,6 +132,7 @@ class RunningChain:
                 abandon(link)
             self._leave_client(links)
             self.stage.stop()
+        await self.stage.stopped()
         mods, self._mods = self._mods, []
         for component in mods:
             with suppress(TimeoutError):
@@ -148,6 +159,7 @@ class RunningChain:
 
     def _open_link(self, component: Program | Served, index: int) -> Link:
         link = self.stage.open_link(component, index)
+        keep_until_greeted(link)
         self._places[link] = index
         return link
 

@@ -49,6 +49,11 @@ class Stage:
         for task in self._running:
             task.cancel()
 
+    async def stopped(self) -> None:
+        """Wait until nothing is running any more."""
+        if self._running:
+            await asyncio.wait(self._running)
+
     def lanes(self, source: Link) -> Lanes:
         """The lanes of a way that this link feeds: the link waits while much is parked."""
 
