@@ -152,8 +152,12 @@ class Conductor:
         error = self._failure or SHUTTING_DOWN
         self._client.plain = self._gate
         self._gate.refusal = error
-        await self._wait_until_quiet()
-        cancel_serving(self._client)
+        if self._failure is None:
+            await self._wait_until_quiet(self._settings.quiet_grace)
+            cancel_serving(self._client)
+            await self._wait_until_quiet(self._settings.quiet_grace / 2)
+        else:
+            await self._wait_until_quiet(RELAY_GRACE)
         fail_serving(self._client, error)
         chain = self._chain or (None if self._opening is None else self._opening.chain)
         try:
@@ -166,11 +170,10 @@ class Conductor:
             abandon(self._client)
             self._stage.stop()
 
-    async def _wait_until_quiet(self) -> None:
+    async def _wait_until_quiet(self, grace: float) -> None:
         """Let what is open be answered, for a while."""
         if not self._client.open or (self._chain is None and self._opening is None):
             return
-        grace = self._settings.quiet_grace if self._failure is None else RELAY_GRACE
         quiet = asyncio.Event()
         self._client.on_quiet = quiet.set
         with suppress(TimeoutError):
