@@ -75,7 +75,7 @@ fix: setup ## mend what a tool can mend, and write the generated pages anew
 demo: setup ## see a conversation pass through a chain (AGENT='…' for another agent)
 	@test -f examples/demo.py || { echo >&2 "examples/demo.py is not written yet"; exit 1; }
 	@$(BIN)/python -m compileall -q src
-	@AGENT="$(AGENT)" $(BIN)/python examples/demo.py
+	@$(BIN)/python examples/demo.py # AGENT reaches it through the environment
 
 bench: setup ## measure against the direct pipe and the peers' proxies (BENCH=--quick for less)
 	@test -f bench/run.py || { echo >&2 "bench/run.py is not written yet"; exit 1; }

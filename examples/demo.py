@@ -10,9 +10,9 @@ import asyncio
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.failures import failure_of
@@ -92,6 +92,9 @@ def expect(*, that: bool, otherwise: str) -> None:
         raise WrongError(otherwise, "this is a bug of symposium, or of the agent")
 
 
+Talk: TypeAlias = Callable[[Conversation, Transcript], Awaitable[None]]
+
+
 async def talk_to_eliza(conversation: Conversation, transcript: Transcript) -> None:
     """Show all three mods at work, word by word."""
     session = await conversation.new_session(str)
@@ -128,9 +131,10 @@ async def talk_to_agent(conversation: Conversation, transcript: Transcript) -> N
     transcript.note("its answer went through the same mods")
 
 
-async def show(chain: ChainSpec, name: str, talk: Any) -> None:
+async def show(chain: ChainSpec, talk: Talk) -> None:
     """One conversation with one agent."""
-    print(f"\n  client → arrow → shout.py → echo → {name}\n")
+    assert chain.agent is not None
+    print(f"\n  client → arrow → shout.py → echo → {chain.agent.name}\n")
     transcript = Transcript()
     terms = Terms(Path.cwd(), DenyAll(), transcript.update, transcript.decided, PATIENCE)
 
@@ -146,10 +150,9 @@ def main(words: Sequence[str]) -> int:
     """Run the demo; 0 if everything was as it should be."""
     agent = " ".join(words) or os.environ.get("AGENT", "")
     try:
-        asyncio.run(show(read_chain(MODS, "eliza"), "eliza", talk_to_eliza))
+        asyncio.run(show(read_chain(MODS, "eliza"), talk_to_eliza))
         if agent:
-            name = Path(shlex.split(agent)[0]).name
-            asyncio.run(show(read_chain(MODS, agent), name, talk_to_agent))
+            asyncio.run(show(read_chain(MODS, agent), talk_to_agent))
         else:
             print("\n  The same over another agent: make demo AGENT='npx some-agent --acp'")
     except SymposiumError as error:

@@ -1,0 +1,76 @@
+"""`make demo`: the script behind it."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pytest
+
+Spec: TypeAlias = Callable[..., str]
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+def demo(environment: dict[str, str], agent: str = "") -> subprocess.CompletedProcess[str]:
+    """Run it as the Makefile does."""
+    return subprocess.run(
+        [sys.executable, "examples/demo.py"],
+        cwd=ROOT,
+        env={**environment, "AGENT": agent},
+        capture_output=True,
+        text=True,
+        timeout=9,
+        check=False,
+    )
+
+
+@pytest.mark.requirement("cli.demo-runs")
+def test_three_mods_stand_between_the_client_and_eliza_and_each_does_its_part(
+    environment: dict[str, str],
+) -> None:
+    done = demo(environment)
+
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line] == [
+        "  client → arrow → shout.py → echo → eliza",
+        "     you  Hello",
+        "   agent  >HOW DO YOU DO. PLEASE STATE YOUR PROBLEM.",
+        "          ✔ shout.py, a program of its own, raised her voice; arrow put > before it",
+        '     you  use tool echo::echo with {"message": "Hello through the bridge"}',
+        "    tool  echo::echo: in_progress",
+        '   agent  >OK: "ECHO: HELLO THROUGH THE BRIDGE"',
+        "          ✔ the mod echo answered her tool call, which the bridge carried to it over ACP",
+        "  The same over another agent: make demo AGENT='npx some-agent --acp'",
+    ]
+
+
+@pytest.mark.requirement("cli.demo-other-agent")
+def test_another_agent_stands_at_the_end_of_the_same_chain(
+    environment: dict[str, str], scripted: Spec
+) -> None:
+    done = demo(environment, scripted("any=text"))
+
+    assert done.returncode == 0, done.stderr
+    assert "  client → arrow → shout.py → echo → python" in done.stdout
+    assert "   agent  >ANSWERED.\n          ✔ its answer went through the same mods" in done.stdout
+
+
+@pytest.mark.requirement("cli.demo-other-agent")
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("prompt=stop:refusal", "the turn ended with refusal"),
+        ("prompt=stop:end_turn", "the mods made ''"),
+        ("new=exit:3", "exited with code 3 at session/new"),
+    ],
+)
+def test_the_demo_fails_where_not_everything_is_as_it_should_be(
+    environment: dict[str, str], scripted: Spec, behaviour: str, reason: str
+) -> None:
+    done = demo(environment, scripted(behaviour))
+
+    assert done.returncode == 1
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
