@@ -54,7 +54,7 @@ async def bridged(
 
 async def set_up(editor: FakeEditor, agent: FakeAgent, method: str, **params: Any) -> Any:
     """What the agent is declared in a setup request of this session."""
-    sent = {"sessionId": "s", "cwd": "/", "mcpServers": [], **params}
+    sent: dict[str, Any] = {"sessionId": "s", "cwd": "/", "mcpServers": [], **params}
     await editor.connection.request(method, sent)
     return agent.received.items[-1].params["mcpServers"]
 
