@@ -18,7 +18,7 @@ from typing import IO, Any, Final
 from peerwire.jsonrpc.values import encode_value
 from symposium.errors import SymposiumError
 from symposium.trace_view.events import Event, Kind, lane_order
-from symposium.trace_view.preview import one_line, preview
+from symposium.trace_view.preview import preview, short_line
 from symposium.trace_view.reading import Damage, TraceReader
 
 LONGEST_BODY: Final = 64 * 1024
@@ -83,9 +83,9 @@ class _Index:
                 event.line,
                 _KINDS[event.kind],
                 round(event.ts, 6),
-                self.lanes.number(one_line(event.sender)),
-                self.lanes.number(one_line(event.receiver)),
-                self.methods.number(one_line(event.method)),
+                self.lanes.number(short_line(event.sender)),
+                self.lanes.number(short_line(event.receiver)),
+                self.methods.number(short_line(event.method)),
                 self.sessions.number(event.session),
                 _PROTOCOLS.get(event.protocol, 0),
                 body,
@@ -115,14 +115,14 @@ def _write(file: IO[bytes], reader: TraceReader) -> None:
     head, _, rest = _asset("page.html").partition("<!--bodies-->")
     between, _, tail = rest.partition("<!--index-->")
     head = head.replace("<!--policy-->", escape(_policy(style, script)))
-    head = head.replace("<!--title-->", escape(one_line(reader.path.name)))
+    head = head.replace("<!--title-->", escape(short_line(reader.path.name)))
     head = head.replace("/*style*/", style)
     index = _Index()
     file.write(head.encode())
     for body in _bodies(reader, index):
         file.write(body.replace(b"<", b"\\u003c"))
     file.write(between.encode())
-    written = encode_value(index.body(one_line(reader.path.name), reader.damage))
+    written = encode_value(index.body(short_line(reader.path.name), reader.damage))
     file.write(written.replace(b"<", b"\\u003c"))
     file.write(tail.replace("/*script*/", script).encode())
 

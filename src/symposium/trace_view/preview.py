@@ -1,27 +1,20 @@
 """A few words on what a message says, for a line in a list."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from peerwire.jsonrpc.values import decode_value
+from symposium.plain_text import one_line
 from symposium.trace_view.events import Event, Kind
 
 LONGEST: Final = 160
 """Characters of a preview."""
 
-_UNSEEN: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
-)
-"""Characters that move a terminal's cursor, turn text around, or are not to be seen at all."""
 
-
-def one_line(text: str, limit: int = LONGEST) -> str:
-    """A text that cannot do anything but be read, on one line, cut to a length."""
+def short_line(text: str, limit: int = LONGEST) -> str:
+    """A stranger's text on one line, cut to a length."""
     # Far more than will be shown is not looked at.
-    text = _UNSEEN.sub(" ", text[: limit * 8])
-    text = " ".join(text.split())
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return one_line(text[: limit * 8].strip(), width=limit)
 
 
 def preview(event: Event) -> str:
@@ -31,14 +24,14 @@ def preview(event: Event) -> str:
     except ValueError:
         return ""
     if not isinstance(body, Mapping):
-        return one_line(body) if isinstance(body, str) else ""
+        return short_line(body) if isinstance(body, str) else ""
     members = cast("Mapping[str, Any]", body)
     if event.is_error:
-        return one_line(f"error {members.get('code', '')}: {members.get('message', '')}")
+        return short_line(f"error {members.get('code', '')}: {members.get('message', '')}")
     if event.kind is Kind.RESPONSE:
-        return one_line(_first(members, _OF_RESULTS))
+        return short_line(_first(members, _OF_RESULTS))
     tell = _BY_METHOD.get(event.method)
-    return one_line(tell(members) if tell else _first(members, _OF_PARAMS))
+    return short_line(tell(members) if tell else _first(members, _OF_PARAMS))
 
 
 def _text(value: Any) -> str:

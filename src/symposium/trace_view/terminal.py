@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from symposium.trace_view.events import Event, Kind
-from symposium.trace_view.preview import one_line, preview
+from symposium.trace_view.preview import preview, short_line
 
 LANE: Final = 10
 """Characters of a lane: the longest usual name is `Proxy(10)`."""
@@ -81,8 +81,8 @@ class Listing:
         return Line(text, color, event.is_error)
 
     def _about(self, event: Event) -> str:
-        method = one_line(event.method, METHOD) or "?"
-        number = one_line(event.id, 12).strip('"')
+        method = short_line(event.method, METHOD) or "?"
+        number = short_line(event.id, 12).strip('"')
         match event.kind:
             case Kind.REQUEST:
                 said = f"{method} #{number}"
@@ -123,11 +123,11 @@ def hash_of(text: str) -> int:
 
 
 def _fitting(name: str, lane: int) -> str:
-    name = one_line(name)
+    name = short_line(name)
     if len(name) < lane:
         return name
     short = name.replace("Proxy(", "P").rstrip(")").replace("Client", "C").replace("Agent", "A")
-    return one_line(short, lane - 1)
+    return short_line(short, lane - 1)
 
 
 def _span(seconds: float) -> str:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.trace_view.events import Event, Kind
-from symposium.trace_view.preview import LONGEST, one_line, preview
+from symposium.trace_view.preview import LONGEST, preview, short_line
 from symposium.trace_view.terminal import ASCII, DRAWN, Listing
 
 LANES = ("Client", "Proxy(0)", "Agent")
@@ -163,11 +163,11 @@ def test_nothing_in_a_message_moves_the_cursor(
 
 
 @given(st.text(), st.integers(min_value=1, max_value=30))
-def test_one_line_is_one_line_of_that_length(text: str, limit: int) -> None:
-    found = one_line(text, limit)
+def test_short_line_is_short_line_of_that_length(text: str, limit: int) -> None:
+    found = short_line(text, limit)
 
     assert len(found) <= limit
-    assert found == one_line(found, limit)
+    assert found == short_line(found, limit)
 
 
 def test_a_megabyte_is_said_in_a_few_words() -> None:
