@@ -1,15 +1,15 @@
 """Programs that are missing or misbehave, under the real command: told apart, or survived."""
 
-import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-SYMPOSIUM: Final = str(Path(sys.executable).with_name("symposium"))
+from symposium.__main__ import main
+
 AGENT: Final = f"'{sys.executable}' '{Path(__file__).parent / 'agents' / 'scripted_agent.py'}'"
 
 
@@ -35,16 +35,6 @@ def hasty(agent: str, *says: str) -> Case:
 
 def survived(behaviour: str) -> Case:
     return scripted(behaviour, 0, answer="Answered.\n")
-
-
-def run(case: Case, directory: Path) -> subprocess.CompletedProcess[str]:
-    for name, (text, mode) in case.files.items():
-        (directory / name).write_text(text)
-        (directory / name).chmod(mode)
-    words = [SYMPOSIUM, "prompt", "--agent", case.agent, *case.options, "hello"]
-    return subprocess.run(
-        words, cwd=directory, capture_output=True, text=True, timeout=9, check=False
-    )
 
 
 MISSING: Final = [
@@ -138,57 +128,81 @@ def name_of(case: Case) -> str:
     return case.agent.removeprefix(AGENT).strip()
 
 
-def check(case: Case, directory: Path) -> None:
-    done = run(case, directory)
+@pytest.fixture
+def check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[Case], None]:
+    """Prompts a case's agent, a real program, and compares what comes of it."""
 
-    assert done.returncode == case.code, done.stderr
-    assert [part for part in case.says if part not in done.stderr] == [], done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(done.stderr.splitlines()) <= 10
-    if case.answer:
-        assert done.stdout == case.answer
+    def prompt(case: Case) -> None:
+        for name, (text, mode) in case.files.items():
+            (tmp_path / name).write_text(text)
+            (tmp_path / name).chmod(mode)
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit) as ended:
+            main(["prompt", "--agent", case.agent, *case.options, "hello"], prog_name="symposium")
+        written = capsys.readouterr()
+
+        assert ended.value.code == case.code, written.err
+        assert [part for part in case.says if part not in written.err] == [], written.err
+        assert "Traceback" not in written.err
+        assert len(written.err.splitlines()) <= 10
+        if case.answer:
+            assert written.out == case.answer
+
+    return prompt
 
 
 @pytest.mark.requirement("cli.bad-program", "cli.exit-not-found")
 @pytest.mark.parametrize("case", MISSING, ids=name_of)
-def test_what_cannot_be_started_is_told_with_the_reason(case: Case, tmp_path: Path) -> None:
-    check(case, tmp_path)
+def test_what_cannot_be_started_is_told_with_the_reason(
+    case: Case, check: Callable[[Case], None]
+) -> None:
+    check(case)
 
 
 @pytest.mark.requirement("cli.bad-agent-closes", "cli.exit-runtime")
 @pytest.mark.parametrize("case", CLOSES, ids=name_of)
-def test_the_component_that_ended_is_named_with_the_step(case: Case, tmp_path: Path) -> None:
-    check(case, tmp_path)
+def test_the_component_that_ended_is_named_with_the_step(
+    case: Case, check: Callable[[Case], None]
+) -> None:
+    check(case)
 
 
 @pytest.mark.requirement("cli.bad-agent-text")
 @pytest.mark.parametrize("case", TEXT, ids=name_of)
-def test_text_between_the_messages_costs_no_answer(case: Case, tmp_path: Path) -> None:
-    check(case, tmp_path)
+def test_text_between_the_messages_costs_no_answer(
+    case: Case, check: Callable[[Case], None]
+) -> None:
+    check(case)
 
 
 @pytest.mark.requirement("cli.bad-agent-twice")
 @pytest.mark.parametrize("case", TWICE, ids=name_of)
-def test_a_second_answer_changes_nothing(case: Case, tmp_path: Path) -> None:
-    check(case, tmp_path)
+def test_a_second_answer_changes_nothing(case: Case, check: Callable[[Case], None]) -> None:
+    check(case)
 
 
 @pytest.mark.requirement("cli.bad-agent-unknown-id")
 @pytest.mark.parametrize("case", UNKNOWN_IDS, ids=name_of)
-def test_answers_to_nothing_are_let_go_by(case: Case, tmp_path: Path) -> None:
-    check(case, tmp_path)
+def test_answers_to_nothing_are_let_go_by(case: Case, check: Callable[[Case], None]) -> None:
+    check(case)
 
 
 @pytest.mark.requirement("cli.bad-agent-silent", "cli.exit-timeout")
 @pytest.mark.parametrize("case", SILENT, ids=name_of)
-def test_an_agent_that_says_nothing_is_left_when_its_time_is_up(case: Case, tmp_path: Path) -> None:
-    check(case, tmp_path)
+def test_an_agent_that_says_nothing_is_left_when_its_time_is_up(
+    case: Case, check: Callable[[Case], None]
+) -> None:
+    check(case)
 
 
 @pytest.mark.requirement("cli.prompt-stop-reasons", "cli.exit-denied", "cli.exit-runtime")
 @pytest.mark.parametrize("case", WRONG_ANSWERS, ids=name_of)
-def test_every_answer_ends_the_command_with_its_code(case: Case, tmp_path: Path) -> None:
-    check(case, tmp_path)
+def test_every_answer_ends_the_command_with_its_code(
+    case: Case, check: Callable[[Case], None]
+) -> None:
+    check(case)
 
 
 @pytest.mark.requirement("cli.bad-cases-hundred")
