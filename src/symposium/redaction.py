@@ -101,6 +101,14 @@ SHAPES: Final = (
     ),
     _shape(
         "token secret passw passphrase key credential",
+        # As a file of settings writes it; in a program the value would be a name, without digits.
+        r"""(?P<before>(?i:"""
+        + _NAMES
+        + r""")[ ]{0,2}[=:][ ]{0,2}["']?)
+        (?=[A-Za-z+/_~-]{0,64}[0-9])[A-Za-z0-9+/_~=-]{12,}+(?![(.\[])""",
+    ),
+    _shape(
+        "token secret passw passphrase key credential",
         # A member of an object that is itself written in a text, quoted once or more.
         r"""(?P<before>(?i:"""
         + _NAMES
