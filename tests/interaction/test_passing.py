@@ -123,8 +123,11 @@ META = {"traceparent": "00-1-2-03", "tracestate": "a=b", "baggage": "c=d", "own"
 
 async def asks(asker: Peer, asked: Peer, method: str, params: Any, result: Any) -> None:
     """One request there and its answer back, both as they were written."""
-    if isinstance(params, dict):
-        params = {**params, "_meta": META}
+    match params:
+        case {}:
+            params = {**params, "_meta": META}
+        case _:
+            pass
     asker.write({"jsonrpc": "2.0", "id": "q", "method": method, "params": params})
     request = await asked.read()
     assert (request["method"], request["params"]) == (method, params)
@@ -214,7 +217,7 @@ async def test_every_notification_passes_as_the_bytes_that_came(chain: Any) -> N
             assert await agent.line() == line
 
 
-CAPABILITIES = {
+CAPABILITIES: dict[str, Any] = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": None, "new": {}},
     "sessionCapabilities": {"fork": {}, "list": None},
@@ -231,7 +234,7 @@ CAPABILITIES = {
 )
 @pytest.mark.parametrize("chain", chains())
 async def test_the_capabilities_of_both_sides_pass_unchanged(chain: Any) -> None:
-    params = {
+    params: dict[str, Any] = {
         "protocolVersion": 1,
         "clientCapabilities": {
             "fs": {"readTextFile": True},
@@ -241,7 +244,7 @@ async def test_the_capabilities_of_both_sides_pass_unchanged(chain: Any) -> None
         },
         "clientInfo": {"name": "x", "version": "1"},
     }
-    result = {
+    result: dict[str, Any] = {
         "protocolVersion": 1,
         "agentCapabilities": CAPABILITIES,
         "authMethods": [{"id": "a", "name": "A"}, {"id": "t", "type": "terminal", "args": ["x"]}],

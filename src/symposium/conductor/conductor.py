@@ -45,15 +45,19 @@ class Settings(ChainSettings):
 
 
 class Conductor:
-    """One client, one chain. `run` owns every process and task of it."""
+    """One client, one chain. `run` owns every process and task of it.
+
+    Attributes:
+        client: the link to the client.
+    """
 
     def __init__(
         self, client: Transport, instantiate: Instantiator, settings: Settings | None = None
     ) -> None:
         self._settings = settings or Settings()
         self._instantiate = instantiate
-        self._client = Link("client", client, self)
-        self._client.state = PeerState.READY
+        self.client = Link("client", client, self)
+        self.client.state = PeerState.READY
         self._opening: Opening | None = None
         self._chain: RunningChain | None = None
         self._exit_code = 0
@@ -72,8 +76,8 @@ class Conductor:
             self._tasks = tasks
             self._stage = Stage(tasks, self, None)
             self._gate = self._new_gate()
-            self._client.plain = self._gate
-            self._client.transport.start(Intake(self._client))
+            self.client.plain = self._gate
+            self.client.transport.start(Intake(self.client))
             try:
                 await self._over.wait()
             finally:
@@ -83,14 +87,14 @@ class Conductor:
     # -- the beginning
 
     def _new_gate(self) -> Gate:
-        lanes = (self._stage.lanes(self._client), self._stage.lanes(self._client))
+        lanes = (self._stage.lanes(self.client), self._stage.lanes(self.client))
         return Gate(lanes, is_proxy=self._settings.is_proxy, on_initialize=self._initialize)
 
     def _initialize(self, call: Call) -> None:
         if self._settings.is_proxy:
-            self._client.dialect = shown_dialect(call.crossing) or self._client.dialect
+            self.client.dialect = shown_dialect(call.crossing) or self.client.dialect
         self._exit_code, self._failure = 0, None
-        chain = RunningChain(self._client, self._tasks, self._settings, self._died)
+        chain = RunningChain(self.client, self._tasks, self._settings, self._died)
         self._opening = Opening(call, chain, self)
         self._stage.start(self._opening.run(self._instantiate))
 
@@ -107,7 +111,7 @@ class Conductor:
         greetings = (INITIALIZE, *PROXY_INITIALIZE) if self._settings.is_proxy else (INITIALIZE,)
         for method in greetings:
             entrance.steps[method] = (Step(0, refuse, "conductor"),)
-        self._client.plain = entrance
+        self.client.plain = entrance
 
     def opening_failed(self, opening: Opening, error: RpcError) -> None:
         """The client has its error and may try again; a conductor above us may not (§2.2)."""
@@ -150,15 +154,15 @@ class Conductor:
     async def _end(self) -> None:
         self._is_ending = True
         error = self._failure or SHUTTING_DOWN
-        self._client.plain = self._gate
+        self.client.plain = self._gate
         self._gate.refusal = error
         if self._failure is None:
             await self._wait_until_quiet(self._settings.quiet_grace)
-            cancel_serving(self._client)
+            cancel_serving(self.client)
             await self._wait_until_quiet(self._settings.quiet_grace / 2)
         else:
             await self._wait_until_quiet(RELAY_GRACE)
-        fail_serving(self._client, error)
+        fail_serving(self.client, error)
         chain = self._chain or (None if self._opening is None else self._opening.chain)
         try:
             if chain is not None:
@@ -166,16 +170,16 @@ class Conductor:
             if self._endings:
                 await asyncio.wait(self._endings)
         finally:
-            await self._client.transport.aclose(grace=CLOSE_GRACE)
-            abandon(self._client)
+            await self.client.transport.aclose(grace=CLOSE_GRACE)
+            abandon(self.client)
             self._stage.stop()
 
     async def _wait_until_quiet(self, grace: float) -> None:
         """Let what is open be answered, for a while."""
-        if not self._client.open or (self._chain is None and self._opening is None):
+        if not self.client.open or (self._chain is None and self._opening is None):
             return
         quiet = asyncio.Event()
-        self._client.on_quiet = quiet.set
+        self.client.on_quiet = quiet.set
         with suppress(TimeoutError):
             async with asyncio.timeout(grace):
                 await quiet.wait()

@@ -1,0 +1,269 @@
+"""Components that end, misbehave or stop answering, in memory (acp-host §1.9 R7, §1.10)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.support.scenes import VERSION_ONE, Peer, Stand, bare, inner, mods, scene
+
+from peerwire.jsonrpc.transport import Transport
+from symposium.conductor.blueprint import Blueprint, Served
+from symposium.conductor.component import Crossing, Forward, Mod, from_agent
+from symposium.conductor.link import PeerState
+
+
+@pytest.mark.requirement(
+    "conductor.death-pending-answered",
+    "conductor.death-turn-ends",
+    "conductor.death-exit-code",
+    "conductor.death-order",
+    "conductor.peer-closes-early",
+    "conductor.state-closed",
+)
+@pytest.mark.parametrize("nested", [[], [inner()], [bare()[0]]])
+async def test_when_the_agent_ends_each_open_request_is_answered_once_after_its_last_words(
+    nested: list[Served],
+) -> None:
+    async with scene(*nested) as it:
+        agent = await it.open()
+        it.client.ask(1, "session/prompt", {"sessionId": "s"})
+        it.client.ask(2, "session/prompt", {"sessionId": "t"})
+        await agent.reads(2)
+        agent.tell("session/update", {"sessionId": "s", "last": "words"})
+        await agent.hang_up()
+        last, first, second = await it.client.reads(3)
+        assert last["params"]["last"] == "words"
+        assert {first["id"], second["id"]} == {1, 2}
+        for answer in (first, second):
+            assert answer["error"]["code"] == -32603
+            data = answer["error"]["data"]
+            assert (data["reason"], data["component"]) == ("component_exited", "agent")
+            assert data["index"] == len(nested)
+            assert {"exitCode", "signal", "stderrTail"} <= data.keys()
+        assert await it.exit_code() == 1
+        assert not it.client.unread
+
+
+@pytest.mark.requirement("conductor.death-others-end", "conductor.state-failed-from-any")
+@pytest.mark.parametrize("at", [0, 1, 2])
+async def test_when_a_proxy_ends_the_others_are_ended_and_both_sides_have_their_answers(
+    at: int,
+) -> None:
+    stands = [Stand(f"p{number}") for number in range(3)]
+    async with scene(*(stand.component for stand in stands)) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        peers: list[Peer] = []
+        for stand in stands:
+            peer = await stand.peer()
+            peers.append(peer)
+            request = await peer.read()
+            inside = {"method": "initialize", "params": request["params"]}
+            peer.ask("i", "_proxy/successor", inside)
+        agent = await it.agent()
+        agent.answer(await agent.read(), VERSION_ONE)
+        for peer in reversed(peers):
+            await peer.read()
+            peer.write({"jsonrpc": "2.0", "id": 1, "result": VERSION_ONE})
+        await it.client.read()
+        it.client.ask(1, "session/prompt", {})
+        for peer in peers[: at + 1]:
+            request = await peer.read()
+            if peer is not peers[at]:
+                inside: dict[str, Any] = {"method": "session/prompt", "params": {}}
+                peer.ask("p", "_proxy/successor", inside)
+        await peers[at].hang_up()
+        for peer in reversed(peers[:at]):
+            answer = await peer.read()
+            assert answer["error"]["data"]["component"] == f"p{at}"
+            peer.write({"jsonrpc": "2.0", "id": 2, "error": answer["error"]})
+        answer = await it.client.read()
+        assert (answer["id"], answer["error"]["data"]["index"]) == (1, at)
+        assert await it.exit_code() == 1
+        for peer in (*peers[:at], *peers[at + 1 :], agent):
+            await peer.ended()
+
+
+@pytest.mark.requirement("conductor.death-other-requests-survive")
+async def test_an_answer_that_was_on_its_way_is_delivered() -> None:
+    upper, lower = Stand("upper"), Stand("lower")
+    async with scene(upper.component, lower.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        first, second = await upper.peer(), await lower.peer()
+        await first.read()
+        first.write({"jsonrpc": "2.0", "id": 1, "result": VERSION_ONE})
+        await it.client.read()
+        it.client.ask(1, "session/list", {})
+        request = await first.read()
+        await second.hang_up()
+        first.answer(request, {"sessions": []})
+        assert (await it.client.read())["result"] == {"sessions": []}
+        assert await it.exit_code() == 1
+
+
+@pytest.mark.requirement("conductor.state-draining-in", "conductor.state-draining-out")
+async def test_a_component_that_is_ended_gets_what_waits_and_may_ask_nothing_more() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        await proxy.read()
+        proxy.write({"jsonrpc": "2.0", "id": 1, "result": VERSION_ONE})
+        await it.client.read()
+        it.client.ask(1, "session/prompt", {})
+        request = await proxy.read()
+        await (await it.agent()).hang_up()
+        # The chain ends now; what the proxy still owes is taken, and what it asks is refused.
+        proxy.answer(request, {"stopReason": "end_turn"})
+        assert (await it.client.read())["result"] == {"stopReason": "end_turn"}
+        assert await it.exit_code() == 1
+        await proxy.ended()
+
+
+@pytest.mark.requirement("conductor.state-closed")
+async def test_requests_of_the_client_after_a_death_get_the_reason() -> None:
+    async with scene() as it:
+        agent = await it.open()
+        it.client.ask(1, "session/prompt", {})
+        await agent.read()
+        await agent.hang_up()
+        it.client.ask(2, "session/new", {})
+        answers = await it.client.reads(2)
+        assert {answer["error"]["data"]["reason"] for answer in answers} == {"component_exited"}
+
+
+@pytest.mark.requirement("conductor.death-while-starting")
+async def test_a_death_during_initialize_is_its_answer_and_another_try_starts_anew() -> None:
+    stands = [Stand(), Stand()]
+    left = iter(stands)
+    upper = inner(name="upper")
+    async with scene(choose=lambda _: Blueprint([upper], next(left).component)) as it:
+        it.client.ask(1, "initialize", VERSION_ONE)
+        agent = await stands[0].peer()
+        await agent.read()
+        await agent.hang_up()
+        error = (await it.client.read())["error"]
+        assert (error["data"]["reason"], error["data"]["index"]) == ("component_exited", 1)
+        it.client.ask(2, "initialize", VERSION_ONE)
+        agent = await stands[1].peer()
+        agent.answer(await agent.read(), VERSION_ONE)
+        assert (await it.client.read())["result"] == VERSION_ONE
+        await it.client.hang_up()
+        assert await it.exit_code() == 0
+
+
+async def test_a_served_component_that_returns_or_raises_counts_as_dead() -> None:
+    async def serve(transport: Transport) -> None:
+        peer = Peer(transport)
+        peer.answer(await peer.read(), VERSION_ONE)
+        await peer.read()
+        raise LookupError("oops")
+
+    async with scene(agent=Served("quits", serve)) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        await it.client.read()
+        it.client.ask(1, "session/prompt", {})
+        assert (await it.client.read())["error"]["data"]["component"] == "quits"
+        assert await it.exit_code() == 1
+
+
+@pytest.mark.requirement("conductor.peer-answers-twice", "conductor.peer-unknown-id")
+async def test_second_answers_and_answers_to_nothing_reach_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with scene() as it:
+        agent = await it.open()
+        it.client.ask(1, "a")
+        request = await agent.read()
+        agent.answer(request, "once")
+        agent.answer(request, "twice")
+        assert (await it.client.read())["result"] == "once"
+        assert "agent answered" not in caplog.text
+        for name in (999, "who", -1):
+            agent.answer({"id": name}, "what?")
+        agent.tell("next", {})
+        assert (await it.client.read())["method"] == "next"
+    assert caplog.text.count("which it was never asked") == 3
+    assert "agent answered id 999" in caplog.text
+
+
+@pytest.mark.requirement("conductor.peer-prints-text", "peers.plain-text-on-stdout")
+async def test_text_among_the_messages_is_refused_shown_and_survived(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with scene() as it:
+        agent = await it.open()
+        agent.write(b"Loading model...")
+        refusal = await agent.read()
+        assert (refusal["id"], refusal["error"]["code"]) == (None, -32700)
+        assert refusal["error"]["data"]["line"] == "Loading model..."
+        for line in (b"{}", b"[", b'"text"', b'{"jsonrpc":"2.0","id":{},"method":"m"}'):
+            agent.write(line)
+            assert (await agent.read())["error"]["code"] in {-32700, -32600}
+        agent.tell("next", {})
+        assert (await it.client.read())["method"] == "next"
+    assert "agent wrote what is no message" in caplog.text
+    assert "Loading model..." in caplog.text
+
+
+async def test_a_response_that_is_no_response_settles_who_waits_for_it() -> None:
+    async with scene() as it:
+        agent = await it.open()
+        it.client.ask(1, "a")
+        request = await agent.read()
+        both = {"result": 1, "error": {"code": 1, "message": "x"}}
+        agent.write({"jsonrpc": "2.0", "id": request["id"], **both})
+        assert (await it.client.read())["error"]["code"] == -32603
+        it.client.ask(2, "b")
+        request = await agent.read()
+        agent.write({"jsonrpc": "2.0", "id": request["id"]})
+        assert await it.client.read() == {"jsonrpc": "2.0", "id": 2, "result": None}
+
+
+@pytest.mark.requirement("conductor.death-order")
+async def test_last_words_that_a_mod_holds_still_come_before_the_error() -> None:
+    class Slow(Mod):
+        @from_agent("session/update")
+        async def hold(self, message: Crossing) -> Forward:
+            await asyncio.sleep(0)
+            return Forward({**message.params, "held": True})
+
+    async with scene(*mods(Slow())) as it:
+        agent = await it.open()
+        it.client.ask(1, "session/prompt", {"sessionId": "s"})
+        await agent.read()
+        for number in range(5):
+            agent.tell("session/update", {"sessionId": "s", "n": number})
+        await agent.hang_up()
+        messages = await it.client.reads(6)
+        assert [one["params"]["n"] for one in messages[:5]] == [*range(5)]
+        assert messages[5]["error"]["data"]["reason"] == "component_exited"
+
+
+async def test_nothing_is_kept_of_what_is_finished() -> None:
+    async with scene(inner(), *mods(Mod())) as it:
+        agent = await it.open()
+        for number in range(20):
+            it.client.ask(number, "a")
+            request = await agent.read()
+            it.client.tell("$/cancel_request", {"requestId": number})
+            await agent.read()
+            agent.answer(request, number)
+            agent.ask("x", "b")
+            it.client.answer((await it.client.reads(2))[1], 1)
+            await agent.read()
+        link = it.conductor.client
+        assert (link.asked, link.serving, link.open) == ({}, {}, {})
+        assert link.state is PeerState.READY
+
+
+async def test_a_conductor_that_is_cancelled_ends_what_it_started() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy, agent = await stand.peer(), await it.agent()
+        await proxy.read()
+        it.running.cancel()
+        await proxy.ended()
+        await agent.ended()
+        with pytest.raises(asyncio.CancelledError):
+            await it.running
