@@ -46,6 +46,13 @@ def test_three_mods_stand_between_the_client_and_eliza_and_each_does_its_part(
     ]
 
 
+@pytest.mark.requirement("cli.demo-runs")
+def test_the_readme_shows_what_the_demo_prints(environment: dict[str, str]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert demo(environment).stdout.strip("\n") in readme
+
+
 @pytest.mark.requirement("cli.demo-other-agent")
 def test_another_agent_stands_at_the_end_of_the_same_chain(
     environment: dict[str, str], scripted: Spec

@@ -21,9 +21,24 @@ class ExitCode(IntEnum):
     TIMEOUT = 3
     NOT_FOUND = 4
     DENIED = 5
+    HUNG_UP = 128 + signal.SIGHUP
     INTERRUPTED = 128 + signal.SIGINT
     READER_GONE = 128 + signal.SIGPIPE
     TERMINATED = 128 + signal.SIGTERM
+
+
+MEANINGS: Final = {
+    ExitCode.OK: "The turn ended well, or our input did.",
+    ExitCode.RUNTIME: "The agent answered with an error or reached a limit; a component died.",
+    ExitCode.USAGE: "The command line, or a SPEC in it, is wrong.",
+    ExitCode.TIMEOUT: "An answer did not come in time.",
+    ExitCode.NOT_FOUND: "A file, a directory, a session or a program is not there.",
+    ExitCode.DENIED: "The agent refused, wants a login, or was denied what it asked for.",
+    ExitCode.HUNG_UP: "SIGHUP: the terminal was closed.",
+    ExitCode.INTERRUPTED: "Ctrl-C, or the turn was cancelled.",
+    ExitCode.READER_GONE: "Nobody reads our output any more, as in `| head`.",
+    ExitCode.TERMINATED: "SIGTERM.",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Runs a command's one coroutine, and ends it cleanly on SIGINT and SIGTERM."""
+"""Runs a command's one coroutine, and ends it cleanly on SIGINT, SIGTERM and SIGHUP."""
 
 import asyncio
 import signal
@@ -15,23 +15,24 @@ def run(work: Coroutine[Any, Any, int]) -> int:
     """
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
-        terminated = False
+        ending = ExitCode.INTERRUPTED
 
         async def main() -> int:
             task = asyncio.current_task()
             assert task is not None
 
-            def terminate() -> None:
-                nonlocal terminated
-                terminated = True
+            def terminate(code: ExitCode) -> None:
+                nonlocal ending
+                ending = code
                 task.cancel()
 
-            loop.add_signal_handler(signal.SIGTERM, terminate)
+            loop.add_signal_handler(signal.SIGTERM, terminate, ExitCode.TERMINATED)
+            loop.add_signal_handler(signal.SIGHUP, terminate, ExitCode.HUNG_UP)
             return await work
 
         try:
             return runner.run(main())
         except asyncio.CancelledError:
-            return ExitCode.TERMINATED if terminated else ExitCode.INTERRUPTED
+            return ending
         except KeyboardInterrupt:
             return ExitCode.INTERRUPTED

@@ -1,0 +1,41 @@
+"""What the tutorial shows on a console is what one sees."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+BIN: Final = Path(sys.executable).parent
+ROOT: Final = Path(__file__).parents[2]
+PAGES: Final = ("docs/tutorial/first-chain.md", "docs/tutorial/write-a-mod.md")
+SHOWN: Final = re.compile(r"^\$ (\.venv/bin/symposium prompt .*)\n((?:[^`$].*\n)+)", re.MULTILINE)
+
+CONSOLES: Final = [
+    pytest.param(command, output, id=command)
+    for page in PAGES
+    for command, output in SHOWN.findall((ROOT / page).read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.requirement("cli.prompt-streams", "cli.mod-arrow")
+@pytest.mark.parametrize(("command", "output"), CONSOLES)
+def test_a_command_of_the_tutorial_prints_what_the_tutorial_says(command: str, output: str) -> None:
+    done = subprocess.run(  # noqa: S602 - as a reader would type it
+        command.replace(".venv/bin", str(BIN)),
+        shell=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=9,
+        check=True,
+    )
+
+    assert done.stdout == output
+
+
+@pytest.mark.requirement("cli.prompt-streams")
+def test_the_tutorial_has_commands_to_try() -> None:
+    assert len(CONSOLES) >= 5
