@@ -12,9 +12,11 @@ import threading
 import time
 
 TOKEN_VARIABLE = "SYMPOSIUM_MCP_TOKEN"  # noqa: S105 - the name of a variable, not its value
-ATTEMPTS = 10
-FIRST_PAUSE = 0.05
-LONGEST_PAUSE = 1.0
+PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0, 1.0)
+"""Seconds between the attempts to reach the bridge, of which there is one more than of these."""
+LAST_WORDS = 5.0
+"""Seconds that the bridge has to end its side once the agent has ended."""
+
 READ = 64 * 1024
 
 
@@ -24,13 +26,11 @@ def connect(port: int) -> socket.socket:
     Raises:
         OSError: it does not listen there.
     """
-    pause = FIRST_PAUSE
-    for _ in range(ATTEMPTS - 1):
+    for pause in PAUSES:
         try:
             return reach(port)
         except OSError:
             time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
     return reach(port)
 
 
@@ -46,7 +46,7 @@ def is_json(line: bytes) -> bool:
     """Whether a line can be a message: an agent's stray output must not reach the bridge."""
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -70,8 +70,8 @@ def copy_out(bridge: socket.socket) -> None:
     """Copy what the bridge writes, and leave when it writes no more."""
     try:
         while data := bridge.recv(READ):
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
+            while data:
+                data = data[os.write(1, data) :]
     except OSError:
         pass
     # The other thread waits for the agent, who may not say anything for hours.
@@ -99,19 +99,19 @@ def main(words: list[str]) -> int:
         return 1
     bridge.sendall(token.encode() + b"\n")
     threading.Thread(target=copy_out, args=(bridge,), daemon=True).start()
-    return finish(bridge, copy_in(bridge))
+    code = copy_in(bridge)
+    return code or finish(bridge)
 
 
-def finish(bridge: socket.socket, code: int) -> int:
+def finish(bridge: socket.socket) -> int:
     """Say that the agent has ended, and let the last answers through."""
     try:
         bridge.shutdown(socket.SHUT_WR)
     except OSError:
-        return code
-    if code == 0:
-        # `copy_out` leaves when the bridge has written its last.
-        threading.Event().wait(5)
-    return code
+        return 0
+    # The other thread leaves when the bridge has written its last.
+    time.sleep(LAST_WORDS)
+    return 0
 
 
 if __name__ == "__main__":
