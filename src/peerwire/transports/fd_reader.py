@@ -9,6 +9,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from peerwire.jsonrpc.codec import HEAD, LineSplitter, Overlong
+from peerwire.transports.pipe_room import PipeRoom
 
 READ_SIZE: Final = 64 * 1024
 """Bytes of one read: what a pipe holds, and below the size where malloc asks the kernel."""
@@ -29,6 +30,7 @@ class FdReader:
         self._fd = fd
         self._splitter = LineSplitter(limit)
         self._loop = asyncio.get_running_loop()
+        self._room = PipeRoom(fd)
         self._is_polled = _can_poll(fd)
         _keep_what_is_freed()
         self._reading = False
@@ -111,6 +113,7 @@ class FdReader:
             return
         if lines := self._splitter.feed(data):
             self._on_lines(lines)
+        self._room.fit(self._splitter.held)
 
     def _end(self, error: Exception | None) -> None:
         if self._over:

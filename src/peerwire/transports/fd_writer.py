@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final
 
 from peerwire.jsonrpc.transport import HIGH_WATER, LOW_WATER, Listener
+from peerwire.transports.pipe_room import PipeRoom
 
 SEGMENTS: Final = 64
 """Buffers of one gathered write; the kernel takes at least 1024, a pipe is full long before."""
@@ -18,6 +19,7 @@ class FdWriter:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+        self._room = PipeRoom(fd)
         self._loop = asyncio.get_running_loop()
         self._backlog: deque[memoryview] = deque()
         self._waiting = False
@@ -38,6 +40,7 @@ class FdWriter:
         self._backlog.extend(data)
         self.size += size
         if not self._waiting:
+            self._room.fit(size)
             self._push()
             if self._backlog:
                 self._waiting = True

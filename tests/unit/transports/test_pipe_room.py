@@ -1,0 +1,72 @@
+"""A pipe is wide while a large line passes, and as it was found before and after."""
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from peerwire.transports.pipe_room import LARGE, WIDE, PipeRoom
+
+GET = getattr(fcntl, "F_GETPIPE_SZ", 0)
+SET = getattr(fcntl, "F_SETPIPE_SZ", 0)
+
+pytestmark = pytest.mark.skipif(not SET, reason="only Linux tells and sets the size of a pipe")
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def size(fd: int) -> int:
+    return fcntl.fcntl(fd, GET)
+
+
+def test_a_pipe_is_wide_only_while_a_large_line_passes(pipe: tuple[int, int]) -> None:
+    usual, room = size(pipe[0]), PipeRoom(pipe[0])
+
+    room.fit(LARGE)
+    assert size(pipe[0]) == usual
+    room.fit(LARGE + 1)
+    assert size(pipe[0]) == WIDE
+    room.fit(10)
+    assert size(pipe[0]) == usual
+
+
+def test_a_pipe_that_somebody_made_smaller_is_that_small_again(pipe: tuple[int, int]) -> None:
+    fcntl.fcntl(pipe[1], SET, 4096)
+    room = PipeRoom(pipe[1])
+
+    room.fit(5 * LARGE)
+    room.fit(0)
+
+    assert size(pipe[1]) == 4096
+
+
+def test_a_pipe_that_is_still_full_is_narrowed_when_it_has_been_read(pipe: tuple[int, int]) -> None:
+    usual, room = size(pipe[0]), PipeRoom(pipe[0])
+    room.fit(5 * LARGE)
+    os.write(pipe[1], b"x" * 2 * usual)
+
+    room.fit(0)
+    assert size(pipe[0]) == WIDE
+    os.read(pipe[0], 2 * usual)
+    room.fit(0)
+    assert size(pipe[0]) == usual
+
+
+def test_what_is_no_pipe_is_left_alone() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        room = PipeRoom(ours.fileno())
+
+        room.fit(5 * LARGE)
+        room.fit(0)
+
+        ours.sendall(b"x")
+        assert theirs.recv(1) == b"x"
