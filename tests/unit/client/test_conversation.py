@@ -1,0 +1,196 @@
+"""A client's conversation with an agent: what it offers, answers, and withdraws."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.errors import RpcError
+from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.transport import Transport
+from symposium.client.conversation import Conversation, Terms, converse
+from symposium.client.permissions import ApproveAll, Decider, Decision, DenyAll, Permission
+from symposium.conductor.blueprint import Blueprint, Served
+from symposium.conductor.conductor import Settings
+from symposium.errors import PatienceError, StepError
+
+EDIT = {"toolCallId": "1", "title": "edit", "kind": "edit"}
+OPTIONS = [
+    {"optionId": "y", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "n", "name": "No", "kind": "reject_once"},
+]
+
+
+class AskingAgent:
+    """An agent whose turn is a coroutine that asks its client."""
+
+    def __init__(self, turn: Callable[[Connection], Any]) -> None:
+        self.turn = turn
+        self.initialized: Any = None
+        self.asked = asyncio.Event()
+
+    async def serve(self, transport: Transport) -> None:
+        self.connection = Connection(
+            transport,
+            Handlers(
+                requests={
+                    "initialize": self._initialize,
+                    "session/new": lambda _: {"sessionId": "one"},
+                    "session/prompt": self._prompt,
+                },
+                notifications={"session/cancel": lambda _: None},
+            ),
+        )
+        await self.connection.run()
+
+    def _initialize(self, request: Request) -> dict[str, Any]:
+        self.initialized = request.params
+        return {"protocolVersion": 1}
+
+    async def _prompt(self, _: Request) -> dict[str, Any]:
+        return {"stopReason": str(await self.turn(self.connection))}
+
+
+class Undecided:
+    """Somebody who never answers."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    async def decide(self, permission: Permission) -> Decision:
+        del permission
+        self.asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+@asynccontextmanager
+async def talking(
+    agent: AskingAgent, decider: Decider, cwd: Path, patience: float | None = None
+) -> AsyncGenerator[Conversation]:
+    terms = Terms(cwd, decider, lambda _: None, lambda _, __: None, patience)
+    blueprint = Blueprint([], Served("asking", agent.serve))
+    async with converse(lambda _: blueprint, terms, Settings()) as conversation:
+        await conversation.initialize()
+        await conversation.new_session(str)
+        yield conversation
+
+
+async def write(connection: Connection, path: Path) -> str:
+    """Try to write a file through the client; what came of it."""
+    params = {"sessionId": "one", "path": str(path), "content": "text"}
+    try:
+        await connection.request("fs/write_text_file", params)
+    except RpcError as error:
+        return str(error.data)
+    return "written"
+
+
+async def permission(connection: Connection, **members: Any) -> str:
+    call = {**EDIT, **members}
+    params = {"sessionId": "one", "toolCall": call, "options": OPTIONS}
+    result = await connection.request("session/request_permission", params)
+    return str(result["outcome"])
+
+
+@pytest.mark.requirement("cli.client-capabilities")
+async def test_the_client_offers_files_and_no_terminals(tmp_path: Path) -> None:
+    async def turn(connection: Connection) -> str:
+        with pytest.raises(RpcError) as refusal:
+            await connection.request("terminal/create", {"sessionId": "one", "command": "ls"})
+        return str(refusal.value.code)
+
+    agent = AskingAgent(turn)
+    async with talking(agent, DenyAll(), tmp_path) as conversation:
+        assert await conversation.prompt("one", "go") == "-32601"
+
+    assert agent.initialized["clientCapabilities"] == {
+        "fs": {"readTextFile": True, "writeTextFile": True},
+        "terminal": False,
+    }
+
+
+@pytest.mark.requirement("cli.client-writes-ask")
+async def test_a_file_is_written_only_where_it_is_allowed(tmp_path: Path) -> None:
+    async def turn(connection: Connection) -> str:
+        return await write(connection, tmp_path / "file")
+
+    async with talking(AskingAgent(turn), DenyAll(), tmp_path) as conversation:
+        assert "was not permitted" in await conversation.prompt("one", "go")
+    assert not (tmp_path / "file").exists()
+
+    async with talking(AskingAgent(turn), ApproveAll(), tmp_path) as conversation:
+        assert await conversation.prompt("one", "go") == "written"
+    assert (tmp_path / "file").read_text() == "text"
+
+
+@pytest.mark.requirement("cli.client-writes-ask")
+async def test_an_allowed_edit_need_not_be_asked_for_again_in_that_turn(tmp_path: Path) -> None:
+    class Once:
+        """Says yes the first time, and no afterwards."""
+
+        is_asked = False
+
+        async def decide(self, permission: Permission) -> Decision:
+            rule = DenyAll() if self.is_asked else ApproveAll()
+            self.is_asked = True
+            return await rule.decide(permission)
+
+    has_permission: list[str] = []
+
+    async def turn(connection: Connection) -> str:
+        if not has_permission:
+            locations = [{"path": str(tmp_path / "file")}]
+            has_permission.append(await permission(connection, locations=locations))
+        other = await write(connection, tmp_path / "other")
+        return f"{await write(connection, tmp_path / 'file')}, {other}"
+
+    async with talking(AskingAgent(turn), Once(), tmp_path) as conversation:
+        first = await conversation.prompt("one", "go")
+        second = await conversation.prompt("one", "go")
+
+    assert first.startswith("written, writing")
+    assert "file was not permitted" in second
+
+
+@pytest.mark.requirement("cli.client-cancel-permissions")
+async def test_a_cancelled_turn_needs_no_decision_any_more(tmp_path: Path) -> None:
+    somebody = Undecided()
+    async with (
+        talking(AskingAgent(permission), somebody, tmp_path) as conversation,
+        asyncio.TaskGroup() as tasks,
+    ):
+        turn = tasks.create_task(conversation.prompt("one", "go"))
+        await somebody.asked.wait()
+        conversation.cancel("one")
+
+        assert await turn == "{'outcome': 'cancelled'}"
+
+
+@pytest.mark.requirement("cli.exit-timeout")
+async def test_an_answer_that_does_not_come_in_time_is_not_waited_for(tmp_path: Path) -> None:
+    async def turn(_: Connection) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    async with talking(AskingAgent(turn), DenyAll(), tmp_path, 0.01) as conversation:
+        with pytest.raises(PatienceError, match=r"session/prompt within 0\.01 s"):
+            await conversation.prompt("one", "go")
+
+
+@pytest.mark.requirement("cli.bad-agent-closes")
+async def test_the_step_at_which_a_chain_ended_is_known(tmp_path: Path) -> None:
+    async def turn(connection: Connection) -> str:
+        connection.close()
+        await asyncio.Event().wait()
+        return ""
+
+    async with talking(AskingAgent(turn), DenyAll(), tmp_path) as conversation:
+        with pytest.raises(StepError) as error:
+            await conversation.prompt("one", "go")
+
+    assert error.value.step == "session/prompt"

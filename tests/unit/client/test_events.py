@@ -1,0 +1,102 @@
+"""What a front end is told of an agent's updates."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.client.events import (
+    Command,
+    Commands,
+    Other,
+    Plan,
+    PlanEntry,
+    Text,
+    ToolCall,
+    read_event,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=5), below),
+    max_leaves=6,
+)
+KINDS = [
+    *("agent_message_chunk", "tool_call", "tool_call_update", "plan"),
+    *("available_commands_update", "usage_update"),
+]
+MEMBERS = ["content", "entries", "availableCommands", "locations", "title", "toolCallId", "status"]
+
+
+@pytest.mark.requirement("cli.chat-tool-calls")
+def test_a_tool_call_has_what_it_says_of_itself() -> None:
+    update: dict[str, Any] = {
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": "7",
+        "title": "edit",
+        "kind": "edit",
+        "status": "completed",
+        "locations": [{"path": "/a"}],
+        "content": [
+            {"type": "content", "content": {"type": "text", "text": "done"}},
+            {"type": "diff", "path": "/b", "newText": "x"},
+            {"type": "terminal", "terminalId": "1"},
+        ],
+    }
+
+    assert read_event(update) == ToolCall(
+        "7", "edit", "completed", "edit", "done\n[changes /b]\n[terminal]", ("/a", "/b")
+    )
+
+
+@pytest.mark.requirement("cli.chat-tool-calls")
+def test_what_an_update_leaves_out_is_left_open() -> None:
+    update = {"sessionUpdate": "tool_call_update", "toolCallId": "7", "status": "failed"}
+
+    assert read_event(update) == ToolCall("7", None, "failed")
+
+
+@pytest.mark.requirement("cli.chat-plan", "cli.chat-slash-commands")
+def test_plans_and_commands_are_read_whole() -> None:
+    plan = {"sessionUpdate": "plan", "entries": [{"content": "look", "status": "pending"}, 7]}
+    told = [{"name": "go", "description": "d", "input": {"hint": "h"}}, {"name": ""}, None]
+    commands = {"sessionUpdate": "available_commands_update", "availableCommands": told}
+
+    assert read_event(plan) == Plan((PlanEntry("look", "pending"), PlanEntry("?", "?")))
+    assert read_event(commands) == Commands((Command("go", "d", "h"),))
+
+
+@pytest.mark.requirement("cli.chat-unknown-updates")
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ({"type": "text", "text": "hi"}, "hi"),
+        ({"type": "resource_link", "uri": "file:///a"}, "[link: file:///a]"),
+        ({"type": "resource", "resource": {"uri": "u", "text": "t"}}, "t"),
+        ({"type": "resource", "resource": {"uri": "u", "blob": "eA=="}}, "[resource: u]"),
+        ({"type": "image", "data": "eA=="}, "[image]"),
+        ({}, "[content of no kind]"),
+        (None, "[content of no kind]"),
+    ],
+)
+def test_content_that_is_no_text_is_named(content: Any, text: str) -> None:
+    update = {"sessionUpdate": "agent_message_chunk", "content": content}
+
+    assert read_event(update) == Text("agent", text)
+
+
+@pytest.mark.requirement("cli.chat-unknown-updates")
+def test_an_update_of_an_unknown_kind_is_named_with_what_is_plain_in_it() -> None:
+    update = {"sessionUpdate": "weather", "sky": "grey", "wind": [1], "_meta": "x"}
+
+    assert read_event(update) == Other("weather", "sky=grey")
+    assert read_event(7) == Other("update without a kind")
+
+
+@pytest.mark.requirement("cli.chat-unknown-updates")
+@given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(MEMBERS), JSON))
+def test_no_update_breaks_the_one_who_reads_it(kind: str, members: dict[str, Any]) -> None:
+    event = read_event({"sessionUpdate": kind, **members})
+
+    assert isinstance(event, Text | ToolCall | Plan | Commands | Other)

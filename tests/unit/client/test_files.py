@@ -1,0 +1,128 @@
+"""Which files an agent reaches through its client."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peerwire.jsonrpc.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
+from symposium.client.files import LARGEST, Files
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("secret")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "poem").write_text("one\ntwo\nthree\n")
+    return tmp_path / "project"
+
+
+def refusal(root: Path, path: str) -> RpcError:
+    """The one answer to reading and to writing there."""
+    files = Files(root)
+    with pytest.raises(RpcError) as read:
+        files.read(path)
+    with pytest.raises(RpcError) as written:
+        files.write(path, "x")
+    assert read.value.code == written.value.code
+    return read.value
+
+
+@pytest.mark.requirement("cli.client-files")
+@pytest.mark.parametrize(
+    ("line", "limit", "text"),
+    [
+        (None, None, "one\ntwo\nthree\n"),
+        (1, None, "one\ntwo\nthree\n"),
+        (2, None, "two\nthree\n"),
+        (2, 1, "two\n"),
+        (None, 2, "one\ntwo\n"),
+        (9, 1, ""),
+        (1, 0, ""),
+        (0, 1, "one\n"),
+        (1, -1, ""),
+    ],
+)
+def test_a_file_is_read_whole_or_in_part(
+    root: Path, line: int | None, limit: int | None, text: str
+) -> None:
+    assert Files(root).read(str(root / "poem"), line=line, limit=limit) == text
+
+
+@pytest.mark.requirement("cli.client-files")
+def test_a_file_is_written_with_the_directories_above_it_and_every_line_end_kept(
+    root: Path,
+) -> None:
+    Files(root).write(str(root / "new" / "deep" / "file"), "a\r\nb\n")
+
+    assert (root / "new" / "deep" / "file").read_bytes() == b"a\r\nb\n"
+
+
+@pytest.mark.requirement("cli.client-files")
+@pytest.mark.parametrize("path", ["../outside/secret", "new/../../outside/secret", "link/secret"])
+def test_what_leads_out_of_the_directory_is_refused(root: Path, path: str) -> None:
+    (root / "link").symlink_to(root.parent / "outside")
+    error = refusal(root, f"{root}/{path}")
+
+    assert error.code == INVALID_PARAMS
+    assert f"is outside {root}" in error.data
+    assert (root.parent / "outside" / "secret").read_text() == "secret"
+
+
+@pytest.mark.requirement("cli.client-files")
+def test_a_link_to_a_file_that_is_not_there_yet_is_followed_before_it_is_judged(
+    root: Path,
+) -> None:
+    (root / "link").symlink_to(root.parent / "outside" / "new")
+
+    assert "is outside" in refusal(root, str(root / "link")).data
+    assert not (root.parent / "outside" / "new").exists()
+
+
+@pytest.mark.requirement("cli.client-files")
+@pytest.mark.parametrize(
+    ("path", "why"), [("poem", "absolute"), ("", "absolute"), ("/a\0b", "names no file")]
+)
+def test_a_path_that_is_none_is_refused(root: Path, path: str, why: str) -> None:
+    assert why in refusal(root, path).data
+
+
+@pytest.mark.requirement("cli.client-files")
+def test_a_circle_of_links_is_refused(root: Path) -> None:
+    (root / "a").symlink_to(root / "b")
+    (root / "b").symlink_to(root / "a")
+
+    assert refusal(root, str(root / "a")).code == INVALID_PARAMS
+
+
+@pytest.mark.requirement("cli.client-files")
+def test_a_file_that_is_not_there_is_said_to_be_missing(root: Path) -> None:
+    with pytest.raises(RpcError) as error:
+        Files(root).read(str(root / "nothing"))
+
+    assert error.value.code == RESOURCE_NOT_FOUND
+
+
+@pytest.mark.requirement("cli.client-files")
+def test_what_is_no_text_or_too_large_is_not_read(root: Path) -> None:
+    (root / "image").write_bytes(b"\xff\xfe")
+    with (root / "large").open("wb") as large:
+        large.truncate(LARGEST + 1)
+
+    with pytest.raises(RpcError, match="not UTF-8"):
+        Files(root).read(str(root / "image"))
+    with pytest.raises(RpcError, match="larger than"):
+        Files(root).read(str(root / "large"))
+
+
+@pytest.mark.requirement("cli.client-files")
+@given(st.text(st.sampled_from("./ab"), max_size=30))
+def test_no_path_of_dots_and_slashes_is_read_outside(path: str) -> None:
+    root = Path(__file__).parent
+    try:
+        Files(root).read(f"{root}/{path}")
+    except RpcError:
+        return
+    assert Path(f"{root}/{path}").resolve().is_relative_to(root)
