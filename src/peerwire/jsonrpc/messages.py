@@ -230,6 +230,10 @@ quoted: Final[Callable[[str], bytes]] = _Quoted().__getitem__
 """A string as JSON."""
 
 _USUAL_START: Final = b'{"jsonrpc":"2.0"'
+_FRAME: Final = len(_USUAL_START) + len(b"}")
+_METHOD, _ID, _PARAMS, _RESULT, _ERROR = (
+    len(b',"%b":' % name) for name in (b"method", b"id", b"params", b"result", b"error")
+)
 
 
 def extra_members(message: Message, line: bytes) -> bytes:
@@ -245,15 +249,18 @@ def extra_members(message: Message, line: bytes) -> bytes:
 
 
 def _compact_size(message: Message) -> int:
-    size = len(_USUAL_START) + len(b"}")
-    if message.method is not UNSET:
-        size += len(b',"method":') + len(quoted(message.method))
-    if message.id is not UNSET:
-        size += len(b',"id":') + len(message.id)
-    for body in (message.params, message.result):
-        if body is not UNSET:
-            size += len(b',"params":') + len(body)
-    return size if message.error is UNSET else size + len(b',"error":') + len(message.error)
+    size = _FRAME
+    if (method := message.method) is not UNSET:
+        size += _METHOD + len(quoted(method))
+    if (request_id := message.id) is not UNSET:
+        size += _ID + len(request_id)
+    if (params := message.params) is not UNSET:
+        size += _PARAMS + len(params)
+    if (result := message.result) is not UNSET:
+        size += _RESULT + len(result)
+    if (error := message.error) is not UNSET:
+        size += _ERROR + len(error)
+    return size
 
 
 def notification(method: str, params: Body | UnsetType = UNSET, extra: bytes = b"") -> bytes:

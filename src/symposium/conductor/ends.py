@@ -147,7 +147,7 @@ def _can_be_asked(link: Link, call: Call) -> bool:
     if link.failure is not None:
         call.fail(link.failure)
         return False
-    if link.state in {PeerState.DRAINING, PeerState.CLOSED}:
+    if link.state is PeerState.DRAINING or link.state is PeerState.CLOSED:
         call.fail(SHUTTING_DOWN)
         return False
     return True
