@@ -1,0 +1,36 @@
+"""A component that leaves well: what did not depend on it is still answered (acp-host §1.9)."""
+
+import asyncio
+
+import pytest
+from tests.support.scenes import mods, scene
+
+from symposium.conductor.component import Crossing, Mod, Reply, from_client
+
+
+class Thinker(Mod):
+    """Answers by itself, when it is let."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.may_answer = asyncio.Event()
+
+    @from_client("_thinker/ask")
+    async def think(self, message: Crossing) -> Reply:
+        self.asked.set()
+        await self.may_answer.wait()
+        return Reply({"thought": message.params["about"]})
+
+
+@pytest.mark.requirement("process.exit-spares-foreground")
+async def test_a_mods_own_answer_comes_though_the_agent_has_left() -> None:
+    thinker = Thinker()
+    async with scene(*mods(thinker)) as it:
+        agent = await it.open()
+        it.client.ask(1, "_thinker/ask", {"about": "leaving"})
+        async with asyncio.timeout(5):
+            await thinker.asked.wait()
+        await agent.hang_up()
+        thinker.may_answer.set()
+        answer = await it.client.read()
+        assert answer == {"jsonrpc": "2.0", "id": 1, "result": {"thought": "leaving"}}
