@@ -1,0 +1,221 @@
+"""kill -9, early exits and spoilt streams, with real processes (acp-host §1.9 R7, §6.7)."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.scenes import VERSION_ONE, Peer, Scene, scene
+
+from peerwire.transports.command import Command
+from symposium.conductor.blueprint import Program
+
+SUPPORT = Path(__file__).parents[1] / "support"
+NESTED = (
+    "from symposium.conductor.standalone import serve_alone;"
+    "from symposium.mods.arrow import Arrow;"
+    "serve_alone(Arrow())"
+)
+NOTES_PID = 'echo $$ > "$0"; exec "$@"'
+
+IN_TIME = 2.0
+"""Seconds within which every open request is answered, whoever dies."""
+
+
+class Programs:
+    """The programs of one chain, each with its process id in a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.names: list[str] = []
+
+    def add(self, name: str, *argv: str) -> Program:
+        """A program that notes its process id when it starts."""
+        self.names.append(name)
+        note = str(self._folder / name)
+        command = Command(("sh", "-c", NOTES_PID, note, sys.executable, *argv), {})
+        return Program(name, command)
+
+    def chain(self) -> list[Program]:
+        """Three proxies: two that know nothing of ours, a nested conductor between them."""
+        bare = ("-I", str(SUPPORT / "bare_proxy.py"))
+        return [
+            self.add("first", *bare),
+            self.add("nested", "-c", NESTED),
+            self.add("last", *bare),
+        ]
+
+    def agent(self, step: str, fault: str = "hang") -> Program:
+        """The agent that does something at a step."""
+        return self.add("agent", "-I", str(SUPPORT / "bare_agent.py"), step, fault)
+
+    def pid(self, name: str) -> int:
+        """The process id, which is also that of the group."""
+        return int((self._folder / name).read_text(encoding="utf-8"))
+
+    def left(self) -> list[str]:
+        """Whose group still has a process in it."""
+        return [name for name in self.names if self._lives(self.pid(name))]
+
+    def _lives(self, group: int) -> bool:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+async def until(peer: Peer, *methods: str) -> dict[str, Any]:
+    """Read until one of these is asked or told."""
+    while True:
+        message: dict[str, Any] = await peer.read()
+        if message.get("method") in methods:
+            return message
+
+
+async def answers(peer: Peer, names: Sequence[Any]) -> dict[Any, dict[str, Any]]:
+    """The answers to these requests, each exactly one, within the time allowed."""
+    found: dict[Any, dict[str, Any]] = {}
+    async with asyncio.timeout(IN_TIME):
+        while len(found) < len(names):
+            message = await peer.read()
+            if "method" not in message:
+                assert message["id"] not in found
+                found[message["id"]] = message
+    assert found.keys() == set(names)
+    return found
+
+
+async def reach(it: Scene, step: str) -> list[Any]:
+    """Bring the chain to a step; the requests that are open then."""
+    it.client.ask("initialize", "initialize", VERSION_ONE)
+    if step == "initialize":
+        await until(it.client, "agent/waiting")
+        return ["initialize"]
+    await it.client.read()
+    it.client.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
+    if step == "new":
+        await until(it.client, "agent/waiting")
+        return ["new"]
+    await it.client.read()
+    it.client.ask("prompt", "session/prompt", {"sessionId": "s", "prompt": []})
+    await until(it.client, "agent/waiting", "session/request_permission", "session/update")
+    if step == "cancel":
+        it.client.tell("$/cancel_request", {"requestId": "prompt"})
+        await until(it.client, "agent/waiting")
+    return ["prompt"]
+
+
+@pytest.mark.requirement(
+    "conductor.kill-initialize",
+    "conductor.kill-new",
+    "conductor.kill-prompt",
+    "conductor.kill-cancel",
+    "conductor.death-pending-answered",
+    "conductor.death-exit-code",
+    "conductor.death-others-end",
+)
+@pytest.mark.parametrize("step", ["initialize", "new", "prompt", "permission", "cancel"])
+@pytest.mark.parametrize("victim", ["first", "nested", "last", "agent"])
+async def test_whoever_is_killed_whenever_all_is_answered_and_nothing_is_left(
+    step: str, victim: str, tmp_path: Path
+) -> None:
+    programs = Programs(tmp_path)
+    chain = programs.chain()
+    async with scene(*chain, agent=programs.agent(step)) as it:
+        names = await reach(it, step)
+        os.kill(programs.pid(victim), signal.SIGKILL)
+        found = await answers(it.client, names)
+        for answer in found.values():
+            error = answer["error"]
+            assert error["code"] == -32603
+            assert error["data"]["reason"] == "component_exited"
+            assert error["data"]["component"] == victim
+            assert error["data"]["signal"] == "SIGKILL"
+        if step == "initialize":
+            await it.client.hang_up()
+        assert await it.exit_code() == 1
+        assert programs.left() == []
+
+
+@pytest.mark.requirement("conductor.death-clean-exit", "conductor.peer-closes-early")
+@pytest.mark.parametrize(
+    ("step", "fault"),
+    [("initialize", "exit"), ("new", "exit"), ("prompt", "exit"), ("prompt", "close")],
+)
+async def test_an_agent_that_leaves_or_falls_silent_has_all_answered(
+    step: str, fault: str, tmp_path: Path
+) -> None:
+    programs = Programs(tmp_path)
+    async with scene(agent=programs.agent(step, fault)) as it:
+        names = await reach(it, step)
+        found = await answers(it.client, names)
+        data = found[names[0]]["error"]["data"]
+        assert data["reason"] == "component_exited"
+        assert data["exitCode"] == (0 if fault == "exit" else None)
+        assert data["stderrTail"] == ("leaving\n" if fault == "exit" else "")
+        if step == "initialize":
+            await it.client.hang_up()
+        assert await it.exit_code() == 1
+        assert programs.left() == []
+
+
+@pytest.mark.requirement(
+    "conductor.peer-prints-text", "conductor.peer-answers-twice", "conductor.peer-unknown-id"
+)
+@pytest.mark.parametrize("fault", ["print", "twice", "odd"])
+async def test_an_agent_that_writes_what_it_should_not_is_survived(
+    fault: str, tmp_path: Path
+) -> None:
+    programs = Programs(tmp_path)
+    async with scene(agent=programs.agent("prompt", fault)) as it:
+        names = await reach(it, "prompt")
+        found = await answers(it.client, names)
+        assert found["prompt"]["result"] == {"stopReason": "end_turn"}
+        it.client.ask("after", "session/list", {})
+        assert (await answers(it.client, ["after"]))["after"]["result"] == {}
+        await it.client.hang_up()
+        assert await it.exit_code() == 0
+        assert programs.left() == []
+
+
+@pytest.mark.requirement("conductor.peer-never-answers", "peers.eof-does-not-end-everyone")
+async def test_a_client_that_leaves_with_a_turn_open_leaves_no_process_behind(
+    tmp_path: Path,
+) -> None:
+    programs = Programs(tmp_path)
+    chain = programs.chain()
+    async with scene(*chain, agent=programs.agent("prompt")) as it:
+        await reach(it, "prompt")
+        await it.client.hang_up()
+        assert await it.exit_code() == 0
+        assert programs.left() == []
+
+
+@pytest.mark.requirement("conductor.death-while-starting")
+async def test_a_program_that_is_missing_is_told_and_those_already_started_are_ended(
+    tmp_path: Path,
+) -> None:
+    programs = Programs(tmp_path)
+    ghost = Program("ghost", Command((str(tmp_path / "ghost"),), {}))
+    async with scene(programs.chain()[0], agent=ghost) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        data = (await it.client.read())["error"]["data"]
+        assert (data["reason"], data["component"]) == ("component_start_failed", "ghost")
+        await it.client.hang_up()
+        assert await it.exit_code() == 1
+
+
+async def test_a_conductor_that_is_cancelled_reaps_its_processes(tmp_path: Path) -> None:
+    programs = Programs(tmp_path)
+    chain = programs.chain()
+    async with scene(*chain, agent=programs.agent("prompt")) as it:
+        await reach(it, "prompt")
+        it.running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await it.running
+        assert programs.left() == []
