@@ -1,0 +1,196 @@
+"""Peers that do not read: bounded, fair, and never a circle (acp-host §1.5 R4, architecture §4)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.support.scenes import VERSION_ONE, Peer, Scene, Stand, inner, mods, scene
+
+from peerwire.jsonrpc.transport import HIGH_WATER
+from peerwire.transports.memory import memory_pair
+from symposium.conductor import link
+from symposium.conductor.component import Crossing, Forward, Mod, from_agent
+
+LINE = 2048
+BOUND = 4 * HIGH_WATER
+"""What the conductor may hold for one slow reader: the mark, and what a read or two bring."""
+
+
+def flood(session: str, count: int) -> list[dict[str, Any]]:
+    pad = "x" * LINE
+    params = [{"sessionId": session, "n": number, "pad": pad} for number in range(count)]
+    return [{"jsonrpc": "2.0", "method": "session/update", "params": one} for one in params]
+
+
+async def settled(it: Scene) -> None:
+    """Let everything that can move move."""
+    before = -1
+    while before != (now := it.conductor.client.transport.backlog):
+        before = now
+        # What a memory pair delivers it delivers in turns of the loop, of which this takes some.
+        near, far = memory_pair()
+        echo = Peer(far)
+        for _ in range(100):
+            near.send(b"{}")
+            await echo.line()
+
+
+@pytest.mark.requirement("conductor.pressure-slow-client")
+@pytest.mark.parametrize("nested", [0, 1])
+async def test_a_slow_client_slows_the_agent_and_the_host_holds_little(nested: int) -> None:
+    async with scene(*[inner()] * nested) as it:
+        agent = await it.open()
+        it.client.transport.pause_reading()
+        agent.write(*flood("s", 3000))
+        await settled(it)
+        held = it.conductor.client.transport.backlog
+        assert HIGH_WATER < held < BOUND
+        # The rest has not been taken from the agent.
+        assert agent.transport.backlog > 3000 * LINE - (2 + 4 * nested) * BOUND
+        it.client.transport.resume_reading()
+        numbers = [message["params"]["n"] for message in await it.client.reads(3000)]
+        assert numbers == [*range(3000)]
+
+
+@pytest.mark.requirement("conductor.pressure-slow-client")
+async def test_a_slow_client_can_still_be_heard() -> None:
+    async with scene() as it:
+        agent = await it.open()
+        it.client.transport.pause_reading()
+        agent.write(*flood("s", 500))
+        await settled(it)
+        it.client.tell("session/cancel", {"sessionId": "s"})
+        assert (await agent.read())["method"] == "session/cancel"
+
+
+@pytest.mark.requirement("conductor.pressure-slow-component")
+async def test_a_slow_proxy_holds_up_only_what_goes_through_it_and_cancels_get_past() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        await proxy.read()
+        proxy.ask("i", "_proxy/successor", {"method": "initialize", "params": VERSION_ONE})
+        agent = await it.agent()
+        agent.answer(await agent.read(), VERSION_ONE)
+        await proxy.read()
+        proxy.write({"jsonrpc": "2.0", "id": 1, "result": VERSION_ONE})
+        await it.client.read()
+        proxy.transport.pause_reading()
+        agent.write(*flood("s", 500))
+        await settled(it)
+        assert agent.transport.backlog > 100 * LINE
+        # The client is read all the while, and what the proxy itself says arrives.
+        it.client.ask(1, "session/prompt", {})
+        it.client.tell("$/cancel_request", {"requestId": 1})
+        await settled(it)
+        assert it.client.transport.backlog == 0
+        proxy.tell("session/update", {"still": "here"})
+        assert (await it.client.read())["params"] == {"still": "here"}
+        proxy.transport.resume_reading()
+        names = [message["method"] for message in await proxy.reads(502)]
+        assert names.index("session/prompt") < names.index("$/cancel_request")
+
+
+@pytest.mark.requirement("conductor.pressure-no-deadlock")
+@pytest.mark.parametrize("nested", [0, 2])
+async def test_both_ends_may_write_much_before_they_read(nested: int) -> None:
+    async with scene(*[inner()] * nested) as it:
+        agent = await it.open()
+        for peer in (it.client, agent):
+            peer.transport.pause_reading()
+            peer.write(*flood("s", 2000))
+        await settled(it)
+        for peer in (it.client, agent):
+            peer.transport.resume_reading()
+        for peer in (it.client, agent):
+            numbers = [message["params"]["n"] for message in await peer.reads(2000)]
+            assert numbers == [*range(2000)]
+
+
+class Holds(Mod):
+    """Holds the first update until it is let go."""
+
+    def __init__(self) -> None:
+        self.free = asyncio.Event()
+
+    @from_agent("session/update")
+    async def hold(self, message: Crossing) -> Forward:
+        if message.params["n"] == 0:
+            await self.free.wait()
+        return Forward()
+
+
+@pytest.mark.requirement("conductor.pressure-parked")
+async def test_what_waits_behind_a_mod_counts_and_slows_the_agent() -> None:
+    holds = Holds()
+    async with scene(*mods(holds)) as it:
+        agent = await it.open()
+        agent.write(*flood("s", 1000))
+        await settled(it)
+        waiting = it.conductor.client.plain.back.lanes.waiting_bytes
+        assert HIGH_WATER < waiting < BOUND
+        assert agent.transport.backlog > 1000 * LINE - 2 * BOUND
+        holds.free.set()
+        numbers = [message["params"]["n"] for message in await it.client.reads(1000)]
+        assert numbers == [*range(1000)]
+
+
+async def test_what_waits_for_a_component_that_is_greeted_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link, "BACK_PRESSURE", 100_000)
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        await proxy.read()
+        proxy.ask("i", "_proxy/successor", {"method": "initialize", "params": VERSION_ONE})
+        agent = await it.agent()
+        greeting = await agent.read()
+        inside = {"method": "m", "params": {"pad": "x" * LINE}}
+        proxy.write(*[{"jsonrpc": "2.0", "method": "_proxy/successor", "params": inside}] * 1000)
+        await settled(it)
+        assert proxy.transport.backlog > 800 * LINE
+        agent.answer(greeting, VERSION_ONE)
+        assert len(await agent.reads(1000)) == 1000
+
+
+async def test_a_peer_that_never_reads_is_lost_alone_when_too_much_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link, "BACK_PRESSURE", 100_000)
+    monkeypatch.setattr(link, "OVERFLOW", 400_000)
+    async with scene() as it:
+        agent = await it.open()
+        it.client.ask(1, "session/prompt", {})
+        await agent.read()
+        # The client is slow itself, so that it is not made to wait for the agent.
+        it.client.transport.pause_reading()
+        agent.transport.pause_reading()
+        agent.write(*flood("s", 200))
+        await settled(it)
+        it.client.write(*flood("s", 400))
+        await settled(it)
+        it.client.transport.resume_reading()
+        answer = await until_answer(it.client)
+        assert answer["error"]["data"]["component"] == "agent"
+        assert "stopped reading" in answer["error"]["data"]["stderrTail"]
+        assert await it.exit_code() == 1
+
+
+async def test_a_client_that_never_reads_is_left_within_the_grace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link, "OVERFLOW", 100_000)
+    async with scene() as it:
+        agent = await it.open()
+        it.client.transport.pause_reading()
+        agent.tell("session/update", {"pad": "x" * 200_000})
+        assert await it.exit_code() == 0
+
+
+async def until_answer(peer: Peer) -> dict[str, Any]:
+    while "method" in (message := await peer.read()):
+        pass
+    return message
