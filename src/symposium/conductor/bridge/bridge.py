@@ -35,6 +35,7 @@ from symposium.conductor.component import (
     Revision,
     from_client,
 )
+from symposium.conductor.gate import SHUTTING_DOWN
 
 _LOAD: Final = "session/load"
 
@@ -87,10 +88,15 @@ class Bridge(Mod):
         """Own the connections of the agent's MCP clients."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
-            await asyncio.Event().wait()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                # Before the group is: it could own no connection that is made meanwhile.
+                await self.aclose()
 
     async def aclose(self) -> None:
         """Close every port; the owners are ending too, and are told nothing."""
+        self._tasks = None
         for endpoint in self._endpoints.values():
             endpoint.close()
         self._endpoints.clear()
@@ -153,7 +159,8 @@ class Bridge(Mod):
         return Forward(then=ended)
 
     def _endpoint(self, server_id: str) -> Endpoint:
-        assert self._tasks is not None, "the bridge is not running"
+        if self._tasks is None:
+            raise SHUTTING_DOWN
         endpoint = self._endpoints.get(server_id)
         if endpoint is None:
             make = ShimEndpoint if self._way is Way.STDIO else _http_endpoint()

@@ -100,7 +100,8 @@ class ShimEndpoint:
             await connection.run()
         finally:
             self._open.discard(tunnel)
-            self._tasks.create_task(tunnel.aclose())
+        # The client has left; where it is we who close, `aclose` tells the owner.
+        await tunnel.aclose()
 
     async def _is_greeted(self, sock: socket.socket) -> bool:
         """Whether the first line is the token; read byte by byte, for what follows is not ours."""

@@ -1,0 +1,195 @@
+"""Our MCP client and its servers, as programs and over HTTP."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from peerwire.errors import PeerwireError, SpawnError
+from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.mcp.client import open_server
+from peerwire.mcp.server import McpError, McpServer
+
+ECHO = {"name": "echo", "command": sys.executable, "args": ["-m", "peerwire.mcp.echo_server"]}
+
+
+# -- the echo server
+
+
+@pytest.mark.requirement("cli.testing-echo-server")
+async def test_a_program_is_started_listed_called_and_ended() -> None:
+    async with open_server(ECHO) as server:
+        assert [tool.name for tool in await server.list_tools()] == ["echo", "add"]
+        assert (await server.call_tool("echo", {"message": "hi"})).text == "Echo: hi"
+        assert (await server.call_tool("add", {"a": 2, "b": 40})).text == "42"
+        for name, arguments in (("nope", {}), ("add", {"a": "2", "b": 1})):
+            with pytest.raises(RpcError) as caught:
+                await server.call_tool(name, arguments)
+            assert caught.value.code == INVALID_PARAMS
+
+
+def test_the_echo_server_lives_through_broken_lines() -> None:
+    lines = [b"nonsense", b"[]", b'{"id":1,"method":"ping"}', b'{"method":"x"}', b'{"id":2}']
+    done = subprocess.run(
+        [sys.executable, "-m", "peerwire.mcp.echo_server"],
+        input=b"\n".join(lines),
+        capture_output=True,
+        check=True,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer.get("error", {}).get("code") for answer in answers] == [-32700, -32600, None]
+
+
+async def test_the_environment_of_a_declaration_is_given_to_its_program() -> None:
+    code = "import os,sys; sys.exit(int(os.environ['CODE']))"
+    declaration = {
+        "name": "short-lived",
+        "command": sys.executable,
+        "args": ["-c", code],
+        "env": [{"name": "CODE", "value": "7"}],
+    }
+    with pytest.raises(PeerwireError, match="exited with code 7"):
+        async with open_server(declaration):
+            pass
+
+
+async def test_a_program_that_is_not_there_is_named() -> None:
+    with pytest.raises(SpawnError, match="no-such-program"):
+        async with open_server({"name": "x", "command": "no-such-program"}):
+            pass
+
+
+async def test_a_server_that_does_not_answer_is_given_up() -> None:
+    declaration = {"name": "mute", "command": sys.executable, "args": ["-c", "input();input()"]}
+    with pytest.raises(McpError, match=r"mute has not answered initialize in 0\.1 s"):
+        async with open_server(declaration, patience=0.1):
+            pass
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        {"name": "x", "type": "sse", "url": "http://localhost"},
+        {"name": "x"},
+        {"name": "x", "type": "acp", "serverId": "s"},
+        {"name": "x", "type": "http", "url": "ftp://localhost"},
+        {"name": "x", "type": "http", "url": "http://[broken"},
+    ],
+)
+async def test_a_declaration_that_leads_nowhere_is_refused(declaration: dict[str, Any]) -> None:
+    with pytest.raises(McpError):
+        async with open_server(declaration):
+            pass
+
+
+async def test_what_the_block_raises_comes_out_as_it_is() -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with open_server(ECHO):
+            raise ZeroDivisionError
+
+
+# -- HTTP
+
+Answer = Callable[[str, dict[str, Any]], bytes]
+
+
+@asynccontextmanager
+async def http_server(answer: Answer) -> AsyncGenerator[tuple[McpServer, list[str]], None]:
+    """A client of a server that answers each POST with these bytes, headers included."""
+    heads: list[str] = []
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        heads.append(head)
+        size = next(
+            int(line.partition(":")[2])
+            for line in head.splitlines()
+            if line.lower().startswith("content-length")
+        )
+        body = json.loads(await reader.readexactly(size) or b"{}")
+        writer.write(answer(head, body))
+        writer.close()
+
+    listening = await asyncio.start_server(take, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    headers = [{"name": "Authorization", "value": "Bearer x"}]
+    url = f"http://127.0.0.1:{port}/mcp?q=1"
+    declaration = {"type": "http", "name": "web", "url": url, "headers": headers}
+    try:
+        async with open_server(declaration) as server:
+            yield server, heads
+    finally:
+        listening.close()
+
+
+def json_answer(body: object, *headers: str) -> bytes:
+    sent = json.dumps(body, indent=1).encode()
+    lines = ["HTTP/1.1 200 OK", "Content-Type: application/json", f"Content-Length: {len(sent)}"]
+    return "\r\n".join([*lines, *headers, "", ""]).encode() + sent
+
+
+def good(head: str, body: dict[str, Any]) -> bytes:
+    match body:
+        case {"id": request_id, "method": "initialize"}:
+            return json_answer({"id": request_id, "result": {}}, "Mcp-Session-Id: abc")
+        case {"id": request_id, "method": "ping"}:
+            response = json.dumps({"id": request_id, "result": {"pong": 1}})
+            head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+            notification = '{"jsonrpc":"2.0","method":"notifications/x"}'
+            return f"{head}: hi\r\n\r\ndata: {notification}\r\n\r\ndata: {response}\n\n".encode()
+        case {"id": _}:
+            return b"HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\nsad!"
+        case _:
+            return b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+
+
+async def test_json_and_events_are_understood_and_the_session_is_kept_and_ended() -> None:
+    async with http_server(good) as (server, heads):
+        assert await server.wire.request("ping") == {"pong": 1}
+        with pytest.raises(RpcError, match="answered HTTP 500: sad!"):
+            await server.wire.request("tools/list")
+    assert heads[0].startswith("POST /mcp?q=1 HTTP/1.1\r\n")
+    assert all("authorization: Bearer x" in head.replace("Auth", "auth") for head in heads)
+    assert "abc" not in heads[0]
+    assert all("abc" in head for head in heads[1:])
+    assert heads[-1].startswith("DELETE ")
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: cut",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{",
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n",
+    ],
+)
+async def test_an_answer_that_is_none_fails_its_request_and_hangs_nobody(answered: bytes) -> None:
+    def answer(head: str, body: dict[str, Any]) -> bytes:
+        del head, body
+        return answered
+
+    with pytest.raises(RpcError, match=r"127\.0\.0\.1"):
+        async with http_server(answer):
+            pass
+
+
+async def test_a_server_that_is_not_there_is_said_to_be_unreachable() -> None:
+    listening = await asyncio.start_server(_nobody, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    listening.close()
+    await listening.wait_closed()
+    url = f"http://127.0.0.1:{port}/"
+    with pytest.raises(PeerwireError, match=str(port)):
+        async with open_server({"type": "http", "name": "gone", "url": url}):
+            pass
+
+
+def _nobody(*_: Any) -> Awaitable[None] | None:
+    raise AssertionError("nobody should come")

@@ -1,0 +1,79 @@
+"""What a client makes of a server's answers, good and bad."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from peerwire.mcp.server import McpError, McpServer, Tool
+
+
+class ScriptedWire:
+    """Answers each request with the next of these, and remembers what it was asked."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, Any]] = []
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        self.asked.append((method, params))
+        return self.answers.pop(0)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        self.asked.append((method, params))
+
+
+async def test_a_server_is_greeted_before_it_is_used() -> None:
+    wire = ScriptedWire({"protocolVersion": "2024-11-05"})
+    server = McpServer("s", wire)
+    await server.greet()
+    assert server.greeting == {"protocolVersion": "2024-11-05"}
+    assert [method for method, _ in wire.asked] == ["initialize", "notifications/initialized"]
+    assert wire.asked[0][1]["protocolVersion"] == "2025-11-25"
+
+
+async def test_tools_are_read_page_by_page_to_the_end() -> None:
+    pages: Sequence[Any] = (
+        {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "2"},
+        {"tools": [{"name": "b", "description": "B."}], "nextCursor": None},
+    )
+    wire = ScriptedWire(*pages)
+    assert await McpServer("s", wire).list_tools() == [
+        Tool("a", None, {"type": "object"}),
+        Tool("b", "B.", {}),
+    ]
+    assert [params for _, params in wire.asked] == [{}, {"cursor": "2"}]
+
+
+async def test_a_server_that_names_the_same_page_again_does_not_go_on_for_ever() -> None:
+    page: Any = {"tools": [{"name": "a"}], "nextCursor": "1"}
+    assert len(await McpServer("s", ScriptedWire(page, page)).list_tools()) == 2
+
+
+async def test_a_result_says_its_text_and_whether_the_tool_failed() -> None:
+    answer: Any = {
+        "content": [
+            {"type": "text", "text": "a"},
+            {"type": "image"},
+            {"type": "text", "text": "b"},
+        ],
+        "isError": True,
+        "structuredContent": {"x": 1},
+    }
+    result = await McpServer("s", ScriptedWire(answer)).call_tool("t", {"p": 1})
+    assert (result.text, result.is_error, result.structured) == ("a\nb", True, {"x": 1})
+
+
+@pytest.mark.parametrize("answer", [None, [], "x", {"content": ["x"]}])
+async def test_what_is_no_result_of_a_tool_is_said_to_be_none(answer: Any) -> None:
+    with pytest.raises(McpError, match="s answered tools/call"):
+        await McpServer("s", ScriptedWire(answer)).call_tool("t")
+
+
+NO_LISTS: list[Any] = [{"tools": [{}]}, {"tools": [None]}, None]
+
+
+@pytest.mark.parametrize("answer", NO_LISTS)
+async def test_what_is_no_list_of_tools_is_said_to_be_none(answer: Any) -> None:
+    with pytest.raises(McpError):
+        await McpServer("s", ScriptedWire(answer)).list_tools()

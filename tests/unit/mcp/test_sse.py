@@ -1,0 +1,33 @@
+"""Events put together again, however a stream was cut."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from peerwire.mcp.sse import EventReader, event
+
+LINES = st.binary(max_size=40).filter(lambda data: not set(data) & set(b"\r\n"))
+
+
+@given(st.lists(LINES), st.lists(st.integers(0, 2000)))
+def test_events_survive_every_way_to_cut_their_bytes(data: list[bytes], cuts: list[int]) -> None:
+    written = b"".join(event(each) for each in data)
+    places = sorted({0, len(written), *(cut % (len(written) + 1) for cut in cuts)})
+    reader = EventReader()
+    read = [found for start, end in pairwise(places) for found in reader.feed(written[start:end])]
+    assert read == data
+    assert reader.size == 0
+
+
+def test_all_line_ends_comments_and_other_fields_are_understood() -> None:
+    stream = b": hello\r\n\r\nid: 7\r\ndata:one\r\ndata: two\r\rdata: x\n\nretry: 5\n\ndata: cut"
+    assert list(EventReader().feed(stream)) == [b"one\ntwo", b"x"]
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_without_a_fault(data: bytes) -> None:
+    reader = EventReader()
+    for each in data:
+        list(reader.feed(bytes([each])))
+    assert reader.size <= len(data)
