@@ -1,0 +1,338 @@
+"""JSON-RPC through a whole chain: batches, cancellations, handlers, and lines of any length."""
+
+from typing import Any
+
+import pytest
+from tests.support.scenes import VERSION_ONE, Scene, Stand, bare, inner, mods, proxy_scene, scene
+
+from peerwire.jsonrpc.errors import PARSE_ERROR, REQUEST_CANCELLED
+from symposium.conductor.component import (
+    Crossing,
+    Drop,
+    Forward,
+    Mod,
+    Reply,
+    from_agent,
+    from_client,
+)
+from symposium.testing import FakeAgent, chain_of
+
+CANCEL = "$/cancel_request"
+
+
+class Letters(Mod):
+    """Adds a letter to what passes."""
+
+    def __init__(self, letter: str) -> None:
+        self.letter = letter
+
+    @from_client("_x/note", "_x/ask")
+    def mark(self, message: Crossing) -> Forward:
+        message.params["by"] = message.params.get("by", "") + self.letter
+        return Forward(message.params)
+
+
+class Answering(Mod):
+    """Takes one method, and lets another pass."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+        self.seen: list[str] = []
+
+    @from_client("_x/taken", "_x/passed")
+    def take(self, message: Crossing) -> Reply | Forward:
+        self.seen.append(message.method)
+        return Reply(self.answer) if message.method == "_x/taken" else Forward()
+
+
+class Consumer(Mod):
+    """Lets a notification end."""
+
+    @from_agent("_x/secret")
+    def swallow(self, _: Crossing) -> Drop:
+        return Drop()
+
+
+async def cancelled_turn(it: Scene) -> None:
+    """Have the client cancel a turn; how the agent hears of it, and how it ends."""
+    agent = await it.open()
+    it.client.ask("turn", "session/prompt", {"sessionId": "s", "prompt": []})
+    turn = await agent.read()
+    it.client.tell(CANCEL, {"requestId": "turn"})
+    cancel = await agent.read()
+    assert cancel == {"jsonrpc": "2.0", "method": CANCEL, "params": {"requestId": turn["id"]}}
+    agent.refuse(turn, REQUEST_CANCELLED)
+    answer = await it.client.read()
+    assert (answer["id"], answer["error"]["code"]) == ("turn", REQUEST_CANCELLED)
+
+
+@pytest.mark.requirement("jsonrpc.batch-split-hop", "jsonrpc.batch-never-originated")
+async def test_a_batch_crosses_message_by_message_and_is_answered_in_one_array() -> None:
+    ask: dict[str, Any] = {"jsonrpc": "2.0", "method": "session/list"}
+    note: dict[str, Any] = {"jsonrpc": "2.0", "method": "_x/note"}
+    async with scene(*mods(Mod()), inner()) as it:
+        agent = await it.open()
+        it.client.write([{**ask, "id": 1}, note, {**ask, "id": 2}])
+        first, told, second = await agent.reads(3)
+        assert (first["method"], told["method"]) == ("session/list", "_x/note")
+        agent.answer(second, {"sessions": [2]})
+        agent.answer(first, {"sessions": [1]})
+        answers = await it.client.read()
+        assert [(each["id"], each["result"]) for each in answers] == [
+            (1, {"sessions": [1]}),
+            (2, {"sessions": [2]}),
+        ]
+
+
+@pytest.mark.requirement("jsonrpc.order-replay-before-response")
+async def test_updates_replayed_beside_the_response_come_before_it() -> None:
+    async with scene(*mods(Mod()), bare()[0]) as it:
+        agent = await it.open()
+        it.client.ask(1, "session/load", {"sessionId": "s", "cwd": "/", "mcpServers": []})
+        asked = await agent.read()
+        replay = [
+            {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "n": at}}
+            for at in range(3)
+        ]
+        agent.write([*replay, {"jsonrpc": "2.0", "id": asked["id"], "result": {}}])
+        heard = await it.client.reads(4)
+        assert [each.get("params", {}).get("n") for each in heard] == [0, 1, 2, None]
+        assert heard[3]["id"] == 1
+
+
+@pytest.mark.requirement(
+    "jsonrpc.cancel-forwarded-request",
+    "jsonrpc.cancel-never-tunnelled",
+    "jsonrpc.cancel-never-tunnelled-wrapped",
+)
+@pytest.mark.parametrize("kind", ["direct", "in process", "program", "nested"])
+async def test_a_cancel_travels_with_the_id_of_each_hop(kind: str) -> None:
+    chains: dict[str, Any] = {
+        "direct": [],
+        "in process": mods(Mod(), Letters("a")),
+        "program": [bare()[0]],
+        "nested": [inner(*mods(Mod())), inner()],
+    }
+    async with scene(*chains[kind]) as it:
+        await cancelled_turn(it)
+
+
+@pytest.mark.requirement(
+    "jsonrpc.cancel-to-successor-is-wrapped", "jsonrpc.cancel-wrapped-reaches-wrapped"
+)
+async def test_a_cancel_to_and_from_a_successor_is_wrapped_with_the_outer_id() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        greeting = await proxy.read()
+        proxy.ask(1, "_proxy/successor", {"method": "initialize", "params": VERSION_ONE})
+        agent = await it.agent()
+        agent.answer(await agent.read(), VERSION_ONE)
+        assert (await proxy.read())["id"] == 1
+        proxy.answer(greeting, VERSION_ONE)
+        assert "result" in await it.client.read()
+
+        proxy.ask(2, "_proxy/successor", {"method": "session/list", "params": {}})
+        asked = await agent.read()
+        proxy.tell("_proxy/successor", {"method": CANCEL, "params": {"requestId": 2}})
+        assert (await agent.read())["params"] == {"requestId": asked["id"]}
+        agent.answer(asked, {"sessions": []})
+        assert await proxy.read() == {"jsonrpc": "2.0", "id": 2, "result": {"sessions": []}}
+
+        agent.ask("permit", "session/request_permission", {"sessionId": "s"})
+        wrapped = await proxy.read()
+        agent.tell(CANCEL, {"requestId": "permit"})
+        assert await proxy.read() == {
+            "jsonrpc": "2.0",
+            "method": "_proxy/successor",
+            "params": {"method": CANCEL, "params": {"requestId": wrapped["id"]}},
+        }
+
+
+@pytest.mark.requirement("jsonrpc.cancel-wrapped-unhandled")
+@pytest.mark.parametrize("method", [CANCEL, "$/progress", "$/unheard-of"])
+async def test_a_protocol_notification_in_an_envelope_does_no_harm(method: str) -> None:
+    async with proxy_scene(*mods(Mod())) as (outer, _):
+        outer.ask(0, "_proxy/initialize", VERSION_ONE)
+        greeting = await outer.read()
+        outer.answer(greeting, VERSION_ONE)
+        assert (await outer.read())["id"] == 0
+        inside = {"method": method, "params": {"requestId": "nobody's"}}
+        outer.tell("_proxy/successor", inside)
+        outer.ask(1, "_proxy/successor", {"method": "_x/ask", "params": {}})
+        heard = await outer.read()
+        if heard["method"] == method:
+            heard = await outer.read()
+        assert heard["method"] == "_x/ask"
+
+
+@pytest.mark.requirement("jsonrpc.cancel-editor-gone")
+async def test_when_the_client_goes_what_it_asked_is_cancelled() -> None:
+    async with scene(*mods(Mod())) as it:
+        agent = await it.open()
+        it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
+        it.client.ask(2, "session/prompt", {"sessionId": "t", "prompt": []})
+        turns = await agent.reads(2)
+        await it.client.hang_up()
+        cancels = await agent.reads(2)
+        assert {each["method"] for each in cancels} == {CANCEL}
+        named = [each["params"]["requestId"] for each in cancels]
+        assert sorted(named) == sorted(turn["id"] for turn in turns)
+
+
+@pytest.mark.requirement("jsonrpc.cancel-later-handler")
+async def test_a_protocol_notification_reaches_whoever_joins_the_chain_later() -> None:
+    seen: list[str] = []
+
+    class Late(Mod):
+        @from_client("$/progress")
+        def note(self, message: Crossing) -> Forward:
+            seen.append(message.method)
+            return Forward()
+
+    async with scene(*mods(Letters("a"), Late())) as it:
+        agent = await it.open()
+        it.client.tell("$/progress", {"token": 1})
+        assert (await agent.read())["method"] == "$/progress"
+        assert seen == ["$/progress"]
+
+
+@pytest.mark.requirement("jsonrpc.cancel-session-cancel")
+async def test_a_session_cancel_is_an_ordinary_notification_and_both_forms_may_be_sent() -> None:
+    async with scene(inner(*mods(Mod()))) as it:
+        agent = await it.open()
+        it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
+        turn = await agent.read()
+        it.client.tell("session/cancel", {"sessionId": "s"})
+        it.client.tell(CANCEL, {"requestId": 1})
+        told = await agent.reads(2)
+        assert [each["method"] for each in told] == ["session/cancel", CANCEL]
+        agent.answer(turn, {"stopReason": "cancelled"})
+        assert (await it.client.read())["result"] == {"stopReason": "cancelled"}
+
+
+@pytest.mark.requirement("jsonrpc.cancel-setup")
+async def test_initialize_and_a_new_session_can_be_cancelled() -> None:
+    async with scene(*mods(Mod())) as it:
+        it.client.ask("opening", "initialize", VERSION_ONE)
+        agent = await it.agent()
+        greeting = await agent.read()
+        it.client.tell(CANCEL, {"requestId": "opening"})
+        assert (await agent.read())["params"] == {"requestId": greeting["id"]}
+        agent.answer(greeting, VERSION_ONE)
+        assert (await it.client.read())["result"] == VERSION_ONE
+        it.client.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
+        asked = await agent.read()
+        it.client.tell(CANCEL, {"requestId": "new"})
+        assert (await agent.read())["params"] == {"requestId": asked["id"]}
+        agent.refuse(asked, REQUEST_CANCELLED)
+        assert (await it.client.read())["error"]["code"] == REQUEST_CANCELLED
+        it.client.ask("again", "session/new", {"cwd": "/", "mcpServers": []})
+        agent.answer(await agent.read(), {"sessionId": "s"})
+        assert (await it.client.read())["result"] == {"sessionId": "s"}
+
+
+@pytest.mark.requirement("jsonrpc.forward-never-received")
+async def test_a_request_whose_connection_ends_is_told_that_no_answer_was_received() -> None:
+    async with scene(*mods(Mod())) as it:
+        agent = await it.open()
+        it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
+        await agent.read()
+        await agent.hang_up()
+        answer = await it.client.read()
+        assert (answer["id"], answer["error"]["code"]) == (1, -32603)
+        assert answer["error"]["data"]["reason"] == "component_exited"
+
+
+@pytest.mark.requirement("jsonrpc.handler-may-edit", "jsonrpc.handler-deep-chain")
+@pytest.mark.parametrize("depth", [2, 1000])
+async def test_each_handler_sees_the_edits_of_those_before_it(depth: int) -> None:
+    async with scene(*mods(*(Letters(chr(97 + at % 26)) for at in range(depth)))) as it:
+        agent = await it.open()
+        it.client.ask(1, "_x/ask", {})
+        asked = await agent.read()
+        assert asked["params"]["by"] == "".join(chr(97 + at % 26) for at in range(depth))
+        agent.answer(asked, {})
+        assert (await it.client.read())["id"] == 1
+
+
+@pytest.mark.requirement("jsonrpc.handler-first-match", "jsonrpc.handler-fallthrough")
+async def test_the_first_to_claim_a_message_decides_and_what_it_leaves_falls_through() -> None:
+    first, second = Answering("first"), Answering("second")
+    async with scene(*mods(first, second)) as it:
+        agent = await it.open()
+        it.client.ask(1, "_x/taken", {})
+        assert (await it.client.read())["result"] == "first"
+        it.client.ask(2, "_x/passed", {})
+        agent.answer(await agent.read(), "the agent")
+        assert (await it.client.read())["result"] == "the agent"
+        assert first.seen == ["_x/taken", "_x/passed"]
+        assert second.seen == ["_x/passed"]
+
+
+@pytest.mark.requirement("jsonrpc.handler-may-consume")
+async def test_what_a_handler_consumes_nobody_behind_it_sees() -> None:
+    async with scene(*mods(Mod(), Consumer())) as it:
+        agent = await it.open()
+        agent.tell("_x/secret", {})
+        agent.tell("_x/open", {})
+        assert (await it.client.read())["method"] == "_x/open"
+
+
+@pytest.mark.requirement("jsonrpc.handler-connection-as-component")
+async def test_a_set_of_handlers_can_be_a_component() -> None:
+    agent = FakeAgent("How do you do.")
+    async with chain_of(Mod(), agent=agent) as editor:
+        await editor.initialize()
+        await editor.new_session()
+        assert (await editor.prompt("Hello")).text == "How do you do."
+
+
+@pytest.mark.requirement("jsonrpc.session-config-options-kept")
+async def test_the_config_options_of_a_new_session_reach_the_client() -> None:
+    options = [{"id": "model", "name": "Model", "type": "select", "currentValue": "a"}]
+    agent = FakeAgent()
+    agent.requests["session/new"] = lambda _: {"sessionId": "s", "configOptions": options}
+    async with chain_of("pass", "tag", agent=agent) as editor:
+        await editor.initialize()
+        made = await editor.connection.request("session/new", {"cwd": "/", "mcpServers": []})
+        assert made == {"sessionId": "s", "configOptions": options}
+
+
+@pytest.mark.requirement("jsonrpc.line-10-mib")
+async def test_ten_megabytes_in_one_line_pass_both_ways_in_their_place() -> None:
+    text = "x" * (10 * 1024 * 1024)
+    async with scene(*mods(Mod()), inner()) as it:
+        agent = await it.open()
+        it.client.tell("_x/before", {})
+        it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": [text]})
+        it.client.tell("_x/after", {})
+        before, turn, after = await agent.reads(3)
+        assert (before["method"], after["method"]) == ("_x/before", "_x/after")
+        assert turn["params"]["prompt"] == [text]
+        agent.tell("_x/before", {})
+        agent.answer(turn, {"text": text})
+        agent.tell("_x/after", {})
+        before, answer, after = await it.client.reads(3)
+        assert (before["method"], after["method"]) == ("_x/before", "_x/after")
+        assert answer["result"] == {"text": text}
+
+
+@pytest.mark.requirement("jsonrpc.unit-outgoing-readiness")
+async def test_what_waits_for_a_greeting_is_not_on_the_wire_before_it_is_answered() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        greeting = await proxy.read()
+        agent = await it.agent()
+        agent.ask("early", "session/request_permission", {"sessionId": "s"})
+        agent.write(b"what is no message is answered when all before it has been routed")
+        assert (await agent.read())["error"]["code"] == PARSE_ERROR
+        assert not proxy.unread
+        proxy.refuse(greeting, -32603, "cannot")
+        assert "error" in await it.client.read()
+        answer = await agent.read()
+        assert (answer["id"], "error" in answer) == ("early", True)
+        assert not proxy.unread
