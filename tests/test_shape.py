@@ -21,7 +21,7 @@ MOST_PARAMETERS = 6
 IMPORTS_LATE: Mapping[str, str] = {
     "symposium.conductor.run_mod": "a mod's file is also imported by hosts, which never call it",
     "symposium.catalog": "what is installed is read only for a mod that is no built-in",
-    "symposium.conductor.bridge.bridge": "h11 is for agents that take MCP by HTTP only",
+    "symposium.conductor.bridge.bridge": "most chains open no endpoint of a server",
     "peerwire.mcp.client": "h11 is for servers at a URL only",
     "symposium.cli.recording": "who records nothing need not wait for what records",
     "symposium.near_names": "only a name that is wrong is compared with others",

@@ -15,7 +15,7 @@ import pytest
 from peerwire.jsonrpc.handlers import Request
 from peerwire.mcp.client import open_server
 from symposium.conductor.bridge import shim, shim_endpoint
-from symposium.conductor.bridge.declarations import SHIM, TOKEN_VARIABLE
+from symposium.conductor.bridge.forms import SHIM, TOKEN_VARIABLE
 from symposium.conductor.conductor import Settings
 from symposium.conductor.debug_log import open_debug_log
 from symposium.conductor.trace import open_trace

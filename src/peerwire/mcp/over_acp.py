@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE, UNKNOWN_CONNECTION
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.handlers import NotificationHandler, Request, RequestHandler
@@ -23,12 +24,12 @@ class Tunnels:
     @property
     def requests(self) -> Mapping[str, RequestHandler]:
         """Handlers of what servers ask: `ping` and no more."""
-        return {"mcp/message": self._answer, "mcp/disconnect": self._ended}
+        return {MESSAGE: self._answer, DISCONNECT: self._ended}
 
     @property
     def notifications(self) -> Mapping[str, NotificationHandler]:
         """Handlers of what servers tell, which is let go by."""
-        return {"mcp/message": lambda _: None}
+        return {MESSAGE: lambda _: None}
 
     @asynccontextmanager
     async def open(self, server_id: str) -> AsyncGenerator["Tunnel", None]:
@@ -40,7 +41,7 @@ class Tunnels:
         connection = self.connection
         if connection is None:
             raise McpError(f"{server_id} cannot be reached: there is no ACP connection yet")
-        match await connection.request("mcp/connect", {"serverId": server_id}):
+        match await connection.request(CONNECT, {"serverId": server_id}):
             case {"connectionId": str(connection_id)}:
                 pass
             case _:
@@ -50,13 +51,13 @@ class Tunnels:
             yield Tunnel(connection, connection_id)
         finally:
             self._open.discard(connection_id)
-            connection.post("mcp/disconnect", {"connectionId": connection_id})
+            connection.post(DISCONNECT, {"connectionId": connection_id})
 
     def _answer(self, request: Request) -> Any:
         match request.params:
             case {"connectionId": str(connection_id), "method": method}:
                 if connection_id not in self._open:
-                    data = {"reason": "unknown MCP connection", "connectionId": connection_id}
+                    data = {"reason": UNKNOWN_CONNECTION, "connectionId": connection_id}
                     raise RpcError(INVALID_PARAMS, data)
                 if method == "ping":
                     return {}
@@ -81,11 +82,11 @@ class Tunnel:
 
     async def request(self, method: str, params: Any = None) -> Any:
         """Ask the server, and wait for the result."""
-        return await self._connection.request("mcp/message", self._wrapped(method, params))
+        return await self._connection.request(MESSAGE, self._wrapped(method, params))
 
     def notify(self, method: str, params: Any = None) -> None:
         """Tell the server."""
-        self._connection.notify("mcp/message", self._wrapped(method, params))
+        self._connection.notify(MESSAGE, self._wrapped(method, params))
 
     def _wrapped(self, method: str, params: Any) -> dict[str, Any]:
         wrapped = {"connectionId": self.connection_id, "method": method}

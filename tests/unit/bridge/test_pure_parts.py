@@ -8,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.conductor.bridge.agent_side import Way, advertising, choose_way, speaks_first_era
-from symposium.conductor.bridge.declarations import (
-    http_declaration,
-    rewritten,
-    stdio_declaration,
-)
+from symposium.conductor.bridge.declarations import rewritten
+from symposium.conductor.bridge.forms import http_declaration, stdio_declaration
 from symposium.conductor.bridge.uses import Uses
 from symposium.conductor.meta import has_capability, with_capability, without_capability
 

@@ -16,7 +16,6 @@ from symposium.conductor.bridge.agent_side import (
     is_second_version,
 )
 from symposium.conductor.bridge.declarations import rewritten
-from symposium.conductor.bridge.shim_endpoint import ShimEndpoint
 from symposium.conductor.bridge.tunnel import McpClient, Tunnels, unknown_connection
 from symposium.conductor.bridge.uses import Uses
 from symposium.conductor.component import (
@@ -163,7 +162,7 @@ class Bridge(Mod):
             raise SHUTTING_DOWN
         endpoint = self._endpoints.get(server_id)
         if endpoint is None:
-            make = ShimEndpoint if self._way is Way.STDIO else _http_endpoint()
+            make = _shim_endpoint() if self._way is Way.STDIO else _http_endpoint()
             endpoint = self._endpoints[server_id] = make(server_id, self._tunnels, self._tasks)
         return endpoint
 
@@ -231,11 +230,19 @@ class Bridge(Mod):
 
 
 def _http_endpoint() -> _MakeEndpoint:
-    from symposium.conductor.bridge.http_endpoint import (  # noqa: PLC0415 - h11 costs start-up
+    from symposium.conductor.bridge.http_endpoint import (  # noqa: PLC0415 - most chains open none
         HttpEndpoint,
     )
 
     return HttpEndpoint
+
+
+def _shim_endpoint() -> _MakeEndpoint:
+    from symposium.conductor.bridge.shim_endpoint import (  # noqa: PLC0415 - most chains open none
+        ShimEndpoint,
+    )
+
+    return ShimEndpoint
 
 
 def _session_id(result: object) -> str | None:

@@ -15,7 +15,7 @@ from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
 from peerwire.jsonrpc.values import encode_value
-from symposium.conductor.bridge.declarations import http_declaration
+from symposium.conductor.bridge.forms import http_declaration
 from symposium.conductor.bridge.http_checks import NOT_FOUND, UNAUTHORIZED, members, refusal
 from symposium.conductor.bridge.http_client import HttpClient
 from symposium.conductor.bridge.http_wire import BodyTooLongError, HttpConversation
@@ -51,7 +51,8 @@ class HttpEndpoint:
         self._tunnels = tunnels
         self._tasks = tasks
         self._token = new_token()
-        self._path = f"/mcp/{secrets.token_urlsafe(16)}"
+        # At its end: some clients add `/mcp` to a URL that does not end so (peers: fast-agent).
+        self._path = f"/{secrets.token_urlsafe(16)}/mcp"
         self._clients: dict[str, HttpClient] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self._listener = Listener(self._connected)

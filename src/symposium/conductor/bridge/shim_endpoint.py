@@ -14,7 +14,7 @@ from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.values import encode_value
 from peerwire.transports.fd import FdTransport
-from symposium.conductor.bridge.declarations import stdio_declaration
+from symposium.conductor.bridge.forms import stdio_declaration
 from symposium.conductor.bridge.in_flight import CANCELLED, InFlight
 from symposium.conductor.bridge.listener import Listener, is_same, new_token
 from symposium.conductor.bridge.tunnel import Tunnel, Tunnels
