@@ -393,6 +393,24 @@ async def test_a_client_that_leaves_is_disconnected_and_known_no_more() -> None:
         assert (await door.send(method="DELETE")).status == 400
 
 
+@pytest.mark.requirement("bridge.http-session-id")
+async def test_clients_that_leave_without_a_word_are_forgotten_the_idle_ones_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_endpoint, "MAX_CLIENTS", 2)
+    async with opened() as (door, owner):
+        names = list[str]()
+        for _ in range(2):
+            names.append((await door.send(request("initialize"))).headers["mcp-session-id"])
+        listening = await door.begin(method="GET", headers={"Mcp-Session-Id": names[0]})
+        await listening.head()
+        await door.send(request("initialize"))
+        await owner.editor.asked.until(lambda _: owner.ended == ["c2"])
+        for name, status in zip(names, (200, 404), strict=True):
+            answer = await door.send(request("ping"), headers={"Mcp-Session-Id": name})
+            assert answer.status == status
+
+
 @pytest.mark.requirement("bridge.life-owner-dies", "bridge.disconnect")
 async def test_an_owner_that_disconnects_ends_the_clients_streams() -> None:
     async with opened() as (door, owner):

@@ -47,6 +47,11 @@ class HttpClient:
         """Whether it has a tunnel that no side has ended."""
         return self._tunnel is not None and self.is_open
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has a stream open, or a connection to its server in the making."""
+        return self._get is not None or bool(self._posts) or self._opening.locked()
+
     # -- from the agent
 
     async def ready(self) -> Tunnel:

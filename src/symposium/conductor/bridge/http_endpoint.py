@@ -29,6 +29,9 @@ MAX_BODY: Final = 16 * 1024 * 1024
 MAX_CONNECTIONS: Final = 64
 """Connections to one endpoint at a time; an agent has a few."""
 
+MAX_CLIENTS: Final = 64
+"""Clients that an endpoint remembers; one that comes back after that is told to begin again."""
+
 _ACCEPTED: Final = 202
 _BAD_REQUEST: Final = 400
 _NOT_ALLOWED: Final = 405
@@ -168,9 +171,18 @@ class HttpEndpoint:
         if self._clients and not begins:
             # It does not say who it is: most likely whoever came last.
             return next(reversed(self._clients.values()))
+        if len(self._clients) >= MAX_CLIENTS:
+            self._forget_one()
         client = HttpClient(self._tunnels, self._server_id)
         self._clients[client.session_id] = client
         return client
+
+    def _forget_one(self) -> None:
+        """End the client that came first of those that have nothing open: many leave unsaid."""
+        idle = (client for client in self._clients.values() if not client.is_busy)
+        client = next(idle, None) or next(iter(self._clients.values()))
+        del self._clients[client.session_id]
+        self._tasks.create_task(contained("the bridge", client.aclose))
 
 
 class Post:
