@@ -1,0 +1,344 @@
+"""Any tree of chains, any schedule of messages: in order, once, nothing lost, nothing invented.
+
+The invariants 1 to 4 of the architecture (§4), searched by hypothesis; and a fuzz of broken bytes.
+`FUZZ_SECONDS=60` makes the fuzz last a minute.
+"""
+
+import asyncio
+import json
+import os
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.scenes import Peer, Scene, bare, inner, scene
+
+from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Transport
+from symposium.conductor.blueprint import Component, InProcess
+from symposium.conductor.component import (
+    Crossing,
+    Forward,
+    Later,
+    Mod,
+    Outcome,
+    Reply,
+    from_agent,
+    from_client,
+)
+
+SESSIONS = ("a", "b", None)
+LAST = 9999
+"""The number of the question that comes after everything else."""
+
+
+class Sync(Mod):
+    """Reads all and edits some."""
+
+    @from_client("*")
+    def down(self, message: Crossing) -> Forward:
+        return Forward(message.params) if _number(message) % 2 else Forward()
+
+    @from_agent("*")
+    def up(self, message: Crossing) -> Forward:
+        return self.down(message)
+
+
+class Async(Mod):
+    """Takes some turns over some, and looks at some answers as slowly."""
+
+    @from_client("*")
+    async def down(self, message: Crossing) -> Forward:
+        for _ in range(_number(message) % 3):
+            await asyncio.sleep(0)
+
+        async def look(_: Any) -> None:
+            await asyncio.sleep(0)
+
+        return Forward(then=look, catch=look) if _number(message) % 2 else Forward()
+
+    @from_agent("*")
+    async def up(self, message: Crossing) -> Forward:
+        return await self.down(message)
+
+
+class Raises(Mod):
+    """Fails on every notification; none of them may be lost by it."""
+
+    @from_agent("tell")
+    def up(self, _: Crossing) -> Outcome:
+        raise LookupError("on purpose")
+
+    @from_client("tell")
+    async def down(self, _: Crossing) -> Outcome:
+        raise LookupError("on purpose, later")
+
+
+class Replies(Mod):
+    """Answers some requests in the other end's place."""
+
+    @from_client("mine")
+    def now(self, message: Crossing) -> Reply:
+        return Reply({"answer": message.params})
+
+    @from_agent("mine")
+    def later(self, message: Crossing) -> Later:
+        return Later(self._later(message.params))
+
+    async def _later(self, params: Any) -> Reply:
+        await asyncio.sleep(0)
+        return Reply({"answer": params})
+
+
+class Speaks(Mod):
+    """Asks its neighbours while it holds a message, and tells them things."""
+
+    @from_client("ask")
+    async def down(self, message: Crossing) -> Forward:
+        await self.client.request("of a mod", {"sessionId": message.session_id})
+        self.client.notify("by a mod", {})
+        return Forward()
+
+    @from_agent("ask")
+    async def up(self, message: Crossing) -> Forward:
+        await self.agent.request("of a mod", {"sessionId": message.session_id})
+        self.agent.notify("by a mod", {})
+        return Forward()
+
+
+def _number(message: Crossing) -> int:
+    match message.params:
+        case {"n": int(number)}:
+            return number
+        case _:
+            return 0
+
+
+LEAVES: list[Any] = [Sync, Async, Raises, Replies, Speaks, "bare b1", "bare p1", "bare rfd"]
+nodes = st.recursive(
+    st.sampled_from(LEAVES), lambda inside: st.lists(inside, max_size=3), max_leaves=5
+)
+trees = st.lists(nodes, max_size=4)
+
+
+def component(tree: Any) -> Component:
+    """What a drawn tree stands for: a list is a conductor in proxy mode."""
+    match tree:
+        case [*them]:
+            return inner(*(component(one) for one in them))
+        case str(name):
+            return bare(name, era=name.removeprefix("bare "))[0]
+        case _:
+            return InProcess(tree.__name__, tree())
+
+
+acts = st.lists(
+    st.tuples(
+        st.sampled_from(["client", "agent"]),
+        st.sampled_from(["tell", "tell", "ask", "mine", "ask and cancel", "turn"]),
+        st.sampled_from(SESSIONS),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+class End:
+    """One end: answers what it is asked, late now and then, and notes all that it gets."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+        self.told: list[tuple[str | None, int]] = []
+        self.answers: list[Any] = []
+        self.asked = 0
+        self.news = asyncio.Event()
+        transport.start(self)
+
+    def write(self, message: dict[str, Any]) -> None:
+        self.transport.send(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        for line in lines:
+            assert not isinstance(line, Overlong)
+            self._take(json.loads(line))
+        self.news.set()
+
+    def writing_paused(self) -> None: ...
+
+    def writing_resumed(self) -> None: ...
+
+    def ended(self, error: Exception | None) -> None:
+        del error
+        self.news.set()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        method: str | None = message.get("method")
+        params: dict[str, Any] = message.get("params") or {}
+        if method is None:
+            self.answers.append((message["id"], message))
+        elif "id" in message:
+            self.asked += 1
+            if method != "of a mod":
+                # What was told before the question has been told by now.
+                self.told.append((params.get("sessionId"), params["n"]))
+            self.write({"id": message["id"], "result": {"answer": params}})
+        elif method == "tell":
+            self.told.append((params.get("sessionId"), params["n"]))
+            assert params["pad"] == {"1.0": [None, "\ud800"]}
+
+
+def params_of(session: str | None, number: int) -> dict[str, Any]:
+    named = {} if session is None else {"sessionId": session}
+    return {**named, "n": number, "pad": {"1.0": [None, "\ud800"]}}
+
+
+@dataclass
+class Ledger:
+    """What one end has written, and so what the other must get."""
+
+    told: list[tuple[str | None, int]] = field(default_factory=list[tuple[str | None, int]])
+    asked: dict[int, Any] = field(default_factory=dict[int, Any])
+
+
+async def play(tree: list[Any], schedule: list[tuple[str, str, str | None]]) -> None:
+    async with scene(*(component(one) for one in tree)) as it:
+        agent = await it.open()
+        ends = {"client": End(it.client.transport), "agent": End(agent.transport)}
+        ledgers = {"client": Ledger(), "agent": Ledger()}
+        for number, (name, act, session) in enumerate(schedule):
+            if act == "turn":
+                await asyncio.sleep(0)
+            else:
+                do(act, params_of(session, number), ends[name], ledgers[name])
+        await _all_answered(ends, ledgers)
+        for name, other in (("client", "agent"), ("agent", "client")):
+            _compare(ends[name], ledgers[other])
+            _check_answers(ends[name], ledgers[name])
+        _nothing_kept(it)
+
+
+def do(act: str, params: dict[str, Any], end: End, ledger: Ledger) -> None:
+    """One act of a schedule."""
+    number = params["n"]
+    if act == "tell":
+        end.write({"method": "tell", "params": params})
+        ledger.told.append((params.get("sessionId"), number))
+        return
+    ledger.asked[number] = params
+    end.write({"id": number, "method": "mine" if act == "mine" else "ask", "params": params})
+    if act == "ask and cancel":
+        end.write({"method": "$/cancel_request", "params": {"requestId": number}})
+
+
+def _check_answers(end: End, ledger: Ledger) -> None:
+    """Each request has one answer: its own, or that it was cancelled."""
+    assert sorted(name for name, _ in end.answers) == sorted(ledger.asked)
+    for name, answer in end.answers:
+        if "result" in answer:
+            assert answer["result"] == {"answer": ledger.asked[name]}
+        else:
+            assert answer["error"]["code"] == -32800
+
+
+async def _all_answered(ends: dict[str, End], ledgers: dict[str, Ledger]) -> None:
+    """Ask a last question each way: once it is answered all before it has arrived."""
+    for name, end in ends.items():
+        do("ask", params_of(None, LAST), end, ledgers[name])
+    async with asyncio.timeout(8):
+        for name, end in ends.items():
+            while len(end.answers) < len(ledgers[name].asked):
+                end.news.clear()
+                await end.news.wait()
+
+
+def _compare(end: End, written: Ledger) -> None:
+    """What was told arrived once, and in order."""
+    told = [one for one in end.told if one[1] not in written.asked]
+    assert sorted(told, key=str) == sorted(written.told, key=str)
+    for session in SESSIONS:
+        numbers = [number for named, number in end.told if named == session]
+        assert numbers == sorted(numbers)
+    # A message without a session passes nothing, and nothing passes it.
+    for at, (session, number) in enumerate(end.told):
+        if session is None:
+            assert all(before < number for _, before in end.told[:at])
+            assert all(after > number for _, after in end.told[at + 1 :])
+
+
+def _nothing_kept(it: Scene) -> None:
+    link = it.conductor.client
+    assert (link.asked, link.serving, link.open) == ({}, {}, {})
+    way = link.plain
+    assert (way.lanes.waiting_bytes, way.back.lanes.waiting_bytes) == (0, 0)
+
+
+@pytest.mark.requirement("acp.t4-order", "conductor.mod-may-wait")
+@settings(max_examples=200)
+@given(trees, acts)
+def test_any_chain_keeps_order_and_answers_once(
+    tree: list[Any], schedule: list[tuple[str, str, str | None]]
+) -> None:
+    asyncio.run(play(tree, schedule))
+
+
+FUZZ_SECONDS = float(os.environ.get("FUZZ_SECONDS", "2"))
+PIECES = [
+    *(b'{"jsonrpc":"2.0"', b',"id":', b',"method":', b',"params":', b',"result":', b',"error":'),
+    *(b'"session/update"', b'"initialize"', b'"$/cancel_request"', b'"_proxy/successor"', b"null"),
+    *(b"1", b'"x"', b"{}", b"[]", b"}", b"]", b"[", b"{", b'{"method":"m"}', b'{"requestId":1}'),
+    *(b'"elicitation/create"', b'"\\ud800"', b"\xff\xfe", b"1e999", b"-", b'"unended', b"\\"),
+    *(b'{"sessionId":"s"}', b" ", b","),
+]
+
+
+FUZZED: list[Any] = [[], [Sync, Async], [[Sync, []], Speaks]]
+
+
+def garbage(source: random.Random) -> bytes:
+    """A line that is nearly a message, or nowhere near."""
+    if source.random() < 0.2:
+        return source.randbytes(source.randrange(1, 60)).replace(b"\n", b"")
+    if source.random() < 0.1:
+        return b"[" * source.randrange(1, 3000)
+    return b"".join(source.choices(PIECES, k=source.randrange(1, 9)))
+
+
+@pytest.mark.timeout(FUZZ_SECONDS + 20)
+@pytest.mark.parametrize("tree", FUZZED, ids=["no mod", "mods", "nested"])
+async def test_broken_bytes_end_nothing_and_leave_nothing(
+    tree: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("CRITICAL")
+    source = random.Random(FUZZ_SECONDS)  # noqa: S311 - the same lines in every run
+    files = open_files()
+    async with scene(*(component(one) for one in tree)) as it:
+        agent = await it.open()
+        over = time.monotonic() + FUZZ_SECONDS / 3
+        count = 0
+        while time.monotonic() < over:
+            for peer in (it.client, agent):
+                peer.write(*(garbage(source) for _ in range(20)))
+            count += 1
+            await _still_alive(it, agent, count)
+        await it.client.hang_up()
+        assert await it.exit_code() == 0
+    assert open_files() == files
+    assert len(asyncio.all_tasks()) == 1
+
+
+def open_files() -> int:
+    return len([*Path("/dev/fd").iterdir()])
+
+
+async def _still_alive(it: Scene, agent: Peer, count: int) -> None:
+    """One notification each way gets through, whatever came before it."""
+    for peer, other in ((it.client, agent), (agent, it.client)):
+        peer.write(b'{"jsonrpc":"2.0","method":"alive","params":[%d]}' % count)
+        while b'"method":"alive"' not in await other.line():
+            pass
