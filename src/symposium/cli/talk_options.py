@@ -44,10 +44,12 @@ class TalkOptions:
         Raises:
             SpecError: a SPEC of it names no component.
         """
-        if self.agent is None:
+        agent = self.agent
+        if agent is None:
+            agent = DEFAULT_AGENT
             text = f"No --agent: you talk to the built-in {DEFAULT_AGENT}. Name one with --agent."
             click.echo(text, err=True)
-        return read_chain(self.proxies, self.agent or DEFAULT_AGENT)
+        return read_chain(self.proxies, agent)
 
     def directory(self) -> Path:
         """The directory of the session, absolute.

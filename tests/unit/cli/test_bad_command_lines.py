@@ -101,6 +101,7 @@ SPECS: Final = [
     Case((RUN, "--proxy", "defualts"), ("'defualts'", "did you mean defaults?")),
     Case((RUN, "--proxy", "arrow", "--proxy", ""), ("--proxy 2: ", "cannot be empty")),
     Case((RUN, "--proxy", "x y", "--proxy", "tga"), ("--proxy 2: 'tga'", "did you mean tag?")),
+    Case((PROMPT, "--agent", "", "hello"), ("--agent: ", "Arguments cannot be empty")),
     Case((PROMPT, "--agent", "eliz", "hello"), ("--agent: 'eliz'", "did you mean eliza?")),
     Case((PROMPT, "--proxy", "'", "hello"), ("--proxy: ", "close the quote")),
     Case(("chat", "--agent", "A=1"), ("--agent: ", "No command found")),
