@@ -12,7 +12,7 @@ from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.values import decode_value, encode_value
 from symposium.conductor.bridge.http_wire import HttpConversation
-from symposium.conductor.bridge.in_flight import CANCELLED, InFlight
+from symposium.conductor.bridge.in_flight import CANCELLED, InFlight, TakenBackError
 from symposium.conductor.bridge.tunnel import Tunnel, Tunnels, unknown_connection
 
 MAX_QUEUED: Final = 1024 * 1024
@@ -70,13 +70,15 @@ class HttpClient:
             raise unknown_connection(self.session_id)
         return self._tunnel
 
-    async def answer_to(self, request: Message, request_id: bytes) -> bytes:
-        """The response to one MCP request, as a line."""
+    async def answer_to(self, request: Message, request_id: bytes) -> bytes | None:
+        """The response to one MCP request, as a line; None once the client has taken it back."""
         try:
             tunnel = await self.ready()
             asked = tunnel.request(str(request.method), request.params)
             result = await self._in_flight.run(request_id, asked)
             return wire.result_response(request_id, encode_value(result))
+        except TakenBackError:
+            return None
         except RpcError as error:
             return wire.error_response(request_id, encode_value(error.body()))
 

@@ -230,17 +230,19 @@ class Post:
             body = await self._body(owed, is_batch=is_batch)
         finally:
             client.post_ends(conversation)
-        conversation.send_event(body)
+        if body:
+            conversation.send_event(body)
         await conversation.end_events()
 
     async def _body(self, owed: list[Message | Malformed], *, is_batch: bool) -> bytes:
         if not is_batch:
-            return await self._response(owed[0])
+            return await self._response(owed[0]) or b""
         async with asyncio.TaskGroup() as tasks:
             answers = [tasks.create_task(self._response(part)) for part in owed]
-        return b"[%b]" % b",".join(answer.result() for answer in answers)
+        written = [answer.result() for answer in answers]
+        return b"[%b]" % b",".join(line for line in written if line is not None)
 
-    async def _response(self, part: Message | Malformed) -> bytes:
+    async def _response(self, part: Message | Malformed) -> bytes | None:
         if isinstance(part, Malformed):
             return wire.error_response(part.id, encode_value(part.error.body()))
         return await self._client.answer_to(part, bytes(part.id or b"null"))

@@ -12,6 +12,10 @@ CANCELLED: Final = "notifications/cancelled"
 """MCP's way to take a request back; it names an id that does not travel through the chain."""
 
 
+class TakenBackError(RpcError):
+    """The client has taken its request back; it waits for no answer."""
+
+
 class InFlight:
     """Requests by the ids that their client gave them; an id may be there more than once."""
 
@@ -22,7 +26,8 @@ class InFlight:
         """Wait for what a request brings.
 
         Raises:
-            RpcError: it was refused; `-32800`, if the client has taken it back.
+            RpcError: it was refused.
+            TakenBackError: the client has taken it back.
         """
         key = id_key(request_id)
         scope = asyncio.timeout(None)
@@ -31,7 +36,7 @@ class InFlight:
                 self._scopes.setdefault(key, []).append(scope)
                 return await work
         except TimeoutError as error:
-            raise RpcError(REQUEST_CANCELLED) from error
+            raise TakenBackError(REQUEST_CANCELLED) from error
         finally:
             self._scopes[key].remove(scope)
             if not self._scopes[key]:
