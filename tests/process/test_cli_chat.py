@@ -1,5 +1,6 @@
 """`symposium chat`, at a terminal and on a pipe."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -42,6 +43,7 @@ class Terminal:
             start_new_session=True,
         )
         os.close(side)
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self.raw = ""
         self._seen = 0
 
@@ -61,10 +63,10 @@ class Terminal:
         while not is_there(self.raw[self._seen :]):
             ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
             assert ready, f"waited in vain for {what}: {CONTROLS.sub('', self.raw)}"
-            data = os.read(self._terminal, 65536)
-            if b"\x1b[6n" in data:
+            # A byte at a time: what comes behind the text is left for the next to wait for.
+            self.raw += self._decode(os.read(self._terminal, 1))
+            if self.raw.endswith("\x1b[6n"):
                 os.write(self._terminal, b"\x1b[1;1R")  # where the cursor is, as it asks
-            self.raw += data.decode(errors="replace")
         shown = CONTROLS.sub("", self.raw[self._seen :])
         self._seen = len(self.raw)
         return shown

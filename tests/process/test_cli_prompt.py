@@ -65,6 +65,16 @@ def test_the_answer_is_printed_as_it_comes(start: Start, scripted: Spec) -> None
     assert process.poll() is None
 
 
+@pytest.mark.requirement("cli.prompt-agent-proxies", "cli.run-with-trace-dir")
+def test_what_passes_is_recorded_where_a_directory_is_named(symposium: Run, tmp_path: Path) -> None:
+    symposium("prompt", "--agent", "eliza", "--trace-dir", "traces", "Hello")
+    symposium("chat", "--agent", "eliza", "--trace-dir", "traces", stdin="Hello\n")
+
+    traces = [trace.read_text() for trace in (tmp_path / "traces").iterdir()]
+    assert len(traces) == 2
+    assert all("How do you do" in trace for trace in traces)
+
+
 @pytest.mark.requirement("cli.prompt-interrupt", "cli.exit-interrupted")
 def test_an_interrupt_cancels_the_turn_and_waits_for_its_end(start: Start, scripted: Spec) -> None:
     process = start("prompt", "--json", "--agent", scripted("prompt=wait"), "hello")

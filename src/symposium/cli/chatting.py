@@ -17,6 +17,7 @@ from symposium.cli.failures import STDERR_SHOWN, failure_of
 from symposium.cli.logs import log_stderr
 from symposium.cli.output import Output
 from symposium.cli.permission_options import Permits, decider
+from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import StdinLines, ask_line
 from symposium.cli.turn import Turn, on_interrupt
 from symposium.client.conversation import Conversation, Terms, converse
@@ -43,6 +44,7 @@ class Chat:
         permits: who decides on permissions.
         patience: seconds to wait for each answer; None for ever.
         settings: how the chain behaves.
+        trace_dir: where to record it, if anywhere.
     """
 
     chain: ChainSpec
@@ -50,6 +52,7 @@ class Chat:
     permits: Permits
     patience: float | None
     settings: Settings
+    trace_dir: str | None = None
 
 
 async def run_chat(chat: Chat) -> int:
@@ -89,15 +92,16 @@ class Chatting:
         def instantiate(_: object) -> Blueprint:
             return chat.chain.blueprint()
 
-        async with converse(instantiate, terms, settings) as conversation:
-            await conversation.initialize()
-            session_id = await conversation.new_session(str)
-            inputs: Inputs = StdinLines()
-            if is_terminal:
-                inputs = TypedInputs(history_file(), lambda: self._view.commands)
-                for line in HELP:
-                    self._view.line(line)
-            return await self._talk(conversation, session_id, inputs)
+        with recorded(chat.chain, settings, trace_dir=chat.trace_dir) as records:
+            async with converse(instantiate, terms, records.settings) as conversation:
+                await conversation.initialize()
+                session_id = await conversation.new_session(str)
+                inputs: Inputs = StdinLines()
+                if is_terminal:
+                    inputs = TypedInputs(history_file(), lambda: self._view.commands)
+                    for line in HELP:
+                        self._view.line(line)
+                return await self._talk(conversation, session_id, inputs)
 
     async def _talk(self, conversation: Conversation, session_id: str, inputs: Inputs) -> int:
         was_interrupted = False

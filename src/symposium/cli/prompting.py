@@ -14,6 +14,7 @@ from symposium.cli.ending import ExitCode, Failure, ended_by_reader
 from symposium.cli.failures import failure_of
 from symposium.cli.output import Output
 from symposium.cli.permission_options import Permits, decider
+from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import ask_line
 from symposium.cli.turn import Turn, on_interrupt
 from symposium.client.conversation import Terms, converse
@@ -69,6 +70,7 @@ class Errand:
         patience: seconds to wait for each answer; None for ever.
         report: makes what shows the turn.
         settings: how the chain behaves.
+        trace_dir: where to record it, if anywhere.
     """
 
     chain: ChainSpec
@@ -78,6 +80,7 @@ class Errand:
     patience: float | None
     report: Callable[[Output], Report]
     settings: Settings
+    trace_dir: str | None = None
 
 
 async def run_errand(errand: Errand) -> int:
@@ -120,12 +123,13 @@ class _Prompting:
         def instantiate(_: object) -> Blueprint:
             return errand.chain.blueprint()
 
-        async with converse(instantiate, terms, errand.settings) as conversation:
-            await conversation.initialize()
-            session_id = await conversation.new_session(self._report.opened)
-            self._turn = Turn(conversation, session_id)
-            with on_interrupt(self._turn.stop):
-                stop_reason = await self._turn.run(errand.text)
+        with recorded(errand.chain, errand.settings, trace_dir=errand.trace_dir) as records:
+            async with converse(instantiate, terms, records.settings) as conversation:
+                await conversation.initialize()
+                session_id = await conversation.new_session(self._report.opened)
+                self._turn = Turn(conversation, session_id)
+                with on_interrupt(self._turn.stop):
+                    stop_reason = await self._turn.run(errand.text)
         self._report.finished(stop_reason)
         return self._code(stop_reason)
 

@@ -25,7 +25,7 @@ class Recorded:
 
 @contextmanager
 def recorded(
-    chain: ChainSpec, settings: Settings, *, trace_dir: str | None, log_dir: str | None
+    chain: ChainSpec, settings: Settings, *, trace_dir: str | None, log_dir: str | None = None
 ) -> Generator[Recorded]:
     """Record what a chain does inside the block, each into a new file of its directory.
 

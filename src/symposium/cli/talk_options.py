@@ -9,7 +9,7 @@ import click
 
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.logs import hush, log_stderr, set_up_logs
-from symposium.cli.options import LEVELS, chain_options
+from symposium.cli.options import LEVELS, chain_options, trace_option
 from symposium.cli.permission_options import Permits, permission_options
 from symposium.conductor.conductor import Settings
 from symposium.conductor.handshake import INITIALIZE_TIMEOUT
@@ -30,6 +30,7 @@ class TalkOptions:
     cwd: str
     timeout: float | None
     level: str | None
+    trace_dir: str | None
     mode: str | None
     unattended: str
 
@@ -83,7 +84,7 @@ def talk_options(command: _Command) -> _Command:
         type=click.Choice(LEVELS, case_sensitive=False),
         help="Also say on stderr what happens in the chain.",
     )(command)
-    command = permission_options(command)
+    command = trace_option(permission_options(command))
     command = click.option(
         "--timeout",
         metavar="SECONDS",

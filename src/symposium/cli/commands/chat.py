@@ -19,6 +19,11 @@ def command(options: TalkOptions) -> int:
     """
     options.set_up_logs()
     chat = Chat(
-        options.chain(), options.directory(), options.permits, options.timeout, options.settings()
+        chain=options.chain(),
+        cwd=options.directory(),
+        permits=options.permits,
+        patience=options.timeout,
+        settings=options.settings(),
+        trace_dir=options.trace_dir,
     )
     return run(run_chat(chat))

@@ -64,6 +64,7 @@ def read_errand(options: PromptOptions) -> Errand:
         patience=options.timeout,
         report=JsonReport if options.as_json else PlainReport,
         settings=options.settings(),
+        trace_dir=options.trace_dir,
     )
 
 
