@@ -21,6 +21,7 @@ from peerwire.jsonrpc.messages import (
     rpc_error,
 )
 from peerwire.jsonrpc.values import decode_value, encode_value
+from symposium.conductor.needs import NO_NEEDS, Needs
 
 EVERY_METHOD: Final = "*"
 """Stands for all methods where a mod names the ones it wants."""
@@ -350,9 +351,11 @@ class ComponentSpec:
         summary: one line for menus and the reference.
         make: makes the mod, one for each chain.
         options: names of settings the mod understands, with a line on each.
+        needs: what it needs of the editor, and what it adds.
     """
 
     name: str
     summary: str
     make: Callable[[], Mod]
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    needs: Needs = NO_NEEDS

@@ -12,7 +12,7 @@ MCP_OVER_ACP: Final = "mcp_acp_transport"
 
 def has_capability(capabilities: object, key: str) -> bool:
     """Whether the key is there, and neither false nor null."""
-    value = _symposium(capabilities).get(key)
+    value = declared(capabilities).get(key)
     return value is not None and value is not False
 
 
@@ -20,19 +20,27 @@ def with_capability(
     capabilities: Mapping[str, Any] | None, key: str, *, value: Any = True
 ) -> dict[str, Any]:
     """A copy with the capability added; whatever else is in it stays."""
-    own = {**_symposium(capabilities), "version": VERSION, key: value}
+    return with_capabilities(capabilities, {"version": VERSION, key: value})
+
+
+def with_capabilities(
+    capabilities: Mapping[str, Any] | None, added: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A copy with these members added as they are; whatever else is in it stays."""
+    own = {**declared(capabilities), **added}
     return {**(capabilities or {}), "_meta": {**_member(capabilities, "_meta"), "symposium": own}}
 
 
 def without_capability(capabilities: Mapping[str, Any] | None, key: str) -> dict[str, Any]:
     """A copy with the capability removed; whatever else is in it stays."""
-    if key not in _symposium(capabilities):
+    if key not in declared(capabilities):
         return dict(capabilities or {})
-    own = {name: value for name, value in _symposium(capabilities).items() if name != key}
+    own = {name: value for name, value in declared(capabilities).items() if name != key}
     return {**(capabilities or {}), "_meta": {**_member(capabilities, "_meta"), "symposium": own}}
 
 
-def _symposium(capabilities: object) -> Mapping[str, Any]:
+def declared(capabilities: object) -> Mapping[str, Any]:
+    """All that stands there; empty where nothing does, or something that is no object."""
     return _member(_member(capabilities, "_meta"), "symposium")
 
 

@@ -1,0 +1,85 @@
+"""From the components that are enabled to the chain that fits an editor (acp-host §3.3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from peerwire.errors import LocalError
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from symposium.catalog import builtin_mods, find_mod
+from symposium.chain_spec import ChainSpec
+from symposium.conductor.blueprint import Blueprint, Component, InProcess
+from symposium.conductor.bridge.last_hop import bridge_components
+from symposium.planning.advertisement import to_agent, to_chain, to_editor
+from symposium.planning.entry import Entry
+from symposium.planning.plan import MissingCapabilityError, Plan
+from symposium.planning.planner import plan
+from symposium.planning.primitives import primitives
+
+VERSION: Final = "0.1.0"
+"""The host's version, as the editor is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChain:
+    """A chain that fits one editor connection.
+
+    Attributes:
+        plan: which components stand in it, and why.
+        blueprint: the components, and the params that `initialize` begins with.
+        prediction: the params of `initialize` that the agent is expected to get.
+    """
+
+    plan: Plan
+    blueprint: Blueprint
+    prediction: Mapping[str, Any]
+
+    def advertised(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """The chain's answer to `initialize`, enriched for the editor."""
+        return to_editor(result, self.plan, VERSION)
+
+
+def planned_chain(chain: ChainSpec, params: Mapping[str, Any]) -> PlannedChain:
+    """The chain for an editor that sends these params of `initialize`.
+
+    Args:
+        chain: the enabled mods, in the configured order, and the agent.
+        params: the editor's.
+
+    Raises:
+        RpcError: a component that is required lacks what it needs; the answer to `initialize`.
+    """
+    mods = [make() for make in chain.mods]
+    entries = [entry_of(mod) for mod in mods]
+    try:
+        made = plan(primitives(params), entries, adapters_for(entries))
+    except MissingCapabilityError as error:
+        raise RpcError(INTERNAL_ERROR, error.data) from error
+    # By identity: two mods of one name are two, and each stands where it was written.
+    by_entry = {id(entry): mod for entry, mod in zip(entries, mods, strict=True)}
+    fitting = [by_entry.get(id(entry)) or _added(entry.id) for entry in made.chain]
+    if chain.agent is not None:
+        fitting += bridge_components(chain.bridge)
+    blueprint = Blueprint(fitting, chain.agent, to_chain(params))
+    return PlannedChain(made, blueprint, to_agent(params, made))
+
+
+def adapters_for(enabled: Sequence[Entry]) -> list[Entry]:
+    """The built-in adapters, by name; none, and none imported, where no component needs any."""
+    if not any(entry.needs.requires for entry in enabled):
+        return []
+    adapters = (spec for spec in builtin_mods() if spec.needs.kind == "adapter")
+    return [Entry(spec.name, spec.needs) for spec in adapters]
+
+
+def entry_of(component: Component) -> Entry:
+    """A component as a plan sees it; a program of its own needs nothing that we know of."""
+    spec = find_mod(component.name) if isinstance(component, InProcess) else None
+    return Entry(component.name) if spec is None else Entry(spec.name, spec.needs)
+
+
+def _added(name: str) -> Component:
+    spec = find_mod(name)
+    if spec is None:
+        raise LocalError(f"the plan names {name}, which is no mod")
+    return InProcess(name, spec.make())

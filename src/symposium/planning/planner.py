@@ -1,0 +1,129 @@
+"""Plans a chain: which adapters the enabled components need, and in which order all stand.
+
+acp-host §3.3, step 2. What an adapter needs must come from the editor or from other adapters, since
+these all stand before the components.
+"""
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from symposium.planning.entry import Entry
+from symposium.planning.plan import Degraded, MissingCapabilityError, Plan
+
+EDITOR = "editor"
+"""The provider of what no component of ours has to provide."""
+
+
+def plan(offered: Iterable[str], enabled: Sequence[Entry], adapters: Sequence[Entry]) -> Plan:
+    """The chain for an editor that offers these primitives.
+
+    Args:
+        offered: the editor's primitives.
+        enabled: the enabled components, in the configured order; an adapter among them is at hand
+            before all others, and stands in the chain only if it is needed.
+        adapters: what can be added to supply a primitive, in the order of preference.
+
+    Raises:
+        MissingCapabilityError: a component that is not optional cannot be satisfied.
+    """
+    own = [entry for entry in enabled if entry.needs.kind == "adapter"]
+    planner = _Planner(offered, [*own, *adapters])
+    for entry in enabled:
+        if entry.needs.kind == "component":
+            planner.add(entry)
+    for adapter in own:
+        planner.explain(adapter)
+    return planner.result()
+
+
+class _Planner:
+    """One run of the algorithm."""
+
+    def __init__(self, offered: Iterable[str], adapters: Sequence[Entry]) -> None:
+        self._adapters = adapters
+        self._provided_by = dict.fromkeys(offered, EDITOR)
+        self._ground = set(self._provided_by)
+        self._chosen: list[Entry] = []
+        self._components: list[Entry] = []
+        self._degraded: list[Degraded] = []
+        self._reasons: list[str] = []
+
+    def add(self, component: Entry) -> None:
+        """Take a component in, with what it needs; or leave it out, with the reason."""
+        needed: list[tuple[Entry, str]] = []
+        missing: list[str] = []
+        for primitive in component.needs.requires:
+            so_far = [adapter for adapter, _ in needed]
+            have = set(self._provided_by) | provided(so_far)
+            found = [] if primitive in have else self._supply(primitive, so_far, frozenset())
+            if found is None:
+                missing.append(primitive)
+            else:
+                needed += [(adapter, primitive) for adapter in found]
+        if missing and not component.needs.is_optional:
+            raise MissingCapabilityError(component.id, missing[0])
+        if missing:
+            self._degraded.append(Degraded(component.id, tuple(missing)))
+            names = ", ".join(missing)
+            self._reasons.append(f"{component.id} is left out: nothing provides {names}")
+            return
+        for adapter, primitive in needed:
+            why = f"{adapter.id} is added: {component.id} needs {primitive}, the editor has none"
+            self._take(adapter, self._chosen, why)
+            self._ground |= set(adapter.needs.provides)
+        have = [f"{name} from {self._provided_by[name]}" for name in component.needs.requires]
+        why = ", ".join(have) or "it needs nothing"
+        self._take(component, self._components, f"{component.id} stands in the chain: {why}")
+
+    def explain(self, adapter: Entry) -> None:
+        """Say of an adapter that was asked for why it is not there."""
+        if adapter not in self._chosen:
+            names = ", ".join(adapter.needs.provides)
+            self._reasons.append(f"{adapter.id} is left out: nobody needs {names} from it")
+
+    def result(self) -> Plan:
+        """The plan so far."""
+        chain = (*self._chosen, *self._components)
+        return Plan(chain, dict(self._provided_by), tuple(self._degraded), tuple(self._reasons))
+
+    def _take(self, entry: Entry, where: list[Entry], reason: str) -> None:
+        where.append(entry)
+        for primitive in entry.needs.provides:
+            self._provided_by.setdefault(primitive, entry.id)
+        self._reasons.append(reason)
+
+    def _supply(
+        self, primitive: str, needed: Sequence[Entry], above: AbstractSet[str]
+    ) -> list[Entry] | None:
+        """The adapters to add for this primitive, their own needs first; None if there is no way.
+
+        Args:
+            primitive: what is needed.
+            needed: adapters that are added already.
+            above: names of the adapters for which it is needed: one of them again is a cycle.
+        """
+        for adapter in self._adapters:
+            if primitive not in adapter.needs.provides or adapter.id in above:
+                continue
+            found = self._with_needs(adapter, needed, above | {adapter.id})
+            if found is not None:
+                return found
+        return None
+
+    def _with_needs(
+        self, adapter: Entry, needed: Sequence[Entry], above: AbstractSet[str]
+    ) -> list[Entry] | None:
+        found: list[Entry] = []
+        for primitive in adapter.needs.requires:
+            if primitive in self._ground | provided([*needed, *found]):
+                continue
+            deeper = self._supply(primitive, [*needed, *found], above)
+            if deeper is None:
+                return None
+            found += deeper
+        return [*found, adapter]
+
+
+def provided(entries: Iterable[Entry]) -> set[str]:
+    """All that these entries provide."""
+    return {primitive for entry in entries for primitive in entry.needs.provides}
