@@ -1,6 +1,5 @@
 """What is recorded of a chain: its messages as a trace, the lines of its wires as a debug log."""
 
-import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,23 +34,13 @@ def recorded(
     if trace_dir is None and log_dir is None:
         yield Recorded(settings, _as_it_is)
         return
-    from contextlib import ExitStack  # noqa: PLC0415 - as the two below
-    from pathlib import Path  # noqa: PLC0415 - as the two below
+    from symposium.cli.recorders import recorders  # noqa: PLC0415 - see IMPORTS_LATE
 
-    from symposium.conductor.debug_log import open_debug_log  # noqa: PLC0415 - see IMPORTS_LATE
-    from symposium.conductor.trace import open_trace  # noqa: PLC0415 - see IMPORTS_LATE
-    from symposium.redaction import secret_values  # noqa: PLC0415 - see IMPORTS_LATE
-
-    known = (*chain.secrets, *secret_values(os.environ))
-    client = _as_it_is
-    with ExitStack() as files:
-        if trace_dir is not None:
-            trace = open_trace(Path(trace_dir), known)
-            files.callback(trace.close)
+    with recorders(chain.secrets, trace_dir, log_dir) as (trace, log):
+        client = _as_it_is
+        if trace is not None:
             settings = replace(settings, watcher=trace)
-        if log_dir is not None:
-            log = open_debug_log(Path(log_dir), known)
-            files.callback(log.close)
+        if log is not None:
             settings = replace(settings, tap=log.tap, on_stderr=log.on_stderr)
             client = log.tap
         yield Recorded(settings, client)

@@ -1,0 +1,32 @@
+"""Opens what records a chain; imported only where something is to be recorded."""
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from symposium.conductor.debug_log import DebugLog, open_debug_log
+from symposium.conductor.trace import Recorder, open_trace
+from symposium.redaction import secret_values
+
+
+@contextmanager
+def recorders(
+    secrets: Sequence[str], trace_dir: str | None, log_dir: str | None
+) -> Generator[tuple[Recorder | None, DebugLog | None]]:
+    """A trace and a debug log, each where a directory for it was given; closed after the block.
+
+    Raises:
+        RecordingError: a directory cannot be made or written to.
+    """
+    known = (*secrets, *secret_values(os.environ))
+    trace: Recorder | None = None
+    log: DebugLog | None = None
+    with ExitStack() as files:
+        if trace_dir is not None:
+            trace = open_trace(Path(trace_dir), known)
+            files.callback(trace.close)
+        if log_dir is not None:
+            log = open_debug_log(Path(log_dir), known)
+            files.callback(log.close)
+        yield trace, log
