@@ -53,6 +53,13 @@ class Exchange:
         found = await self._next()
         return bytes(found.data) if isinstance(found, h11.Data) else None
 
+    async def methods(self, number: int) -> list[str]:
+        """The methods of the first events of a stream."""
+        events, reader = list[Any](), EventReader()
+        while len(events) < number and (data := await self.data()) is not None:
+            events += [json.loads(event) for event in reader.feed(data)]
+        return [event["method"] for event in events]
+
     async def whole(self) -> Answer:
         head = await self.head()
         body = b""
@@ -393,6 +400,34 @@ async def test_a_client_that_leaves_is_disconnected_and_known_no_more() -> None:
         assert (await door.send(method="DELETE")).status == 400
 
 
+@pytest.mark.requirement("bridge.life-session-end", "bridge.life-agent-closes")
+async def test_owners_are_told_of_their_clients_when_the_last_session_ends() -> None:
+    async with opened() as (door, owner):
+        await door.send(request("initialize"))
+        stream = await door.begin(method="GET")
+        await stream.head()
+        await owner.editor.connection.request("session/close", {"sessionId": "session-1"})
+        await owner.editor.asked.until(lambda _: owner.ended == ["c1"])
+        with pytest.raises((h11.RemoteProtocolError, ConnectionResetError)):
+            await stream.data()
+
+
+@pytest.mark.requirement("bridge.cancel-not-tunnelled")
+async def test_of_two_calls_with_one_id_a_cancellation_stops_neither() -> None:
+    async with opened() as (door, owner):
+        for method in ("one", "other"):
+            owner.held[method] = asyncio.Event()
+        calls = [await door.begin(request(method, 7)) for method in ("one", "other")]
+        await together(owner.came("one"), owner.came("other"))
+        params = {"requestId": 7}
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        assert (await door.send(cancelled)).status == 202
+        for held in owner.held.values():
+            held.set()
+        answers = await together(*(call.whole() for call in calls))
+    assert [answer.events[0]["result"]["method"] for answer in answers] == ["one", "other"]
+
+
 @pytest.mark.requirement("bridge.http-session-id")
 async def test_clients_that_leave_without_a_word_are_forgotten_the_idle_ones_first(
     monkeypatch: pytest.MonkeyPatch,
@@ -437,10 +472,7 @@ async def test_server_messages_wait_for_a_stream_and_come_in_order() -> None:
             await connection.request("mcp/message", {"connectionId": "none", "method": "x"})
         stream = await door.begin(method="GET")
         assert (await stream.head()).status_code == 200
-        events, reader = list[Any](), EventReader()
-        while len(events) < 3 and (data := await stream.data()) is not None:
-            events += [json.loads(event) for event in reader.feed(data)]
-        assert [event["method"] for event in events] == ["n0", "n1", "n2"]
+        assert await stream.methods(3) == ["n0", "n1", "n2"]
         stream.writer.close()
 
 
@@ -482,6 +514,38 @@ async def test_without_a_get_a_question_comes_on_the_stream_of_a_call_under_way(
             await together(owner.editor.connection.request("mcp/message", asked), answer_it())
         assert caught.group_contains(RpcError, match="no roots")
         call.writer.close()
+
+
+@pytest.mark.requirement("bridge.message-server-to-client")
+async def test_what_the_server_asks_and_then_tells_comes_in_that_order() -> None:
+    async with opened() as (door, owner):
+        await door.send(request("initialize"))
+        stream = await door.begin(method="GET")
+        await stream.head()
+        connection = owner.editor.connection
+        connection.post("mcp/message", {"connectionId": "c1", "method": "asked"})
+        connection.notify("mcp/message", {"connectionId": "c1", "method": "told"})
+        assert await stream.methods(2) == ["asked", "told"]
+
+
+@pytest.mark.requirement("bridge.message-server-to-client")
+async def test_what_the_server_says_right_behind_its_answer_to_the_connect_is_not_lost() -> None:
+    async with opened() as (door, owner):
+        connection = owner.editor.connection
+
+        def say() -> None:
+            connection.notify("mcp/message", {"connectionId": "c1", "method": "told"})
+            connection.notify("mcp/message", {"connectionId": "c9", "method": "stray"})
+            connection.post("mcp/message", {"connectionId": "c1", "method": "asked"})
+
+        def connect(_: Request) -> dict[str, Any]:
+            # The answer is written when this returns; what follows it, in the same turn.
+            asyncio.get_running_loop().call_soon(say)
+            return {"connectionId": "c1"}
+
+        owner.editor.answers["mcp/connect"] = connect
+        answer = await door.send(request("initialize"))
+    assert [event.get("method") for event in answer.events] == ["told", "asked", None]
 
 
 @pytest.mark.requirement("bridge.http-get-stream")
@@ -532,7 +596,10 @@ async def test_one_client_is_one_connection_however_often_the_session_is_set_up(
 
 
 @pytest.mark.requirement("bridge.security-token")
-@pytest.mark.parametrize("given", ["", "Bearer", "Bearer x", "Basic {token}", "{token}"])
+@pytest.mark.parametrize(
+    "given",
+    ["", "Bearer", "Bearer x", "Basic {token}", "{token}", "Bearer {token}x", "Bearer {token:.42}"],
+)
 async def test_without_the_token_nothing_reaches_a_mod(given: str) -> None:
     async with opened() as (door, owner):
         token = door.headers["Authorization"].removeprefix("Bearer ")

@@ -227,6 +227,7 @@ async def opened(
     settings: Settings | None = None,
 ) -> AsyncGenerator[tuple[dict[str, Any], Owner], None]:
     agent = FakeAgent()
+    agent.requests["session/close"] = lambda _: {}
     async with chain_of("pass", agent=agent, bridge="stdio", settings=settings) as editor:
         owner = Owner(editor)
         await editor.new_session(servers=[SERVER])
@@ -246,6 +247,13 @@ async def test_each_connection_of_a_shim_is_one_connection_of_mcp() -> None:
             assert [answer["by"] for answer in answers] == ["c1", "c2"]
         await owner.editor.asked.until(lambda _: len(owner.ended) == 2)
         assert sorted(owner.ended) == ["c1", "c2"]
+
+
+@pytest.mark.requirement("bridge.life-session-end", "bridge.life-agent-closes")
+async def test_the_owner_is_told_of_its_clients_when_the_last_session_ends() -> None:
+    async with opened() as (declaration, owner), open_server(declaration):
+        await owner.editor.connection.request("session/close", {"sessionId": "session-1"})
+        await owner.editor.asked.until(lambda _: owner.ended == ["c1"])
 
 
 @pytest.mark.requirement("bridge.life-owner-dies")

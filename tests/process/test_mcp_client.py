@@ -136,7 +136,8 @@ def json_answer(body: object, *headers: str) -> bytes:
 def good(head: str, body: dict[str, Any]) -> bytes:
     match body:
         case {"id": request_id, "method": "initialize"}:
-            return json_answer({"id": request_id, "result": {}}, "Mcp-Session-Id: abc")
+            result = {"protocolVersion": "2025-06-18"}
+            return json_answer({"id": request_id, "result": result}, "Mcp-Session-Id: abc")
         case {"id": request_id, "method": "ping"}:
             response = json.dumps({"id": request_id, "result": {"pong": 1}})
             head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
@@ -157,6 +158,8 @@ async def test_json_and_events_are_understood_and_the_session_is_kept_and_ended(
     assert all("authorization: Bearer x" in head.replace("Auth", "auth") for head in heads)
     assert "abc" not in heads[0]
     assert all("abc" in head for head in heads[1:])
+    for head in heads[1:]:
+        assert "MCP-Protocol-Version: 2025-06-18" in head
     assert heads[-1].startswith("DELETE ")
 
 
@@ -178,6 +181,30 @@ async def test_an_answer_that_is_none_fails_its_request_and_hangs_nobody(answere
     with pytest.raises(RpcError, match=r"127\.0\.0\.1"):
         async with http_server(answer):
             pass
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_sent"),
+    [("X-Key", "café", True), ("X-Key", "a\nb", False), ("é", "x", False)],
+)
+async def test_a_header_that_http_does_not_allow_fails_as_an_answer_does(
+    name: str, value: str, *, is_sent: bool
+) -> None:
+    came = asyncio.Event()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        came.set()
+        writer.close()
+
+    listening = await asyncio.start_server(take, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+    header = {"name": name, "value": value}
+    with pytest.raises(PeerwireError):
+        async with open_server({"type": "http", "name": "x", "url": url, "headers": [header]}):
+            pass
+    listening.close()
+    assert came.is_set() is is_sent
 
 
 async def test_a_server_that_is_not_there_is_said_to_be_unreachable() -> None:

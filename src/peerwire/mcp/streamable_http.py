@@ -8,7 +8,7 @@ import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 import h11
@@ -18,7 +18,7 @@ from peerwire.jsonrpc.codec import MAX_LINE
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.messages import Message, decode, error_response
 from peerwire.jsonrpc.transport import Listener
-from peerwire.jsonrpc.values import encode_value
+from peerwire.jsonrpc.values import decode_value, encode_value
 from peerwire.mcp.server import NEWEST, McpError
 from peerwire.mcp.sse import EventReader
 
@@ -42,7 +42,8 @@ class HttpTransport:
         self, url: str, headers: Iterable[tuple[str, str]], tasks: asyncio.TaskGroup
     ) -> None:
         self._place = _Place(url)
-        self._headers = list(headers)
+        # A key with an umlaut is wrong, but the server's to refuse.
+        self._headers = [(name.encode(), value.encode()) for name, value in headers]
         self._tasks = tasks
         self._listener: Listener | None = None
         self._waiting: deque[bytes] = deque()
@@ -50,6 +51,7 @@ class HttpTransport:
         self._posting: asyncio.Task[None] | None = None
         self._reading: set[asyncio.Task[None]] = set()
         self._session: str | None = None
+        self._revision = ""
         self._is_closed = False
 
     @property
@@ -123,13 +125,26 @@ class HttpTransport:
                     taken.set()
                 await exchange.begin()
                 self._session = exchange.header("mcp-session-id") or self._session
-                is_answered = await _read(exchange, listener, request_id)
+                is_answered = await self._read(exchange, listener, request_id)
             reason = "ended its answer before it was complete"
         except (OSError, h11.ProtocolError, McpError) as error:
             is_answered = False
             reason = str(error) or type(error).__name__
         if request_id is not None and not is_answered:
             listener.lines_received([_failure(request_id, f"{self._place.shown}: {reason}")])
+
+    async def _read(
+        self, exchange: "_Exchange", listener: Listener, request_id: bytes | None
+    ) -> bool:
+        """Pass on what an answer holds; whether the response to the request is in it."""
+        is_answered = False
+        async for line in _lines(exchange):
+            message = decode(line)
+            if isinstance(message, Message) and bytes(message.id or b"") == request_id:
+                is_answered = True
+                self._revision = self._revision or _revision(message)
+            listener.lines_received([line])
+        return is_answered
 
     @asynccontextmanager
     async def _exchange(self, method: bytes, body: bytes) -> AsyncGenerator["_Exchange", None]:
@@ -148,17 +163,20 @@ class HttpTransport:
         finally:
             writer.close()
 
-    def _headers_for(self, body: bytes) -> list[tuple[str, str]]:
+    def _headers_for(self, body: bytes) -> list[tuple[bytes, bytes]]:
         headers = [
-            ("Host", self._place.host),
-            ("Connection", "close"),
-            ("Content-Length", str(len(body))),
-            ("Content-Type", "application/json"),
-            ("Accept", "application/json, text/event-stream"),
+            (b"Host", self._place.host.encode()),
+            (b"Connection", b"close"),
+            (b"Content-Length", b"%d" % len(body)),
+            (b"Content-Type", b"application/json"),
+            (b"Accept", b"application/json, text/event-stream"),
             *self._headers,
         ]
         if self._session is not None:
-            headers += [("Mcp-Session-Id", self._session), ("MCP-Protocol-Version", NEWEST)]
+            session = self._session.encode("latin-1")
+            headers.append((b"Mcp-Session-Id", session))
+        if self._revision:
+            headers.append((b"MCP-Protocol-Version", self._revision.encode()))
         return headers
 
 
@@ -217,16 +235,6 @@ class _Exchange:
         return event
 
 
-async def _read(exchange: _Exchange, listener: Listener, request_id: bytes | None) -> bool:
-    """Pass on what an answer holds; whether the response to the request is in it."""
-    is_answered = False
-    async for line in _lines(exchange):
-        listener.lines_received([line])
-        message = decode(line)
-        is_answered |= isinstance(message, Message) and message.id == request_id
-    return is_answered
-
-
 async def _lines(exchange: _Exchange) -> AsyncIterator[bytes]:
     if exchange.header("content-type").startswith("text/event-stream"):
         events = EventReader()
@@ -254,6 +262,14 @@ def _request_id(line: bytes) -> bytes | None:
     if isinstance(message, Message) and message.id is not UNSET and message.method is not UNSET:
         return bytes(message.id)
     return None
+
+
+def _revision(response: Message) -> str:
+    """The revision of MCP that the answer to `initialize`, which is the first, agrees to."""
+    result = None if response.result is UNSET else decode_value(response.result)
+    members = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
+    agreed = members.get("protocolVersion")
+    return agreed if isinstance(agreed, str) else NEWEST
 
 
 def _failure(request_id: bytes, reason: str) -> bytes:

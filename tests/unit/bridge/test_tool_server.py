@@ -281,6 +281,8 @@ async def test_clients_that_have_greeted_are_told_when_the_tools_change() -> Non
     server.disconnect(left.connection_id)
     server.disable("add")
     assert greeted.told == [(LIST_CHANGED, None)]
+    server.enable("add")
+    assert greeted.told == [(LIST_CHANGED, None)] * 2
     assert silent.told == gone.told == []
 
 

@@ -16,7 +16,7 @@ from symposium.conductor.bridge.agent_side import (
     is_second_version,
 )
 from symposium.conductor.bridge.declarations import rewritten
-from symposium.conductor.bridge.tunnel import McpClient, Tunnels, unknown_connection
+from symposium.conductor.bridge.tunnel import Tunnels, unknown_connection
 from symposium.conductor.bridge.uses import Uses
 from symposium.conductor.component import (
     EVERY_METHOD,
@@ -186,13 +186,14 @@ class Bridge(Mod):
                 return Refuse(error) if message.is_request else Drop()
         if message.is_request:
             return Later(self._ask(connection_id, method, params))
-        # In the turn that a request's task begins in: neither overtakes the other.
+        # In the turn that a request's task begins in, and the task that waits for the tunnel goes
+        # on before it: nothing overtakes.
         loop = asyncio.get_running_loop()
         loop.call_soon(self._tell, connection_id, method, params)
         return Drop()
 
     async def _ask(self, connection_id: str, method: str, params: Any) -> Reply:
-        client = self._tunnels.client(connection_id) or await self._awaited(connection_id)
+        client = self._tunnels.client(connection_id)
         if client is None:
             raise unknown_connection(connection_id)
         try:
@@ -200,22 +201,9 @@ class Bridge(Mod):
         except ConnectionClosedError as error:
             raise unknown_connection(connection_id) from error
 
-    async def _awaited(self, connection_id: str) -> McpClient | None:
-        opened: asyncio.Future[McpClient | None] = asyncio.get_running_loop().create_future()
-
-        def deliver(client: McpClient | None) -> None:
-            if not opened.done():
-                opened.set_result(client)
-
-        return await opened if self._tunnels.keep(connection_id, deliver) else None
-
     def _tell(self, connection_id: str, method: str, params: Any) -> None:
         client = self._tunnels.client(connection_id)
-        if client is None:
-            self._tunnels.keep(
-                connection_id, lambda client: client.notify(method, params) if client else None
-            )
-        else:
+        if client is not None:
             client.notify(method, params)
 
     @from_client(DISCONNECT)

@@ -2,16 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Protocol, cast
 
 from msgspec import UNSET, Raw, UnsetType
 
 from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE, UNKNOWN_CONNECTION
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from symposium.conductor.component import Neighbour
-
-EARLY: Final = 64
-"""Messages kept that an owner sends before its answer to `mcp/connect` has been taken."""
 
 
 class McpClient(Protocol):
@@ -34,18 +31,12 @@ class McpClient(Protocol):
         ...
 
 
-Deliver: TypeAlias = Callable[[McpClient | None], None]
-"""Hands a message to an MCP client; None where there is none after all."""
-
-
 class Tunnels:
     """The tunnels of one chain, by the ids that their owners gave them."""
 
     def __init__(self, upstream: Callable[[], Neighbour]) -> None:
         self._upstream = upstream
         self._open: dict[str, Tunnel] = {}
-        self._connecting = 0
-        self._early: list[tuple[str, Deliver]] = []
 
     async def open(self, server_id: str, client: McpClient) -> "Tunnel":
         """Connect to a server; what its owner says from now on reaches `client`.
@@ -53,39 +44,19 @@ class Tunnels:
         Raises:
             RpcError: nobody owns the server, or its owner refused.
         """
-        self._connecting += 1
-        try:
-            answer = await self._upstream().request(CONNECT, {"serverId": server_id})
-            connection_id = _connection_id(answer)
-            if connection_id is None:
-                raise RpcError(INTERNAL_ERROR, {"reason": "no connectionId", "serverId": server_id})
-            tunnel = Tunnel(self, self._upstream(), connection_id, client)
-            self._open[connection_id] = tunnel
-        finally:
-            self._connecting -= 1
-            self._deliver_early()
+        answer = await self._upstream().request(CONNECT, {"serverId": server_id})
+        # Nothing is awaited from here on: what the owner says next comes in a later turn.
+        connection_id = _connection_id(answer)
+        if connection_id is None:
+            raise RpcError(INTERNAL_ERROR, {"reason": "no connectionId", "serverId": server_id})
+        tunnel = Tunnel(self, self._upstream(), connection_id, client)
+        self._open[connection_id] = tunnel
         return tunnel
-
-    def _deliver_early(self) -> None:
-        early, self._early = self._early, []
-        for connection_id, deliver in early:
-            client = self.client(connection_id)
-            if client is None and self._connecting:
-                self._early.append((connection_id, deliver))
-            else:
-                deliver(client)
 
     def client(self, connection_id: str) -> McpClient | None:
         """The MCP client at the end of an open tunnel."""
         tunnel = self._open.get(connection_id)
         return None if tunnel is None else tunnel.client
-
-    def keep(self, connection_id: str, deliver: Deliver) -> bool:
-        """Keep a message for a tunnel that may be about to open; whether there is one."""
-        if not self._connecting or len(self._early) >= EARLY:
-            return False
-        self._early.append((connection_id, deliver))
-        return True
 
     def ended_by_owner(self, connection_id: str) -> bool:
         """The owner has ended a tunnel; whether it was open."""
