@@ -38,7 +38,6 @@ class FdTransport:
         self._reader = FdReader(read_fd, limit)
         self._writer = FdWriter(write_fd)
         self._fresh: list[bytes] = []
-        self._fresh_size = 0
         self._started = False
         self._mute = False
         # Both modes before either changes: a terminal is often one description behind both.
@@ -47,7 +46,7 @@ class FdTransport:
     @property
     def backlog(self) -> int:
         """Bytes given to `send` that the peer has not taken yet."""
-        return self._writer.size + self._fresh_size
+        return self._writer.size + _size(self._fresh)
 
     def start(self, listener: Listener) -> None:
         """Begin to read, on the running event loop."""
@@ -78,13 +77,12 @@ class FdTransport:
         if not self._fresh and self._started:
             self._wake_up.flush_at_end(self._flush)
         self._fresh.append(line)
-        self._fresh_size += len(line) + 1
 
     def _flush(self) -> None:
-        lines, size = self._fresh, self._fresh_size
-        self._fresh, self._fresh_size = [], 0
+        lines, self._fresh = self._fresh, []
         if not lines or self._mute:
             return
+        size = _size(lines)
         if size > READ_SIZE and max(map(len, lines)) > READ_SIZE:
             self._writer.write(_segments(lines), size)
         else:
@@ -144,6 +142,11 @@ class FdTransport:
                 # Standard streams share their mode with everyone who has the same terminal.
                 os.set_blocking(fd, True)
             os.close(fd)
+
+
+def _size(lines: list[bytes]) -> int:
+    """Bytes of these lines, each with its newline."""
+    return sum(map(len, lines)) + len(lines)
 
 
 def _segments(lines: list[bytes]) -> list[memoryview]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from msgspec import UNSET, UnsetType
 
 from peerwire.acp.names import (
+    CANONICAL,
     ENVELOPES,
     ERAS,
     INITIALIZE,
     PROXY_INITIALIZE,
-    Dialect,
     Era,
     Names,
     wrap,
@@ -112,7 +112,7 @@ class SuccessorEnd:
 
     def forward(self, message: Message, line: bytes) -> None:
         """Take a notification that nobody touched."""
-        if self._link.dialect is Dialect.RUST_SDK and (envelope := put_in(line)) is not None:
+        if self._link.dialect is CANONICAL and (envelope := put_in(line)) is not None:
             self._kept.write(envelope)
         elif message.method is not UNSET:
             extra = wire.extra_members(message, line)

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType
 
-from peerwire.acp.names import ENVELOPES, INITIALIZE, Dialect, Envelope, unwrap
+from peerwire.acp.names import CANONICAL, ENVELOPES, INITIALIZE, Dialect, Envelope, unwrap
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.batch import Alone, BatchReply, Place
 from peerwire.jsonrpc.codec import Overlong
@@ -49,14 +49,15 @@ class Intake:
 
     def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
         """Route what the peer wrote, in order."""
-        link = self._link
+        link, decode = self._link, wire.decode
+        is_proxy = link.wrapped is not None
         for line in lines:
             if isinstance(line, Overlong):
                 self.receive(self._overlong(line), b"", self._alone)
                 continue
-            if line.startswith(OPENING) and self._relayed(line):
+            if is_proxy and line.startswith(OPENING) and self._relayed(line):
                 continue
-            message = wire.decode(line)
+            message = decode(line)
             if (
                 isinstance(message, Message)
                 and message.id is UNSET
@@ -72,14 +73,15 @@ class Intake:
     def _relayed(self, line: bytes) -> bool:
         """Whether this was a notification in an envelope that no mod wants, and is on its way."""
         way = self._link.wrapped
-        if way is None or not way.lanes.idle or self._link.dialect is not Dialect.RUST_SDK:
+        if way is None or not way.lanes.idle or self._link.dialect is not CANONICAL:
             return False
-        found = opened(line)
-        if found is None or (method := found[0].method) is UNSET:
+        if (found := opened(line)) is None:
             return False
-        if method in _SPECIAL or way.steps.get(method, way.other):
+        message, plain = found
+        method = message.method
+        if method is UNSET or method in _SPECIAL or way.steps.get(method, way.other):
             return False
-        way.far.forward(*found)
+        way.far.forward(message, plain)
         return True
 
     def receive(self, incoming: wire.Incoming, line: bytes, place: Place) -> None:

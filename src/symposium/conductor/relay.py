@@ -15,6 +15,9 @@ OPENING: Final = b'{"jsonrpc":"2.0","method":"_proxy/successor","params":{'
 """How the canonical envelope of a notification begins."""
 
 _PLAIN: Final = b'{"jsonrpc":"2.0",'
+_INNER: Final = len(OPENING) - 1
+"""Where the message in an envelope begins."""
+
 _FRAME: Final = len(b'{"method":"","params":}')
 """Bytes of the message in an envelope besides its name and its params."""
 
@@ -26,7 +29,7 @@ def opened(line: bytes) -> tuple[Message, bytes] | None:
 
     None to go the long way: there is more in it, or less, or white space, or the name has escapes.
     """
-    inner = line[len(OPENING) - 1 : -1]
+    inner = line[_INNER:-1]
     try:
         if not line.isascii():
             line.decode()
