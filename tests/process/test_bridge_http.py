@@ -162,6 +162,9 @@ class Owner:
         method = request.params["method"]
         if method in self.held:
             await self.held[method].wait()
+        if method == "forget":
+            data = {"reason": "unknown MCP connection", "connectionId": "c1"}
+            raise RpcError(INVALID_PARAMS, data)
         if method == "refuse":
             raise RpcError(INVALID_PARAMS, {"a": 1}, message="No.")
         return {"method": method, "params": request.params.get("params")}
@@ -457,6 +460,18 @@ async def test_an_owner_that_disconnects_ends_the_clients_streams() -> None:
         with pytest.raises(h11.RemoteProtocolError):
             await stream.data()
         assert (await door.send(request("ping"), headers=header)).status == 404
+
+
+@pytest.mark.requirement("bridge.unknown-connection", "bridge.http-session-id")
+async def test_a_client_whose_connection_the_owner_has_forgotten_is_told_to_begin_again() -> None:
+    async with opened() as (door, owner):
+        name = (await door.send(request("initialize"))).headers["mcp-session-id"]
+        header = {"Mcp-Session-Id": name}
+        answer = await door.send(request("forget"), headers=header)
+        assert answer.events[0]["error"]["data"]["reason"] == "unknown MCP connection"
+        assert (await door.send(request("ping"), headers=header)).status == 404
+        assert (await door.send(request("initialize"))).status == 200
+        assert owner.connected == 2
 
 
 @pytest.mark.requirement("bridge.http-get-stream")

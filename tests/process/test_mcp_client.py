@@ -149,7 +149,10 @@ def good(head: str, body: dict[str, Any]) -> bytes:
             return b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
 
 
-async def test_json_and_events_are_understood_and_the_session_is_kept_and_ended() -> None:
+async def test_json_and_events_are_understood_and_the_session_is_kept_and_ended(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("DEBUG")
     async with http_server(good) as (server, heads):
         assert await server.wire.request("ping") == {"pong": 1}
         with pytest.raises(RpcError, match="answered HTTP 500: sad!"):
@@ -161,6 +164,7 @@ async def test_json_and_events_are_understood_and_the_session_is_kept_and_ended(
     for head in heads[1:]:
         assert "MCP-Protocol-Version: 2025-06-18" in head
     assert heads[-1].startswith("DELETE ")
+    assert "late answer" not in caplog.text  # each request is answered once
 
 
 @pytest.mark.parametrize(
