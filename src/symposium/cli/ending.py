@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import click
 
+from symposium.plain_text import plain_text
+
 DOCS: Final = "docs/reference/exit-codes.md"
 
 
@@ -76,7 +78,7 @@ class Failure:
     def text(self) -> str:
         """A few lines for a person."""
         lines = [f"symposium: {self.message}", *self.hint.splitlines()]
-        return "\n  ".join(lines)
+        return plain_text("\n  ".join(lines))
 
 
 def say(failure: Failure) -> ExitCode:

@@ -118,7 +118,7 @@ def _exited(data: Mapping[str, Any], at: str) -> Failure:
     else:
         manner = "closed its side"
     argv = data.get("argv")
-    command = f" `{shlex.join(cast('list[str]', argv))}`" if isinstance(argv, list) else ""
+    command = f" `{shlex.join(map(str, cast('list[Any]', argv)))}`" if isinstance(argv, list) else ""
     tail = plain_text(str(data.get("stderrTail") or "")).strip().splitlines()[-STDERR_SHOWN:]
     said = "\n".join(f"| {line}" for line in tail)
     hint = f"its last words:\n{said}" if tail else "it said nothing on stderr; run it by hand"
@@ -131,7 +131,7 @@ def _silent(data: Mapping[str, Any], at: str) -> Failure:
     return Failure(
         ExitCode.TIMEOUT,
         "no_answer",
-        f"{_component(data)} did not answer within {data.get('seconds'):g} s ({at})",
+        f"{_component(data)} did not answer within {data.get('seconds')} s ({at})",
         "is it an ACP program? Some need a flag such as --acp",
         "component",
         is_retryable=True,
