@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.support.scenes import Peer, Scene, bare, inner, scene
 
@@ -120,11 +120,16 @@ def _number(message: Crossing) -> int:
             return 0
 
 
-LEAVES: list[Any] = [Sync, Async, Raises, Replies, Speaks, "bare b1", "bare p1", "bare rfd"]
+LEAVES: list[Any] = [Sync, Async, Raises, Replies, "bare b1", "bare p1", "bare rfd"]
 nodes = st.recursive(
     st.sampled_from(LEAVES), lambda inside: st.lists(inside, max_size=3), max_leaves=5
 )
-trees = st.lists(nodes, max_size=4)
+in_process = st.sampled_from([Sync, Async, Raises, Replies, Speaks])
+# Of mods that ask while they hold a message there is one where wires lie between: two could wait
+# for each other for ever, since no wire says what is urgent (docs/design/conductor.md).
+trees = st.lists(in_process, max_size=6) | st.tuples(
+    st.lists(nodes, max_size=2), st.lists(st.just(Speaks), max_size=1), st.lists(nodes, max_size=2)
+).map(lambda parts: [one for part in parts for one in part])
 
 
 def component(tree: Any) -> Component:
@@ -250,7 +255,7 @@ async def _all_answered(ends: dict[str, End], ledgers: dict[str, Ledger]) -> Non
     """Ask a last question each way: once it is answered all before it has arrived."""
     for name, end in ends.items():
         do("ask", params_of(None, LAST), end, ledgers[name])
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(2):
         for name, end in ends.items():
             while len(end.answers) < len(ledgers[name].asked):
                 end.news.clear()
@@ -279,7 +284,7 @@ def _nothing_kept(it: Scene) -> None:
 
 
 @pytest.mark.requirement("acp.t4-order", "conductor.mod-may-wait")
-@settings(max_examples=200)
+@settings(max_examples=200, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(trees, acts)
 def test_any_chain_keeps_order_and_answers_once(
     tree: list[Any], schedule: list[tuple[str, str, str | None]]

@@ -82,6 +82,7 @@ class Call:
         far_id: its id on the next hop, once it has gone there.
         thens: what mods have said of it that concerns its answer, with their positions.
         rest: the task of the mod that takes its time over it, if one does.
+        is_urgent: a mod asks while it holds a message up, and so waits behind no other that does.
     """
 
     __slots__ = (
@@ -91,6 +92,7 @@ class Call:
         "is_answered",
         "is_cancelled",
         "is_settled",
+        "is_urgent",
         "place",
         "request_id",
         "rest",
@@ -115,6 +117,7 @@ class Call:
         self.thens: list[tuple[Step, Forward]] = []
         self.far_id: bytes | None = None
         self.rest: Started | None = None
+        self.is_urgent = False
         self.is_cancelled = False
         self.is_settled = False
         self.is_answered = False

@@ -104,7 +104,7 @@ class Way:
         if call is not None and call.is_settled:
             return
         lanes = self.lanes
-        was_idle = lanes.idle
+        was_idle = lanes.idle or (call is not None and call.is_urgent)
         steps = self.steps.get(crossing.method, self.other)
         if not was_idle:
             steps = _with_stops(steps, lanes.stops())
@@ -118,7 +118,7 @@ class Way:
                     return
             if step.handler is not None and not self._meet(step, crossing, call):
                 return
-            if lanes.idle is not was_idle:
+            if was_idle and not lanes.idle and not (call is not None and call.is_urgent):
                 # This very mod has sent something that another one holds now.
                 self._carry(crossing, call, position, BEFORE_ALL)
                 return
@@ -192,7 +192,7 @@ class Way:
 
     def _carry_back(self, call: Call, answer: Answer, after: int, cleared: int) -> None:
         while (position := self._next_stop(call, after)) is not None:
-            if position != cleared:
+            if position != cleared and not call.is_urgent:
                 resume = partial(self._carry_back, call, answer, position - 1, position)
                 item = Item(session_key(call.crossing), answer.size, resume)
                 if self.lanes.keeps(position, item):

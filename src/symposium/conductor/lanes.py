@@ -85,6 +85,11 @@ class Lanes:
         """The positions of the mods at which something stands."""
         return list(self._stops)
 
+    def holds(self, position: int) -> bool:
+        """Whether the mod at this stop holds a message."""
+        stop = self._stops.get(position)
+        return stop is not None and bool(stop.parked)
+
     def keeps(self, position: int, item: Item) -> bool:
         """Keep a message at this stop if others of its session are before it; whether it was."""
         stop = self._stops.get(position)

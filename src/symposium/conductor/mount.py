@@ -27,6 +27,7 @@ class Toward:
         waiting = _Waiting(asyncio.get_running_loop().create_future())
         crossing = self._crossing(method, params, is_request=True)
         call = Call(crossing, waiting, b"", self._way, place=self._position)
+        call.is_urgent = self._holds_something()
         # What the neighbours send is read on meanwhile, however much of it waits for this mod.
         answers = self._way.back.lanes
         answers.expect(1)
@@ -45,6 +46,12 @@ class Toward:
     def notify(self, method: str, params: Any = None) -> None:
         """Tell; nothing comes back."""
         self._way.take(self._crossing(method, params, is_request=False), after=self._position)
+
+    def _holds_something(self) -> bool:
+        # Two mods that hold a message and ask each past the other would wait for ever.
+        back = self._way.back
+        mirrored = back.length - 1 - self._position
+        return self._way.lanes.holds(self._position) or back.lanes.holds(mirrored)
 
     def _crossing(self, method: str, params: Any, *, is_request: bool) -> Crossing:
         return Crossing(
