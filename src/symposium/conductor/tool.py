@@ -36,10 +36,6 @@ class ToolContext(Protocol):
         ...
 
 
-class ToolFailedError(Exception):
-    """Raised by a tool: its text is what the model reads."""
-
-
 @dataclass(frozen=True, slots=True)
 class Content:
     """Returned by a tool that says its content block by block, as MCP has them."""
