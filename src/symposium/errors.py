@@ -4,7 +4,11 @@ SymposiumError
 ├── SpecError        what was written as SPEC names no component
 ├── NotFoundError    a file, a directory or a session is not there
 ├── PatienceError    an answer did not come within the time that was asked for
-└── StepError        a step of a conversation with an agent failed; carries the reason
+├── StepError        a step of a conversation with an agent failed; carries the reason
+├── ConfigError      the config file cannot be used as it is (config/user_config.py)
+│   └── ConfigChangedError   it is not what was read
+├── SourceError      what names a component's source does not (config/component_source.py)
+└── JsoncError       a text is not JSON with comments (config/jsonc.py)
 """
 
 

@@ -1,0 +1,72 @@
+"""Files that are whole at every moment: the old text or the new one, whatever happens meanwhile."""
+
+import os
+import stat
+import tempfile
+from errno import EACCES
+from pathlib import Path
+from typing import Final
+
+PRIVATE: Final = 0o600
+"""Settings may hold keys: what we make is for the user alone."""
+
+_ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Put a text in place of a file; its mode stays, a new one is 0600, a link stays a link.
+
+    Raises:
+        OSError: it cannot be written; nothing has changed then.
+    """
+    target = path.resolve()
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_writable(path)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else PRIVATE
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(mode)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_directory(target.parent)
+
+
+def read_text(path: Path) -> str | None:
+    """What a file says, line endings and all; None if there is none.
+
+    Raises:
+        OSError, UnicodeDecodeError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return None
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file, or a directory, that is marked as read-only.
+
+    Raises:
+        OSError: it is.
+    """
+    # A rename needs no right on the file itself, and root none at all: whoever took the right to
+    # write away meant it all the same.
+    target = path.resolve()
+    for each in (target, target.parent):
+        if each.exists() and not (each.stat().st_mode & _ANY_WRITE and os.access(each, os.W_OK)):
+            raise PermissionError(EACCES, "it is read-only", str(each))
+
+
+def _sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,208 @@
+"""JSON with comments, read with places: an error can say where, an edit can keep the rest.
+
+`//` and `/* */` comments and trailing commas are accepted (acp-host §4.1); all else is RFC 8259.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from symposium.config.jsonc_text import after_trivia, rest_of_line
+from symposium.errors import SymposiumError
+
+MAX_DEPTH: Final = 100
+"""Levels of nesting that are read; a config has four."""
+
+_SCALAR: Final = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_STEP: Final = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
+_DECODER: Final = json.JSONDecoder()
+_LONGEST_NUMBER: Final = 1000
+
+
+class JsoncError(SymposiumError):
+    """A text is not JSON with comments; says what was expected, and where.
+
+    Attributes:
+        line: counted from 1.
+        column: counted from 1, in characters.
+        reason: what is wrong there.
+    """
+
+    def __init__(self, reason: str, text: str, at: int) -> None:
+        self.line, self.column = place(text, at)
+        self.reason = reason
+        super().__init__(f"line {self.line}, column {self.column}: {reason}", "")
+
+
+def place(text: str, at: int) -> tuple[int, int]:
+    """The line and the column of a character, both counted from 1."""
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarNode:
+    """A string, number, boolean or null, and where it stands."""
+
+    start: int
+    end: int
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One element of an array or member of an object; `start` is where its key, if any, begins.
+
+    Attributes:
+        key: the member's name; None in an array.
+        tail: where what belongs to it ends: its comma and a comment on the same line included.
+        has_comma: whether a comma follows it.
+    """
+
+    key: str | None
+    start: int
+    node: "Node"
+    tail: int
+    has_comma: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerNode:
+    """An object or an array, and where it stands."""
+
+    start: int
+    end: int
+    items: tuple[Item, ...]
+    is_object: bool
+
+    @property
+    def value(self) -> Any:
+        """The dict or list that it stands for."""
+        if self.is_object:
+            return {item.key: item.node.value for item in self.items}
+        return [item.node.value for item in self.items]
+
+
+Node: TypeAlias = ScalarNode | ContainerNode
+
+
+def parse(text: str) -> Node:
+    """Read one value; what is around it may be comments only.
+
+    Raises:
+        JsoncError: the text is something else.
+    """
+    reader = _Reader(text)
+    at = reader.skip(1 if text.startswith("\ufeff") else 0)
+    node = reader.value(at, 0)
+    end = reader.skip(node.end)
+    if end != len(text):
+        raise JsoncError("expected the end of the file", text, end)
+    return node
+
+
+def node_at(root: Node, where: str) -> Node:
+    """The node that a path such as `proxies[0].source` leads to, or the last one on the way."""
+    node = root
+    for index, key in _STEP.findall(where):
+        if not isinstance(node, ContainerNode) or node.is_object is bool(index):
+            break
+        inner = [
+            item.node
+            for number, item in enumerate(node.items)
+            if (number == int(index) if index else item.key == key)
+        ]
+        if not inner:
+            break
+        node = inner[0]
+    return node
+
+
+class _Reader:
+    """Reads one text by recursive descent."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def skip(self, at: int) -> int:
+        """The next place that is neither white space nor comment."""
+        end = after_trivia(self._text, at)
+        if self._text.startswith("/*", end):
+            raise JsoncError("this comment is not closed; add `*/`", self._text, end)
+        return end
+
+    def value(self, at: int, depth: int) -> Node:
+        """The value that begins here."""
+        if depth > MAX_DEPTH:
+            raise JsoncError(f"nested deeper than {MAX_DEPTH} levels", self._text, at)
+        match self._text[at : at + 1]:
+            case "{":
+                return self._container(at, depth, "}")
+            case "[":
+                return self._container(at, depth, "]")
+            case '"':
+                value, end = self._string(at)
+                return ScalarNode(at, end, value)
+            case first:
+                return self._scalar(at, first)
+
+    def _scalar(self, at: int, first: str) -> ScalarNode:
+        found = _SCALAR.match(self._text, at)
+        if found is None or self._text[found.end() : found.end() + 1].isalnum():
+            raise JsoncError(_expected_value(first), self._text, at)
+        value: Any = None if len(found[0]) > _LONGEST_NUMBER else json.loads(found[0])
+        if len(found[0]) > _LONGEST_NUMBER or value in {float("inf"), float("-inf")}:
+            raise JsoncError("this number is too large", self._text, at)
+        return ScalarNode(at, found.end(), value)
+
+    def _string(self, at: int) -> tuple[str, int]:
+        try:
+            return _DECODER.raw_decode(self._text, at)
+        except json.JSONDecodeError as error:
+            reason = f"this string is broken: {error.msg}"
+            raise JsoncError(reason, self._text, error.pos) from error
+
+    def _container(self, start: int, depth: int, closing: str) -> ContainerNode:
+        items: list[Item] = []
+        seen: set[str | None] = {None}
+        at = self.skip(start + 1)
+        while self._text[at : at + 1] != closing:
+            if items and not items[-1].has_comma:
+                raise JsoncError(self._expected(f"a comma or `{closing}`", at), self._text, at)
+            item = self._member(at, depth) if closing == "}" else self._item(None, at, at, depth)
+            if item.key is not None and item.key in seen:
+                raise JsoncError(f"the key {item.key!r} stands twice", self._text, at)
+            seen.add(item.key)
+            items.append(item)
+            at = self.skip(item.tail)
+        return ContainerNode(start, at + 1, tuple(items), closing == "}")
+
+    def _member(self, at: int, depth: int) -> Item:
+        if self._text[at : at + 1] != '"':
+            raise JsoncError(self._expected("a key in double quotes", at), self._text, at)
+        key, end = self._string(at)
+        colon = self.skip(end)
+        if self._text[colon : colon + 1] != ":":
+            raise JsoncError(f"expected `:` after the key {key!r}", self._text, colon)
+        return self._item(key, at, self.skip(colon + 1), depth)
+
+    def _item(self, key: str | None, start: int, at: int, depth: int) -> Item:
+        node = self.value(at, depth + 1)
+        comma = self.skip(node.end)
+        has_comma = self._text[comma : comma + 1] == ","
+        tail = rest_of_line(self._text, comma + 1 if has_comma else node.end)
+        return Item(key, start, node, tail, has_comma)
+
+    def _expected(self, what: str, at: int) -> str:
+        found = self._text[at : at + 1]
+        return f"expected {what}, " + (f"found {found!r}" if found else "but the file ends")
+
+
+def _expected_value(first: str) -> str:
+    match first:
+        case "":
+            return "the file ends where a value should stand"
+        case "'":
+            return 'strings stand in double quotes: write "…"'
+        case _:
+            return f"expected a value, found {first!r}"

@@ -1,0 +1,196 @@
+"""Changes a commented JSON text into one that says something else, and keeps what has a place."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from symposium.config.jsonc import ContainerNode, Item, Node, parse
+from symposium.config.jsonc_pairing import is_same, pair
+from symposium.config.jsonc_text import (
+    after_last_blank_line,
+    after_trivia,
+    ends_in_line_comment,
+    indent_at,
+    json_text,
+    rest_of_line,
+)
+
+_INDENT: Final = re.compile(r"\n(\t|[ ]{1,8})[^\s]")
+
+
+def rewrite(text: str, value: Any) -> str:
+    """The text with the smallest edits that make it stand for `value`.
+
+    Members keep their order. Elements of lists are known by their value, by their `name`, or by
+    what they have in common with an old one, and take their comments along when they move. What is
+    new is written in the indentation of its neighbours.
+
+    Raises:
+        JsoncError: the text was not readable to begin with.
+        ValueError: the value is not one of JSON's.
+    """
+    node = parse(text)
+    changed = _Editor(text).render(node, value, indent_at(text, node.start))
+    return text[: node.start] + changed + text[node.end :]
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """An item as it stands in the text.
+
+    Attributes:
+        loose: what stands before it and does not speak of it: it ends with a blank line.
+        lead: what stands before it and goes where it goes.
+    """
+
+    item: Item
+    loose: str
+    lead: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One item ready to be put back: what stands before it, itself, and what follows its comma."""
+
+    lead: str
+    body: str
+    after: str
+
+
+class _Editor:
+    """Renders the nodes of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+        found = _INDENT.search(text)
+        self._step = "  " if found is None else found[1]
+
+    def render(self, node: Node, value: Any, indent: str) -> str:
+        """The text of this node, changed to stand for `value`."""
+        if is_same(node.value, value):
+            return self._text[node.start : node.end]
+        if isinstance(node, ContainerNode) and isinstance(value, dict if node.is_object else list):
+            return self._render_items(node, value, indent)
+        return self._write(value, indent)
+
+    def _render_items(self, node: ContainerNode, value: Any, indent: str) -> str:
+        head, olds = self._olds(node)
+        pairs = _pairs(node, value)
+        olds, left_over = _inherited(olds, {at for _, _, at in pairs if at is not None})
+        is_inline = bool(olds) and "\n" not in self._text[node.start : node.end]
+        inner = "" if is_inline else self._inner_indent(node, indent)
+        are_short = is_inline or self._has_short_elements(node)
+        pieces: list[_Piece] = []
+        for key, element, at in pairs:
+            if at is not None:
+                piece = self._kept(olds[at], element, inner)
+            else:
+                piece = self._new(key, element, inner, are_short=are_short)
+            if is_inline and not piece.lead.strip():
+                first = olds[0].lead if not olds[0].lead.strip() else ""
+                piece = _Piece(" " if pieces else first, piece.body, piece.after)
+            pieces.append(piece)
+        return self._join(node, head, pieces, self._ending(node, left_over, indent, pieces))
+
+    def _olds(self, node: ContainerNode) -> tuple[str, list[_Old]]:
+        # A comment on the line of the bracket speaks of all that follows.
+        begin = rest_of_line(self._text, node.start + 1)
+        head = self._text[node.start + 1 : begin]
+        olds: list[_Old] = []
+        for item in node.items:
+            before = self._text[begin : item.start]
+            cut = after_last_blank_line(before)
+            olds.append(_Old(item, before[:cut], before[cut:]))
+            begin = item.tail
+        return head, olds
+
+    def _kept(self, old: _Old, element: Any, inner: str) -> _Piece:
+        item = old.item
+        before = self._text[item.start : item.node.start]
+        after = self._text[item.node.end : item.tail]
+        if item.has_comma:
+            cut = after_trivia(after, 0)
+            after = after[:cut] + after[cut + 1 :]
+        body = before + self.render(item.node, element, inner)
+        return _Piece(old.loose + old.lead, body, after)
+
+    def _new(self, key: str | None, element: Any, inner: str, *, are_short: bool) -> _Piece:
+        name = "" if key is None else json_text(key) + ": "
+        body = json_text(element) if are_short else self._write(element, inner)
+        return _Piece(self._newline + inner if inner else "", name + body, "")
+
+    def _ending(
+        self, node: ContainerNode, left_over: str, indent: str, pieces: Sequence[_Piece]
+    ) -> str:
+        begin = rest_of_line(self._text, node.start + 1)
+        begin = node.items[-1].tail if node.items else begin
+        rest = left_over + self._text[begin : node.end - 1]
+        if not pieces:
+            return rest if rest.strip() else ""
+        if "\n" not in rest and any("\n" in piece.lead for piece in pieces):
+            return rest.rstrip() + self._newline + indent
+        return rest
+
+    def _join(self, node: ContainerNode, head: str, pieces: Sequence[_Piece], rest: str) -> str:
+        opening, closing = ("{", "}") if node.is_object else ("[", "]")
+        ends_with_comma = bool(node.items) and node.items[-1].has_comma
+        body, before = opening + head, head
+        for index, piece in enumerate(pieces):
+            comma = "," if ends_with_comma or index + 1 < len(pieces) else ""
+            body += self._break(before, piece.lead) + piece.lead + piece.body + comma + piece.after
+            before = piece.after
+        return body + self._break(before, rest) + rest + closing
+
+    def _break(self, before: str, then: str) -> str:
+        """A new line, where a comment up to the end of its line would swallow what follows."""
+        begins_line = then.lstrip(" \t").startswith(("\n", "\r"))
+        return self._newline if ends_in_line_comment(before) and not begins_line else ""
+
+    def _inner_indent(self, node: ContainerNode, indent: str) -> str:
+        for item in node.items:
+            if "\n" in self._text[node.start : item.start]:
+                return indent_at(self._text, item.start)
+        return indent + self._step
+
+    def _has_short_elements(self, node: ContainerNode) -> bool:
+        """Whether what stands in it stands on one line each."""
+        inner = [item.node for item in node.items if isinstance(item.node, ContainerNode)]
+        if node.is_object or not inner:
+            return False
+        return all("\n" not in self._text[each.start : each.end] for each in inner)
+
+    def _write(self, value: Any, indent: str) -> str:
+        return json_text(value, self._step).replace("\n", self._newline + indent)
+
+
+def _inherited(olds: Sequence[_Old], kept: set[int]) -> tuple[list[_Old], str]:
+    """The items, each with the loose comments of those that go before it; and what is left over."""
+    items: list[_Old] = []
+    carried = ""
+    for at, old in enumerate(olds):
+        if at in kept:
+            items.append(_Old(old.item, carried + old.loose, old.lead))
+            carried = ""
+        else:
+            items.append(old)
+            carried += old.loose
+    return items, carried
+
+
+def _pairs(node: ContainerNode, value: Any) -> list[tuple[str | None, Any, int | None]]:
+    """Each element of the new value: its key, itself, and the index of the item that it was."""
+    if not node.is_object:
+        elements = cast("list[Any]", value)
+        return [
+            (None, element, at)
+            for element, at in zip(elements, pair(node.value, elements), strict=True)
+        ]
+    members = cast("dict[str, Any]", value)
+    kept = {str(item.key): at for at, item in enumerate(node.items) if item.key in members}
+    old = [(key, members[key], at) for key, at in kept.items()]
+    new: list[tuple[str | None, Any, int | None]] = [
+        (key, element, None) for key, element in members.items() if key not in kept
+    ]
+    return [*old, *new]

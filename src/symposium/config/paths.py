@@ -1,0 +1,61 @@
+"""Where the user's files are: one override, else the seed's directory and the conventions."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The directories of one user.
+
+    Attributes:
+        home: settings, agents and state: `$SYMPOSIUM_HOME`, else `~/.symposium`.
+        cache: what can be fetched again: in `home` if overridden, else `$XDG_CACHE_HOME/symposium`.
+        runtime: sockets: in `home` if overridden, else `$XDG_RUNTIME_DIR/symposium` or `home/run`.
+    """
+
+    home: Path
+    cache: Path
+    runtime: Path
+
+    @property
+    def config(self) -> Path:
+        """The config file."""
+        return self.home / "config.jsonc"
+
+
+def paths(environment: Mapping[str, str] | None = None) -> Paths:
+    """The directories that this environment asks for; none is made (architecture D9, D22)."""
+    env = os.environ if environment is None else environment
+    user = Path(env.get("HOME") or Path.home())
+    override = env.get("SYMPOSIUM_HOME")
+    if override:
+        home = _absolute(override, user)
+        return Paths(home, home / "cache", home / "run")
+    home = user / ".symposium"
+    cache = Path(env.get("XDG_CACHE_HOME") or user / ".cache") / "symposium"
+    runtime = env.get("XDG_RUNTIME_DIR")
+    return Paths(home, cache, Path(runtime) / "symposium" if runtime else home / "run")
+
+
+def config_file(named: Path | None, environment: Mapping[str, str] | None = None) -> Path:
+    """The config file to use: the one named, else `$SYMPOSIUM_CONFIG`, else the usual one (§4.2).
+
+    Args:
+        named: what stood after `--config`.
+        environment: ours, by default.
+    """
+    env = os.environ if environment is None else environment
+    user = Path(env.get("HOME") or Path.home())
+    if named is not None:
+        return _absolute(str(named), user)
+    override = env.get("SYMPOSIUM_CONFIG")
+    return _absolute(override, user) if override else paths(env).config
+
+
+def _absolute(text: str, user: Path) -> Path:
+    if text == "~" or text.startswith("~/"):
+        return user / text[2:]
+    return Path(text).absolute()

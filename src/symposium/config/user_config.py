@@ -1,0 +1,295 @@
+"""The user's config file: which agent, which mods, in which order (acp-host §4.1).
+
+Reading never changes the file; saving changes only what differs, keeps comments and unknown keys,
+and is atomic.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
+
+from peerwire.transports.command import CommandError, command_json, parse_command
+from symposium.config.atomic_file import check_writable, read_text, write_whole
+from symposium.config.component_source import ComponentSource, SourceError, read_source
+from symposium.config.jsonc import JsoncError, node_at, parse, place
+from symposium.config.jsonc_edit import rewrite
+from symposium.config.jsonc_text import json_text
+from symposium.errors import SymposiumError
+
+ModKind: TypeAlias = Literal["proxy", "mcp"]
+
+_FORM: Final = 'write { "agent": "command of your agent", "proxies": [] }'
+_MOD_FORM: Final = 'write an object such as { "name": "ferris", "enabled": true }'
+
+
+class ConfigError(SymposiumError):
+    """The config file cannot be used as it is; names the file, the place and the mend.
+
+    Attributes:
+        where: the path to what is wrong in it, as in `proxies[0].name`; may be empty.
+    """
+
+    def __init__(self, message: str, hint: str, where: str = "") -> None:
+        self.where = where
+        super().__init__(message, hint)
+
+
+class ConfigChangedError(ConfigError):
+    """The file is not what was read: somebody else has changed it meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModEntry:
+    """One mod as the config lists it.
+
+    Attributes:
+        name: a built-in's name, or what its source is called.
+        enabled: whether new sessions get it.
+        source: where it comes from; None for a built-in.
+        kind: `proxy` stands in the chain, `mcp` is offered to each session as an MCP server.
+        when: the predicate of the recommendation it came from, for people to read.
+        origin: `recommendation` if we added it, so that we may take it away again.
+    """
+
+    name: str
+    enabled: bool = True
+    source: ComponentSource | None = None
+    kind: ModKind = "proxy"
+    when: Any = None
+    origin: str | None = None
+
+    def key(self) -> Any:
+        """What makes two entries the same for a conductor."""
+        source = None if self.source is None else self.source.as_json()
+        return [self.name, self.enabled, source, self.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the user has chosen.
+
+    Attributes:
+        agent: shell words (with leading `NAME=value`), or a source.
+        mods: from the editor's side to the agent's.
+    """
+
+    agent: str | ComponentSource
+    mods: tuple[ModEntry, ...] = ()
+
+    def key(self) -> str:
+        """Equal for configs that one conductor can serve; spelling does not count (§4.5)."""
+        agent = _words(self.agent) if isinstance(self.agent, str) else self.agent.as_json()
+        return json.dumps([agent, [mod.key() for mod in self.mods]], sort_keys=True)
+
+    def with_mods(self, *mods: ModEntry) -> "Config":
+        """The same agent with other mods."""
+        return replace(self, mods=mods)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A config, and the text it was read from: what a later save is measured against."""
+
+    config: Config
+    text: str
+
+
+def load(path: Path) -> Loaded | None:
+    """Read the config; None if there is no file.
+
+    Raises:
+        ConfigError: the file cannot be read, or says something that is no config.
+    """
+    try:
+        text = read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}: it cannot be read: {_reason(error)}",
+            "mend its permissions, or its encoding (UTF-8)",
+        ) from error
+    return None if text is None else Loaded(_read_text(text, path), text)
+
+
+def _read_text(text: str, path: Path) -> Config:
+    try:
+        root = parse(text)
+    except JsoncError as error:
+        place_of_it = f"{path}:{error.line}:{error.column}"
+        raise ConfigError(f"{place_of_it}: {error.reason}", error.hint) from error
+    try:
+        return read_config(root.value)
+    except (ConfigError, SourceError) as error:
+        line, column = place(text, node_at(root, error.where).start)
+        message = f"{path}:{line}:{column}: {error.message}"
+        raise ConfigError(message, error.hint, error.where) from error
+
+
+def read_config(value: Any) -> Config:
+    """The config that a JSON value stands for; members we do not know are left alone.
+
+    Raises:
+        ConfigError, SourceError: a member has the wrong form.
+    """
+    if not isinstance(value, Mapping):
+        raise ConfigError("a config is an object", _FORM)
+    members = cast("Mapping[str, Any]", value)
+    if "proxies" in members and "mods" in members:
+        raise ConfigError("`proxies` and `mods` name one list", "keep one of them", "mods")
+    name = "mods" if "mods" in members else "proxies"
+    entries = members.get(name, [])
+    if not isinstance(entries, list):
+        raise ConfigError(f"`{name}` is not a list", f'write "{name}": []', name)
+    listed = enumerate(cast("list[Any]", entries))
+    mods = tuple(_read_entry(entry, f"{name}[{index}]") for index, entry in listed)
+    return Config(_read_agent(members), mods)
+
+
+def _read_agent(members: Mapping[str, Any]) -> str | ComponentSource:
+    agent = members.get("agent")
+    if isinstance(agent, str):
+        return agent
+    if isinstance(agent, Mapping):
+        return read_source(agent, "agent")
+    what = "is neither a string nor an object" if "agent" in members else "is missing"
+    raise ConfigError(f"`agent` {what}", 'write "agent": "command of your agent"', "agent")
+
+
+def _read_entry(value: Any, where: str) -> ModEntry:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where}: not an object", _MOD_FORM, where)
+    entry = cast("Mapping[str, Any]", value)
+    listed = entry.get("source")
+    source = None if listed is None else read_source(listed, f"{where}.source")
+    name = entry.get("name", None if source is None else source.display_name)
+    if not isinstance(name, str) or not name:
+        raise ConfigError(f"{where}: `name` is missing", _MOD_FORM, f"{where}.name")
+    enabled = entry.get("enabled", True)
+    if not isinstance(enabled, bool):
+        raise _wrong(f"{where}.enabled", "true or false")
+    kind = entry.get("kind", "proxy")
+    if kind not in get_args(ModKind):
+        raise _wrong(f"{where}.kind", '"proxy" or "mcp"')
+    origin = entry.get("origin")
+    if origin is not None and not isinstance(origin, str):
+        raise _wrong(f"{where}.origin", "a string")
+    return ModEntry(name, enabled, source, kind, entry.get("when"), origin)
+
+
+def _wrong(where: str, form: str) -> ConfigError:
+    return ConfigError(f"{where}: wrong value", f"write {form}", where)
+
+
+def save(path: Path, config: Config, seen: str | None) -> str:
+    """Write the config, changing only what differs; the new text.
+
+    What was there before is kept beside it, as `config.jsonc.bak`.
+
+    Args:
+        path: the file.
+        config: what it shall say.
+        seen: the text that the change was made on; None if there was no file.
+
+    Raises:
+        ConfigChangedError: the file says something else by now.
+        ConfigError: it cannot be written, or says nothing that we can read; it is as it was.
+    """
+    try:
+        current = read_text(path)
+        if current != seen:
+            raise ConfigChangedError(
+                f"{path} has been changed since it was read", "read it again, then change it"
+            )
+        text = _first_text(config) if current is None else _changed_text(current, config, path)
+        check_writable(path)
+        if current is not None and current != text:
+            write_whole(path.with_name(path.name + ".bak"), current)
+        if current != text:
+            write_whole(path, text)
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(
+            f"{path}: it cannot be written: {_reason(error)}",
+            "nothing has been changed; mend its permissions, or those of its directory",
+        ) from error
+    return text
+
+
+def _changed_text(current: str, config: Config, path: Path) -> str:
+    old = _read_text(current, path)  # what we cannot read, we do not overwrite
+    value = dict(cast("Mapping[str, Any]", parse(current).value))
+    if config.agent != old.agent:
+        value["agent"] = _agent_json(config)
+    name = "mods" if "mods" in value else "proxies"
+    if config.mods or name in value:
+        listed = cast("list[dict[str, Any]]", value.get(name, []))
+        value[name] = _changed_entries(list(zip(old.mods, listed, strict=True)), config.mods)
+    return rewrite(current, value)
+
+
+_Written: TypeAlias = tuple[ModEntry, dict[str, Any]]
+"""An entry as it is read, and as it is written."""
+
+
+def _changed_entries(left: list[_Written], mods: Iterable[ModEntry]) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = []
+    for mod in mods:
+        same = [each for each in left if each[0] == mod] or [
+            each for each in left if each[0].name == mod.name
+        ]
+        if same:
+            left.remove(same[0])
+        entries.append(_changed_entry(mod, *same[0]) if same else _entry_json(mod))
+    return entries
+
+
+def _changed_entry(mod: ModEntry, old: ModEntry, written: dict[str, Any]) -> dict[str, Any]:
+    was, new, value = _entry_json(old), _entry_json(mod), dict(written)
+    for key in dict.fromkeys([*was, *new]):
+        if key not in new:
+            value.pop(key, None)
+        elif key not in was or was[key] != new[key]:
+            value[key] = new[key]
+    return value
+
+
+def _entry_json(mod: ModEntry) -> dict[str, Any]:
+    value: dict[str, Any] = {"name": mod.name, "enabled": mod.enabled}
+    if mod.source is not None:
+        value["source"] = mod.source.as_json()
+    if mod.kind != "proxy":
+        value["kind"] = mod.kind
+    if mod.when is not None:
+        value["when"] = mod.when
+    if mod.origin is not None:
+        value["origin"] = mod.origin
+    return value
+
+
+def _agent_json(config: Config) -> Any:
+    return config.agent if isinstance(config.agent, str) else config.agent.as_json()
+
+
+def _first_text(config: Config) -> str:
+    lines = ["    " + json_text(_entry_json(mod)) for mod in config.mods]
+    proxies = "[\n" + ",\n".join(lines) + "\n  ]" if lines else "[]"
+    return (
+        "{\n  // The agent behind every new session: a command line, or where to get it.\n"
+        f'  "agent": {json_text(_agent_json(config))},\n\n'
+        "  // Mods, from the editor's side to the agent's. /symposium:config edits this file too.\n"
+        f'  "proxies": {proxies}\n}}\n'
+    )
+
+
+def _words(agent: str) -> Any:
+    # A line that is no command is compared as it stands; whoever starts it says what is wrong.
+    try:
+        return json.loads(command_json(parse_command(agent)))
+    except CommandError:
+        return agent
+
+
+def _reason(error: OSError | UnicodeError) -> str:
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
+    return "it is not UTF-8"

@@ -1,0 +1,89 @@
+"""Sources read as what they are, are shown by a short name, and can be sorted."""
+
+from typing import Any
+
+import pytest
+
+from symposium.config.component_source import (
+    DETAILED,
+    NAMED,
+    ComponentSource,
+    SourceError,
+    read_source,
+)
+
+EXAMPLES: list[tuple[dict[str, Any], str]] = [
+    ({"builtin": "eliza"}, "eliza"),
+    ({"registry": "claude-code"}, "claude-code"),
+    ({"url": "https://host/mod.json"}, "https://host/mod.json"),
+    ({"local": {"command": "/opt/bin/agent", "args": ["--acp"], "env": {"A": "1"}}}, "agent"),
+    ({"local": {"command": "agent", "name": "Mine"}}, "Mine"),
+    ({"npx": {"package": "@zed-industries/claude-code-acp@latest"}}, "claude-code-acp"),
+    ({"npx": {"package": "@scope/plain", "args": ["x"]}}, "plain"),
+    ({"npx": {"package": "plain@1.2"}}, "plain"),
+    ({"pipx": {"package": "agent"}}, "agent"),
+    ({"uvx": {"package": "agent@1.0", "env": {}}}, "agent@1.0"),
+    ({"cargo": {"crate": "sparkle-mcp", "version": "1", "binary": "s", "args": []}}, "sparkle-mcp"),
+    ({"python": {"module": "a.b"}}, "a.b"),
+    ({"binary": {"linux-x86_64": {"archive": "https://host/a.tgz", "cmd": "./a"}}}, "binary"),
+    ({"http": {"name": "web", "url": "https://host/mcp", "headers": []}}, "web"),
+    ({"sse": {"name": "old", "url": "https://host/sse"}}, "old"),
+]
+
+
+@pytest.mark.requirement("config.sources")
+@pytest.mark.parametrize(("value", "name"), EXAMPLES)
+def test_a_source_is_written_as_it_was_read_and_shown_by_its_name(
+    value: dict[str, Any], name: str
+) -> None:
+    source = read_source(value, "agent")
+
+    assert source.as_json() == value
+    assert source.display_name == name
+
+
+@pytest.mark.requirement("config.sources")
+def test_every_known_source_has_an_example() -> None:
+    assert {key for value, _ in EXAMPLES for key in value} == NAMED | DETAILED.keys()
+
+
+@pytest.mark.requirement("config.sources")
+def test_a_crate_may_be_named_by_a_string() -> None:
+    assert read_source({"cargo": "x"}, "agent") == ComponentSource("cargo", {"crate": "x"})
+
+
+@pytest.mark.requirement("config.sources")
+def test_sources_can_be_sorted_and_told_apart() -> None:
+    sources = [read_source(value, "agent") for value, _ in EXAMPLES]
+
+    assert [source.kind for source in sorted(sources)] == sorted(each.kind for each in sources)
+    assert len({*sources, *[read_source(value, "agent") for value, _ in EXAMPLES]}) == len(sources)
+
+
+@pytest.mark.requirement("config.sources", "config.errors-have-places")
+@pytest.mark.parametrize(
+    ("value", "where", "told"),
+    [
+        ("x", "agent", "exactly one key"),
+        ({}, "agent", "exactly one key"),
+        ({"builtin": "a", "registry": "b"}, "agent", "exactly one key"),
+        ({"brew": "a"}, "agent", "unknown source 'brew'"),
+        ({"builtin": ""}, "agent.builtin", "no name"),
+        ({"url": 1}, "agent.url", "no name"),
+        ({"npx": "pkg"}, "agent.npx", '{"npx": {"package": "…"}}'),
+        ({"local": {}}, "agent.local", "`command` is missing"),
+        ({"local": {"command": "a", "args": "b"}}, "agent.local.args", "a list of strings"),
+        ({"local": {"command": "a", "env": {"A": 1}}}, "agent.local.env", "an object of strings"),
+        ({"cargo": {"crate": "a", "version": 1}}, "agent.cargo.version", "a string"),
+        ({"http": {"name": "a", "url": "b", "headers": {}}}, "agent.http.headers", "a list"),
+        ({"binary": {}}, "agent.binary", "no platform"),
+        ({"binary": {"linux-x86_64": {"cmd": "a"}}}, "agent.binary.linux-x86_64", "`archive`"),
+        ({"binary": {"linux-x86_64": "a"}}, "agent.binary.linux-x86_64", "`archive`"),
+    ],
+)
+def test_what_is_no_source_is_refused_at_its_place(value: Any, where: str, told: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        read_source(value, "agent")
+
+    assert caught.value.where == where
+    assert told in str(caught.value)

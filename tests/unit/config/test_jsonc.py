@@ -1,0 +1,115 @@
+"""JSON with comments is read as its value, or refused with a place."""
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.support.json_values import decorated
+
+from symposium.config.jsonc import MAX_DEPTH, JsoncError, node_at, parse, place
+from symposium.config.jsonc_text import json_text
+
+
+@pytest.mark.requirement("config.comments-and-commas")
+@given(decorated())
+def test_a_value_with_comments_and_commas_reads_as_itself(pair: tuple[Any, str]) -> None:
+    value, text = pair
+
+    assert json_text(parse(text).value) == json_text(value)
+    assert json_text(parse("\ufeff" + text).value) == json_text(value)
+
+
+@pytest.mark.requirement("config.comments-and-commas")
+def test_what_looks_like_a_comment_in_a_string_is_text() -> None:
+    text = '{"url": "https://host/*path*/", "note": "a // b"}'
+
+    assert parse(text).value == {"url": "https://host/*path*/", "note": "a // b"}
+
+
+@pytest.mark.requirement("config.never-crashes")
+@given(st.text() | st.text('{}[]",:/*\n\\ 1e+-tru'))
+@example("1" * 5000)
+@example("1e999")
+@example('"\ud800"')
+@example("[" * 5000)
+@example('{"a": 1 /')
+def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
+    with suppress(JsoncError):
+        json.dumps(parse(text).value)
+        return
+    with pytest.raises(JsoncError) as caught:
+        parse(text)
+    lines = text.split("\n")
+    assert 1 <= caught.value.line <= len(lines)
+    assert 1 <= caught.value.column <= len(lines[caught.value.line - 1]) + 1
+
+
+@pytest.mark.requirement("config.never-crashes")
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1, " + "/**/ " * 20_000 + "2]",
+        "[1 " + "/* " * 20_000,
+        "/" * 40_000,
+        "/*" + "*" * 40_000,
+        '{"a":' + " \n" * 20_000 + "}",
+        '"' + "\\" * 40_001,
+    ],
+)
+def test_no_text_takes_more_time_than_its_length(text: str) -> None:
+    with suppress(JsoncError):
+        parse(text)
+
+
+@pytest.mark.requirement("config.never-crashes")
+@pytest.mark.parametrize(
+    ("text", "line", "column", "reason"),
+    [
+        ("", 1, 1, "the file ends where a value should stand"),
+        ("{\n  'agent': 1}", 2, 3, "a key in double quotes"),
+        ("{\n  \"agent\": 'x'}", 2, 12, "double quotes"),
+        ('{"a": 1\n "b": 2}', 2, 2, "a comma or `}`"),
+        ("[1 2]", 1, 4, "a comma or `]`"),
+        ('{"a" 1}', 1, 6, "expected `:` after the key 'a'"),
+        ('{"a": 1, "a": 2}', 1, 10, "stands twice"),
+        ("{} /* end", 1, 4, "not closed"),
+        ("{}\n{}", 2, 1, "the end of the file"),
+        ('{"a": "\\q"}', 1, 8, "string is broken"),
+        ('{"a": tru}', 1, 7, "expected a value, found 't'"),
+        ("[01]", 1, 2, "expected a value"),
+        ("[1,,2]", 1, 4, "expected a value, found ','"),
+        ("[" * (MAX_DEPTH + 2), 1, MAX_DEPTH + 2, "nested deeper"),
+    ],
+)
+def test_an_error_says_what_was_expected_and_where(
+    text: str, line: int, column: int, reason: str
+) -> None:
+    with pytest.raises(JsoncError) as caught:
+        parse(text)
+
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert reason in str(caught.value)
+
+
+@pytest.mark.requirement("config.errors-have-places")
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("agent", (1, 12)),
+        ("mods[1].name", (2, 30)),
+        ("mods[7].name", (2, 10)),
+        ("mods.name", (2, 10)),
+        ("none.at.all", (1, 1)),
+        ("", (1, 1)),
+    ],
+)
+def test_a_path_leads_to_its_place_or_as_near_as_it_goes(
+    where: str, expected: tuple[int, int]
+) -> None:
+    text = '{ "agent": "x",\n "mods": [{"a": 1}, {"name": 2}]}'
+
+    assert place(text, node_at(parse(text), where).start) == expected

@@ -1,0 +1,132 @@
+"""A rewritten text says what it shall and keeps what it may."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.json_values import VALUES, decorated
+
+from symposium.config.jsonc import parse
+from symposium.config.jsonc_edit import rewrite
+from symposium.config.jsonc_text import json_text
+
+NAMES = ["ada", "bob", "cyd", "dot", "eve"]
+
+
+def same(one: Any, other: Any) -> bool:
+    return json_text(one, sort_keys=True) == json_text(other, sort_keys=True)
+
+
+@st.composite
+def changed(draw: st.DrawFn, value: Any) -> Any:
+    """The value with parts taken out, put in, moved and replaced."""
+    if draw(st.integers(0, 5)) == 0:
+        return draw(VALUES)
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value).items()
+        kept = {key: draw(changed(item)) for key, item in members if draw(st.booleans())}
+        return kept | draw(st.dictionaries(st.text(max_size=3), VALUES, max_size=2))
+    if isinstance(value, list):
+        elements = cast("list[Any]", value)
+        left = [draw(changed(item)) for item in elements if draw(st.booleans())]
+        return draw(st.permutations([*left, *draw(st.lists(VALUES, max_size=1))]))
+    return value
+
+
+@pytest.mark.requirement("config.rewrite-says-it")
+@given(st.data(), decorated())
+def test_a_rewritten_text_says_what_it_shall(data: st.DataObject, pair: tuple[Any, str]) -> None:
+    value, text = pair
+    wanted = data.draw(changed(value))
+
+    written = rewrite(text, wanted)
+
+    assert same(parse(written).value, wanted)
+    assert rewrite(written, wanted) == written
+
+
+@pytest.mark.requirement("config.rewrite-says-it")
+@given(decorated())
+def test_a_text_that_says_it_already_is_left_as_it_is(pair: tuple[Any, str]) -> None:
+    value, text = pair
+
+    assert rewrite(text, parse(text).value) == text
+    assert rewrite(text, value) == text
+
+
+def listing(names: Sequence[str]) -> str:
+    lines = ["{ // of all"]
+    for name in names:
+        lines += [f"  // above {name}", f'  "{name}": 1, // beside {name}']
+    lines += ['  "list": [ /* of the list */', "    // loose", ""]
+    for name in names:
+        lines += [f"    // over {name}"]
+        lines += [f'    {{ "name": "{name}", /* in {name} */ "on": true }}, // by {name}']
+    return "\n".join([*lines, "    // at the end", "  ]", "}", ""])
+
+
+@pytest.mark.requirement("config.rewrite-keeps-comments")
+@given(
+    st.sets(st.sampled_from(NAMES)),
+    st.lists(st.sampled_from([*NAMES, "fay"]), unique=True),
+    st.sets(st.sampled_from(NAMES)),
+)
+def test_a_comment_goes_where_its_subject_goes(
+    members: set[str], elements: list[str], turned_off: set[str]
+) -> None:
+    value: dict[str, Any] = {name: 2 for name in NAMES if name in members}
+    value["list"] = [{"name": name, "on": name not in turned_off} for name in elements]
+
+    lines = rewrite(listing(NAMES), value).splitlines()
+
+    for name in members:
+        at = lines.index(f"  // above {name}")
+        assert lines[at + 1] == f'  "{name}": 2, // beside {name}'
+    for name in elements:
+        if name != "fay":
+            on = "false" if name in turned_off else "true"
+            at = lines.index(f"    // over {name}")
+            assert lines[at + 1].startswith(
+                f'    {{ "name": "{name}", /* in {name} */ "on": {on} }}'
+            )
+            assert lines[at + 1].endswith(f"// by {name}")
+    for comment in ("{ // of all", "    // loose", "    // at the end"):
+        assert comment in lines
+    assert any("/* of the list */" in line for line in lines)
+
+
+@pytest.mark.requirement("config.rewrite-keeps-comments")
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("[1, 2, 3]", [3, 1], "[3, 1]"),
+        ("[ 1, 2 ]", [1, 2, 4], "[ 1, 2, 4 ]"),
+        ("{}", {"a": {"b": 1}}, '{\n  "a": {\n    "b": 1\n  }\n}'),
+        ('{"a": 1}', {"a": 1, "b": [2]}, '{"a": 1, "b": [2]}'),
+        ('{\r\n\t"a": 1\r\n}', {"a": 1, "b": {"c": 2}}, None),
+        ("[1, // one\n 2]", [2], "[\n 2\n]"),
+        ("[1 // one\n, 2 // two\n]", [2, 1], "[ 2, // two\n1 // one\n\n]"),
+        ('{"a": 1 /* a */ , "b": 2}', {"b": 2}, '{"b": 2}'),
+        ("/* top */ 1 // end", 2, "/* top */ 2 // end"),
+        ('{"a": 1}', {}, "{}"),
+        ("[ // why\n]", [1], "[ // why\n  1\n]"),
+        ("[\n  // x\n\n  // y\n  1\n]", [], "[\n  // x\n\n]"),
+        ("[/* a\n\n b */ 1]", [], "[]"),
+        ('["\u00e4"]', ["\u00e4", "\ud800"], '["\u00e4", "\\ud800"]'),
+    ],
+)
+def test_a_change_looks_like_its_surroundings(text: str, value: Any, expected: str | None) -> None:
+    written = rewrite(text, value)
+
+    assert same(parse(written).value, value)
+    if expected is not None:
+        assert written == expected
+    else:
+        assert written == '{\r\n\t"a": 1,\r\n\t"b": {\r\n\t\t"c": 2\r\n\t}\r\n}'
+
+
+def test_what_is_no_value_of_json_is_refused() -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        rewrite("1", float("nan"))

@@ -1,0 +1,50 @@
+"""One place for everything, or the conventional ones."""
+
+from pathlib import Path
+
+import pytest
+
+from symposium.config.paths import Paths, config_file, paths
+
+HOME = {"HOME": "/home/ada"}
+
+
+@pytest.mark.requirement("config.places")
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        (HOME, ("/home/ada/.symposium", "/home/ada/.cache/symposium", "/home/ada/.symposium/run")),
+        (
+            HOME | {"XDG_CACHE_HOME": "/c", "XDG_RUNTIME_DIR": "/r"},
+            ("/home/ada/.symposium", "/c/symposium", "/r/symposium"),
+        ),
+        (
+            HOME | {"XDG_CACHE_HOME": "/c", "XDG_RUNTIME_DIR": "/r", "SYMPOSIUM_HOME": "/s"},
+            ("/s", "/s/cache", "/s/run"),
+        ),
+        (HOME | {"SYMPOSIUM_HOME": "~/s"}, ("/home/ada/s", "/home/ada/s/cache", "/home/ada/s/run")),
+    ],
+)
+def test_the_environment_says_where_files_are(
+    environment: dict[str, str], expected: tuple[str, str, str]
+) -> None:
+    assert paths(environment) == Paths(*map(Path, expected))
+
+
+@pytest.mark.requirement("config.places")
+@pytest.mark.parametrize(
+    ("named", "environment", "expected"),
+    [
+        (None, {}, "/home/ada/.symposium/config.jsonc"),
+        (None, {"SYMPOSIUM_HOME": "/s"}, "/s/config.jsonc"),
+        (None, {"SYMPOSIUM_HOME": "/s", "SYMPOSIUM_CONFIG": "/e.jsonc"}, "/e.jsonc"),
+        (None, {"SYMPOSIUM_CONFIG": "~/e.jsonc"}, "/home/ada/e.jsonc"),
+        ("/n.jsonc", {"SYMPOSIUM_HOME": "/s", "SYMPOSIUM_CONFIG": "/e.jsonc"}, "/n.jsonc"),
+    ],
+)
+def test_the_config_is_the_one_named_then_the_one_of_the_environment_then_the_usual_one(
+    named: str | None, environment: dict[str, str], expected: str
+) -> None:
+    found = config_file(None if named is None else Path(named), HOME | environment)
+
+    assert found == Path(expected)

@@ -1,0 +1,397 @@
+"""The config file is read with places, and changed without harm."""
+
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.config.component_source import ComponentSource
+from symposium.config.user_config import (
+    Config,
+    ConfigChangedError,
+    ConfigError,
+    ModEntry,
+    load,
+    read_config,
+    save,
+)
+
+SEED = """{
+  // Downstream agent command (parsed as shell words)
+  "agent": "npx -y @zed-industries/claude-code-acp",
+
+  // Proxy extensions to enable
+  "proxies": [
+    { "name": "sparkle", "enabled": true },
+    { "name": "ferris", "enabled": true }, // dependencies
+    { "name": "cargo", "enabled": true }
+  ],
+  "theirs": [1, 2] // of another version
+}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "config.jsonc"
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+
+
+def loaded(path: Path) -> Config:
+    found = load(path)
+    assert found is not None
+    return found.config
+
+
+# -- reading
+
+
+@pytest.mark.requirement("config.fields")
+def test_the_form_of_the_seed_is_read(path: Path) -> None:
+    write(path, SEED)
+
+    assert loaded(path) == Config(
+        "npx -y @zed-industries/claude-code-acp",
+        (ModEntry("sparkle"), ModEntry("ferris"), ModEntry("cargo")),
+    )
+
+
+@pytest.mark.requirement("config.fields")
+def test_every_field_is_read() -> None:
+    value: dict[str, Any] = {
+        "agent": {"registry": "claude"},
+        "proxies": [
+            {"name": "x", "enabled": False, "unknown": 1},
+            {"source": {"npx": {"package": "@a/b@1"}}, "kind": "mcp", "when": {"file-exists": "f"}},
+            {"name": "y", "source": {"url": "u"}, "origin": "recommendation"},
+        ],
+        "unknown": None,
+    }
+
+    npx = ComponentSource("npx", {"package": "@a/b@1"})
+    assert read_config(value) == Config(
+        ComponentSource("registry", "claude"),
+        (
+            ModEntry("x", enabled=False),
+            ModEntry("b", source=npx, kind="mcp", when={"file-exists": "f"}),
+            ModEntry("y", source=ComponentSource("url", "u"), origin="recommendation"),
+        ),
+    )
+
+
+@pytest.mark.requirement("config.mods-alias")
+def test_mods_is_another_name_for_proxies() -> None:
+    assert read_config({"agent": "x", "mods": [{"name": "a"}]}).mods == (ModEntry("a"),)
+    with pytest.raises(ConfigError, match="name one list"):
+        read_config({"agent": "x", "mods": [], "proxies": []})
+
+
+@pytest.mark.requirement("config.missing")
+def test_no_file_is_no_config(path: Path) -> None:
+    assert load(path) is None
+
+
+@pytest.mark.requirement("config.missing", "config.errors-have-places")
+@pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        ("", ":1:1", "the file ends"),
+        ('{\n  "agent" "x"\n}', ":2:11", "expected `:`"),
+        ("[]", ":1:1", "a config is an object"),
+        ('{\n "proxies": []}', ":1:1", "`agent` is missing"),
+        ('{"agent": 1}', ":1:11", "neither a string nor an object"),
+        ('{"agent": "x",\n "mods": {}}', ":2:10", "`mods` is not a list"),
+        ('{"agent": "x",\n "mods": [],\n "proxies": []}', ":2:10", "keep one of them"),
+        ('{"agent": "x", "proxies": [\n  "a"]}', ":2:3", "proxies[0]: not an object"),
+        ('{"agent": "x", "proxies": [\n  {}]}', ":2:3", "`name` is missing"),
+        ('{"agent": "x", "mods": [{"name": "a",\n "enabled": 1}]}', ":2:13", "true or false"),
+        ('{"agent": "x", "mods": [{"name": "a",\n "kind": "MCP"}]}', ":2:10", '"proxy" or "mcp"'),
+        ('{"agent": "x", "mods": [{"name": "a",\n "origin": 1}]}', ":2:12", "a string"),
+        ('{"agent":\n {"brew": "x"}}', ":2:2", "unknown source 'brew'"),
+        ('{"agent": {"local":\n {"command": "x",\n "args": 1}}}', ":3:10", "a list of strings"),
+    ],
+)
+def test_an_error_names_file_line_and_column(path: Path, text: str, place: str, told: str) -> None:
+    write(path, text)
+
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+
+    assert str(caught.value).startswith(f"{path}{place}: ")
+    assert told in str(caught.value)
+
+
+@pytest.mark.requirement("config.missing")
+def test_what_is_no_text_or_no_file_is_an_error(path: Path) -> None:
+    write(path, "")
+    path.write_bytes(b'{"agent": "\xff"}')
+    with pytest.raises(ConfigError, match="UTF-8"):
+        load(path)
+
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(path.parent)
+
+
+# -- equality
+
+
+ALIKE: list[tuple[dict[str, Any], ...]] = [
+    ({"agent": "a  'b c'"}, {"agent": 'a "b c"', "proxies": []}),
+    ({"agent": "A=1 B=2 a"}, {"agent": "B=2 A=1 a"}),
+    ({"agent": {"npx": {"package": "p", "args": []}}},) * 2,
+    (
+        {"agent": {"npx": {"package": "p", "env": {"A": "1", "B": "2"}}}},
+        {"agent": {"npx": {"env": {"B": "2", "A": "1"}, "package": "p"}}},
+    ),
+    (
+        {"agent": "a", "mods": [{"name": "x", "when": {"any": []}}]},
+        {"proxies": [{"enabled": True, "name": "x", "kind": "proxy"}], "agent": "a"},
+    ),
+    ({"agent": "a 'b"}, {"agent": "a 'b"}),
+]
+
+
+@pytest.mark.requirement("config.equality")
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_configs_that_mean_the_same_have_one_key(one: Any, other: Any) -> None:
+    assert read_config(one).key() == read_config(other).key()
+
+
+@pytest.mark.requirement("config.equality")
+def test_configs_that_differ_in_agent_order_or_flags_have_different_keys() -> None:
+    on, off = {"name": "x"}, {"name": "x", "enabled": False}
+    other = {"name": "y"}
+    values: list[Any] = [
+        {"agent": "a"},
+        {"agent": "a b"},
+        {"agent": {"registry": "a"}},
+        {"agent": "a", "mods": [on]},
+        {"agent": "a", "mods": [off]},
+        {"agent": "a", "mods": [on, other]},
+        {"agent": "a", "mods": [other, on]},
+        {"agent": "a", "mods": [{**on, "kind": "mcp"}]},
+        {"agent": "a", "mods": [{**on, "source": {"url": "u"}}]},
+    ]
+
+    assert len({read_config(value).key() for value in values}) == len(values)
+
+
+# -- saving
+
+NAMES = st.text("abc", min_size=1, max_size=2)
+SOURCES = st.none() | st.sampled_from(
+    [
+        ComponentSource("builtin", "x"),
+        ComponentSource("npx", {"package": "p", "args": ["--acp"]}),
+        ComponentSource("http", {"name": "web", "url": "u", "headers": []}),
+    ]
+)
+ENTRIES = st.builds(
+    ModEntry,
+    NAMES,
+    st.booleans(),
+    SOURCES,
+    st.sampled_from(["proxy", "mcp"]),
+    st.none() | st.just({"file-exists": "f"}),
+    st.none() | st.just("recommendation"),
+)
+AGENTS = st.text(max_size=5) | st.builds(ComponentSource, st.just("registry"), NAMES)
+CONFIGS = st.builds(Config, AGENTS, st.lists(ENTRIES, max_size=4).map(tuple))
+
+
+@pytest.mark.requirement("config.save-round-trip")
+@given(first=CONFIGS, second=CONFIGS)
+def test_what_is_saved_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory, first: Config, second: Config
+) -> None:
+    path = tmp_path_factory.mktemp("home") / "config.jsonc"
+
+    text = save(path, first, None)
+    assert loaded(path) == first
+    text = save(path, second, text)
+    assert loaded(path) == second
+    assert path.read_bytes().decode() == text
+
+
+@pytest.mark.requirement("config.save-changes-only")
+def test_saving_changes_what_differs_and_keeps_the_rest(path: Path) -> None:
+    write(path, SEED)
+    config = loaded(path)
+    sparkle, ferris, cargo = config.mods
+    changed = Config("eliza", (cargo, ModEntry("ferris", enabled=False), sparkle))
+
+    save(path, changed, SEED)
+
+    assert path.read_text() == SEED.replace(
+        '"npx -y @zed-industries/claude-code-acp"', '"eliza"'
+    ).replace(
+        """    { "name": "sparkle", "enabled": true },
+    { "name": "ferris", "enabled": true }, // dependencies
+    { "name": "cargo", "enabled": true }
+""",
+        """    { "name": "cargo", "enabled": true },
+    { "name": "ferris", "enabled": false }, // dependencies
+    { "name": "sparkle", "enabled": true }
+""",
+    )
+    assert ferris.enabled
+    assert path.with_name("config.jsonc.bak").read_text() == SEED
+
+
+@pytest.mark.requirement("config.save-changes-only")
+@pytest.mark.parametrize(
+    "text",
+    [
+        SEED,
+        '\ufeff{"agent": "x"}',
+        '{"agent": {"cargo": "x"}, "mods": [{"source": {"cargo": "y"}, "more": 1}]}\r\n',
+    ],
+)
+def test_saving_what_was_read_changes_nothing(path: Path, text: str) -> None:
+    write(path, text)
+
+    assert save(path, loaded(path), text) == text
+    assert path.read_bytes().decode() == text
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.requirement("config.save-changes-only")
+def test_only_the_changed_member_of_an_entry_is_written(path: Path) -> None:
+    text = '{"agent": "x", "mods": [{"source": {"cargo": "y"}, "when": {"all": []}, "more": 1}]}'
+    write(path, text)
+    (entry,) = loaded(path).mods
+    changed = ModEntry(entry.name, enabled=False, source=entry.source)
+
+    save(path, Config("x", (changed,)), text)
+
+    assert path.read_text() == (
+        '{"agent": "x", "mods": [{"source": {"cargo": "y"}, "more": 1, "enabled": false}]}'
+    )
+
+
+@pytest.mark.requirement("config.save-private")
+def test_a_new_config_is_for_its_user_only(path: Path) -> None:
+    save(path, Config("x", (ModEntry("ferris"),)), None)
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.requirement("config.save-private")
+def test_mode_and_link_of_an_older_config_stay(path: Path, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles" / "symposium.jsonc"
+    write(real, SEED)
+    real.chmod(0o640)
+    path.parent.mkdir()
+    path.symlink_to(real)
+
+    save(path, Config("y"), SEED)
+
+    assert path.is_symlink()
+    assert '"agent": "y"' in real.read_text()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+@pytest.mark.requirement("config.save-changed")
+@pytest.mark.parametrize("now", ['{"agent": "z"}', None, "{ broken"])
+def test_a_file_that_has_changed_meanwhile_is_not_overwritten(path: Path, now: str | None) -> None:
+    write(path, SEED)
+    config = loaded(path)
+    path.unlink()
+    if now is not None:
+        write(path, now)
+
+    with pytest.raises(ConfigChangedError, match="has been changed"):
+        save(path, config, SEED)
+
+    assert (path.read_text() if path.exists() else None) == now
+
+
+@pytest.mark.requirement("config.save-changed")
+def test_a_file_that_has_come_meanwhile_is_not_overwritten(path: Path) -> None:
+    write(path, SEED)
+
+    with pytest.raises(ConfigChangedError):
+        save(path, Config("x"), None)
+
+    assert path.read_text() == SEED
+
+
+@pytest.mark.requirement("config.save-unreadable")
+@pytest.mark.parametrize("text", ["{ broken", "[]", '{"agent": 1}', ""])
+def test_what_cannot_be_read_is_never_overwritten(path: Path, text: str) -> None:
+    write(path, text)
+
+    with pytest.raises(ConfigError):
+        save(path, Config("x"), text)
+
+    assert path.read_text() == text
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.requirement("config.save-read-only")
+@pytest.mark.parametrize("is_directory", [False, True])
+def test_what_is_read_only_stays_as_it_was(path: Path, *, is_directory: bool) -> None:
+    write(path, SEED)
+    marked = path.parent if is_directory else path
+    mode = stat.S_IMODE(marked.stat().st_mode)
+    marked.chmod(mode & ~0o222)
+    try:
+        with pytest.raises(ConfigError, match="read-only") as caught:
+            save(path, Config("x"), SEED)
+    finally:
+        marked.chmod(mode)
+
+    assert str(path) in str(caught.value)
+    assert "permissions" in caught.value.hint
+    assert path.read_text() == SEED
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.requirement("config.save-read-only")
+def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ConfigError, match="cannot be written"):
+        save(tmp_path / "file" / "config.jsonc", Config("x"), None)
+
+
+SAVING = """
+import sys
+from pathlib import Path
+from symposium.config.user_config import Config, ModEntry, load, save
+path, number = Path(sys.argv[1]), 0
+print("ready", flush=True)
+while True:
+    seen = load(path)
+    number += 1
+    mods = tuple(ModEntry(f"mod{index}") for index in range(400))
+    save(path, Config(f"agent {number}", mods), None if seen is None else seen.text)
+"""
+
+
+@pytest.mark.requirement("config.save-atomic")
+@pytest.mark.timeout(60)
+def test_a_kill_in_the_midst_of_a_save_leaves_a_whole_file(path: Path) -> None:
+    for attempt in range(8):
+        command = [sys.executable, "-c", SAVING, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as saving:
+            assert saving.stdout is not None
+            saving.stdout.readline()
+            started = time.monotonic()
+            while time.monotonic() - started < 0.02 + 0.013 * attempt:
+                load(path)  # raises if it is ever seen half-written
+            saving.send_signal(signal.SIGKILL)
+        left = load(path)
+        assert left is None or len(left.config.mods) == 400
