@@ -35,7 +35,9 @@ async def settled(it: Scene) -> None:
             await echo.line()
 
 
-@pytest.mark.requirement("conductor.pressure-slow-client")
+@pytest.mark.requirement(
+    "conductor.pressure-slow-client", "jsonrpc.outbox-pauses-source", "jsonrpc.outbox-resumes"
+)
 @pytest.mark.parametrize("nested", [0, 1])
 async def test_a_slow_client_slows_the_agent_and_the_host_holds_little(nested: int) -> None:
     async with scene(*[inner()] * nested) as it:
@@ -63,7 +65,7 @@ async def test_a_slow_client_can_still_be_heard() -> None:
         assert (await agent.read())["method"] == "session/cancel"
 
 
-@pytest.mark.requirement("conductor.pressure-slow-component")
+@pytest.mark.requirement("conductor.pressure-slow-component", "jsonrpc.outbox-pauses-only-source")
 async def test_a_slow_proxy_holds_up_only_what_goes_through_it_and_cancels_get_past() -> None:
     stand = Stand("proxy")
     async with scene(stand.component) as it:
