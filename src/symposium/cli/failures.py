@@ -117,8 +117,9 @@ def _exited(data: Mapping[str, Any], at: str) -> Failure:
         manner = f"exited with code {exit_code}"
     else:
         manner = "closed its side"
-    argv: Any = data.get("argv")
-    command = f" `{shlex.join(map(str, argv))}`" if isinstance(argv, list) else ""
+    argv = data.get("argv")
+    words = cast("list[Any]", argv if isinstance(argv, list) else [])
+    command = f" `{shlex.join(map(str, words))}`" if words else ""
     tail = plain_text(str(data.get("stderrTail") or "")).strip().splitlines()[-STDERR_SHOWN:]
     said = "\n".join(f"| {line}" for line in tail)
     hint = f"its last words:\n{said}" if tail else "it said nothing on stderr; run it by hand"

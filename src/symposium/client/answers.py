@@ -10,6 +10,7 @@ from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.client.events import ToolCall
 from symposium.client.files import Files
+from symposium.client.patience import Patience
 from symposium.client.permissions import (
     Chosen,
     Decider,
@@ -54,9 +55,13 @@ class Answers:
         cwd: the directory whose files the agent may reach.
         decider: decides on permissions.
         on_decision: told each question and its answer.
+        patience: what is left for the agent's answer; stands still while it waits for ours.
     """
 
-    def __init__(self, cwd: Path, decider: Decider, on_decision: OnDecision) -> None:
+    def __init__(
+        self, cwd: Path, decider: Decider, on_decision: OnDecision, patience: Patience
+    ) -> None:
+        self._patience = patience
         self._files = Files(cwd)
         self._decider = decider
         self._on_decision = on_decision
@@ -114,7 +119,8 @@ class Answers:
         try:
             async with scope:
                 self._open.add(scope)
-                decision = await self._decider.decide(permission)
+                with self._patience.paused():
+                    decision = await self._decider.decide(permission)
         except TimeoutError:
             if not scope.expired():
                 raise

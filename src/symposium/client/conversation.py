@@ -13,6 +13,7 @@ from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.handlers import Handlers
 from peerwire.transports.memory import memory_pair
 from symposium.client.answers import CAPABILITIES, Answers, OnDecision
+from symposium.client.patience import Patience
 from symposium.client.permissions import Decider
 from symposium.conductor.blueprint import Instantiator
 from symposium.conductor.conductor import Conductor, Settings
@@ -33,7 +34,8 @@ class Terms:
         decider: decides on permissions.
         on_update: told the params of each `session/update`, in order.
         on_decision: told each permission asked for, and what was decided.
-        patience: seconds to wait for each answer of the agent; None for ever.
+        patience: seconds to wait for each answer of the agent, those in which it waits for a
+            decision left out; None for ever.
     """
 
     cwd: Path
@@ -46,10 +48,13 @@ class Terms:
 class Conversation:
     """The client's end of one chain; made by `converse`."""
 
-    def __init__(self, connection: Connection, answers: Answers, terms: Terms) -> None:
+    def __init__(
+        self, connection: Connection, answers: Answers, cwd: Path, patience: Patience
+    ) -> None:
         self._connection = connection
         self._answers = answers
-        self._terms = terms
+        self._cwd = cwd
+        self._patience = patience
         self._scope: asyncio.Timeout | None = None
         self._is_over = False
 
@@ -70,7 +75,7 @@ class Conversation:
             StepError: the agent gave none.
             PatienceError: it did not answer in time.
         """
-        params: dict[str, Any] = {"cwd": str(self._terms.cwd), "mcpServers": []}
+        params: dict[str, Any] = {"cwd": str(self._cwd), "mcpServers": []}
 
         def tell(result: Any) -> None:
             if (session_id := _text(result, "sessionId")) is not None:
@@ -131,12 +136,11 @@ class Conversation:
     async def _in_time(
         self, method: str, params: dict[str, Any], on_result: Callable[[Any], None] | None = None
     ) -> Any:
-        patience = self._terms.patience
         try:
-            async with asyncio.timeout(patience):
+            async with self._patience.limit():
                 return await self._ask(method, params, on_result)
         except TimeoutError as error:
-            message = f"the agent did not answer {method} within {patience:g} s"
+            message = f"the agent did not answer {method} within {self._patience.seconds} s"
             raise PatienceError(message, "give it longer with --timeout") from error
 
     async def _ask(
@@ -154,12 +158,13 @@ async def converse(
 ) -> AsyncGenerator[Conversation, None]:
     """A chain in this process, and the client's end of it; all of it has ended after the block."""
     ours, theirs = memory_pair()
-    answers = Answers(terms.cwd, terms.decider, terms.on_decision)
+    patience = Patience(terms.patience)
+    answers = Answers(terms.cwd, terms.decider, terms.on_decision, patience)
     handlers = Handlers(
         requests=answers.handlers(), notifications={"session/update": terms.on_update}
     )
     connection = Connection(ours, handlers)
-    conversation = Conversation(connection, answers, terms)
+    conversation = Conversation(connection, answers, terms.cwd, patience)
     conductor = Conductor(theirs, instantiate, settings)
 
     async def run_connection() -> None:

@@ -12,7 +12,9 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
+from symposium.client.answers import Answers
 from symposium.client.conversation import Conversation, Terms, converse
+from symposium.client.patience import Patience
 from symposium.client.permissions import ApproveAll, Decider, Decision, DenyAll, Permission
 from symposium.conductor.blueprint import Blueprint, Served
 from symposium.conductor.conductor import Settings
@@ -180,6 +182,42 @@ async def test_an_answer_that_does_not_come_in_time_is_not_waited_for(tmp_path: 
     async with talking(AskingAgent(turn), DenyAll(), tmp_path, 0.01) as conversation:
         with pytest.raises(PatienceError, match=r"session/prompt within 0\.01 s"):
             await conversation.prompt("one", "go")
+
+
+@pytest.mark.requirement("cli.exit-timeout")
+async def test_the_time_for_an_answer_stands_still_while_a_person_thinks() -> None:
+    patience = Patience(5.0)
+    async with patience.limit():
+        first = patience.deadline
+        with patience.paused(), patience.paused():
+            assert patience.deadline is None
+        second = patience.deadline
+    with patience.paused():
+        pass  # nothing is waited for
+
+    assert first is not None
+    assert second is not None
+    assert second >= first
+    assert patience.deadline is None
+
+
+@pytest.mark.requirement("cli.exit-timeout")
+async def test_a_decision_takes_none_of_the_agents_time(tmp_path: Path) -> None:
+    patience = Patience(5.0)
+    deadlines: list[float | None] = []
+
+    class Looking:
+        async def decide(self, permission: Permission) -> Decision:
+            deadlines.append(patience.deadline)
+            return await ApproveAll().decide(permission)
+
+    async with patience.limit():
+        answers = Answers(tmp_path, Looking(), lambda _, __: None, patience)
+        write = answers.handlers()["fs/write_text_file"]
+        params = {"sessionId": "one", "path": str(tmp_path / "file"), "content": "text"}
+        assert await write(Request("fs/write_text_file", params, b"1")) == {}
+
+    assert deadlines == [None]
 
 
 @pytest.mark.requirement("cli.bad-agent-closes")
