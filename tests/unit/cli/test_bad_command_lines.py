@@ -36,7 +36,7 @@ def json_form(text: str, *says: str) -> Case:
 COMMAND_LINES: Final = [
     case("", "Usage: symposium", "run-with"),
     case("rnu-with", "'rnu-with'", "Did you mean run-with?", "prompt"),
-    case("runn", "'runn'", "Did you mean"),
+    case("runs", "'runs'", "Did you mean"),
     case("RUN-WITH", "'RUN-WITH'", "Did you mean run-with?"),
     case("chta", "'chta'", "Did you mean chat?"),
     case("frobnicate", "'frobnicate'", "There are: "),
