@@ -1,0 +1,121 @@
+"""Older layouts are found and read, and never touched."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symposium.config.component_source import ComponentSource
+from symposium.config.legacy import encoded, find_legacy
+from symposium.config.paths import Paths, paths
+from symposium.config.user_config import Config, ModEntry
+
+WORKSPACE = Path("/Users/test/my-project")
+ELIZA = ComponentSource("builtin", "eliza")
+FERRIS = {"source": {"builtin": "ferris"}, "enabled": False, "when": {}}
+SPARKLE = {
+    "kind": "MCP",
+    "source": {"cargo": {"crate": "sparkle-mcp", "args": ["--acp"]}},
+    "enabled": True,
+    "when": {"file-exists": "Cargo.toml"},
+}
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path)}
+
+
+def here(environment: dict[str, str]) -> Paths:
+    return paths(environment)
+
+
+def write(root: Path, name: str, value: Any) -> None:
+    path = root / "config" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+
+
+OWN = f"{encoded(WORKSPACE)}/config.json"
+
+
+@pytest.mark.requirement("config.legacy")
+def test_a_workspace_is_known_by_its_last_part_and_its_hash() -> None:
+    assert encoded(WORKSPACE) == "my-project-45eb29223e948799"
+    assert encoded(Path("/")).startswith("root-")
+
+
+@pytest.mark.requirement("config.legacy")
+def test_no_older_layout_is_none(environment: dict[str, str]) -> None:
+    assert find_legacy(here(environment), WORKSPACE, environment) is None
+
+
+@pytest.mark.requirement("config.legacy")
+def test_the_first_layout_has_agent_and_extensions_in_one_file(
+    environment: dict[str, str],
+) -> None:
+    home = here(environment).home
+    write(home, OWN, {"agent": {"builtin": "eliza"}, "extensions": [FERRIS]})
+
+    found = find_legacy(here(environment), WORKSPACE, environment)
+
+    assert found == Config(ELIZA, (ModEntry("ferris", enabled=False),))
+
+
+@pytest.mark.requirement("config.legacy")
+def test_the_second_layout_has_one_agent_for_all(environment: dict[str, str]) -> None:
+    home = here(environment).home
+    write(home, "agent.json", {"agent": {"builtin": "eliza"}})
+    assert find_legacy(here(environment), WORKSPACE, environment) == Config(ELIZA)
+
+    write(home, OWN, {"agent": {"builtin": "old"}, "extensions": [FERRIS]})
+    found = find_legacy(here(environment), WORKSPACE, environment)
+
+    assert found == Config(ELIZA, (ModEntry("ferris", enabled=False),))
+
+
+@pytest.mark.requirement("config.legacy")
+@pytest.mark.parametrize("is_overridden", [False, True])
+def test_the_third_layout_has_its_own_directory_and_comes_first(
+    environment: dict[str, str], tmp_path: Path, *, is_overridden: bool
+) -> None:
+    root = tmp_path / ("elsewhere" if is_overridden else "xdg/symposium")
+    environment |= {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}
+    if is_overridden:
+        environment |= {"SYMPOSIUM_CONFIG_DIR": str(root)}
+    write(here(environment).home, "agent.json", {"agent": {"builtin": "old"}})
+    write(root, "agent.json", {"agent": {"builtin": "eliza"}})
+    write(root, OWN, {"mods": [FERRIS, SPARKLE]})
+
+    found = find_legacy(here(environment), WORKSPACE, environment)
+
+    cargo = ComponentSource("cargo", {"crate": "sparkle-mcp", "args": ["--acp"]})
+    when = {"file-exists": "Cargo.toml"}
+    sparkle = ModEntry("sparkle-mcp", source=cargo, kind="mcp", when=when)
+    assert found == Config(ELIZA, (ModEntry("ferris", enabled=False), sparkle))
+
+
+@pytest.mark.requirement("config.legacy")
+def test_a_home_of_ones_own_takes_nothing_from_elsewhere(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    write(tmp_path / ".config" / "symposium", "agent.json", {"agent": {"builtin": "eliza"}})
+    environment |= {"SYMPOSIUM_HOME": str(tmp_path / "own")}
+
+    assert find_legacy(here(environment), WORKSPACE, environment) is None
+
+
+@pytest.mark.requirement("config.legacy-broken")
+@pytest.mark.parametrize("agent", ["{ broken", "[]", '{"agent": "words"}', '{"agent": {}}'])
+def test_what_cannot_be_read_is_passed_over(environment: dict[str, str], agent: str) -> None:
+    home = here(environment).home
+    write(home, "agent.json", agent)
+    assert find_legacy(here(environment), WORKSPACE, environment) is None
+
+    mods = [1, {}, {"source": {"brew": "x"}}, {"source": {"builtin": 1}}, FERRIS]
+    write(home, OWN, {"agent": {"builtin": "eliza"}, "mods": mods})
+    found = find_legacy(here(environment), WORKSPACE, environment)
+
+    assert found == Config(ELIZA, (ModEntry("ferris", enabled=False),))
+    assert (home / "config" / "agent.json").read_text() == agent
