@@ -24,6 +24,8 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.conductor.bridge.bridge": "most chains open no endpoint of a server",
     "peerwire.mcp.client": "h11 is for servers at a URL only",
     "symposium.cli.recording": "who records nothing need not wait for what records",
+    "symposium.registry.fetch": "ssl and http.client are for who asks the network",
+    "symposium.registry.starting": "archives and installers are for what is not installed yet",
     "symposium.near_names": "only a name that is wrong is compared with others",
 }
 """Module to reason: the few that import inside a function, so that the program starts fast."""

@@ -1,0 +1,1 @@
+"""The agents one can have: which there are, how each is got, and what is installed."""

@@ -1,0 +1,183 @@
+"""Every agent that a person can choose: what menus and lists show, without the network."""
+
+import logging
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from peerwire.transports.command import Command
+from symposium.config.component_source import ComponentSource
+from symposium.errors import NotFoundError, SymposiumError
+from symposium.registry.added import AddedAgent
+from symposium.registry.detect import Detected, detect, way_arguments
+from symposium.registry.entries import Entry
+from symposium.registry.index import Loaded, snapshot
+from symposium.registry.receipts import Receipt, installed
+from symposium.registry.resolve import FromLocal, FromPackage, choose_way, passing_command
+from symposium.registry.surroundings import Surroundings
+
+How = Literal["built in", "added", "installed", "on this machine", "registry", "unavailable"]
+
+BUILT_IN: Final = {"eliza": "A doctor of 1966, who needs no model and no key."}
+"""Agents that come with us; what the registry calls the same is hidden by them."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAgent:
+    """One agent on offer.
+
+    Attributes:
+        agent: what a config says to have it: words of a command, or a source.
+        is_installed: whether it starts without anything being fetched.
+        how: why it is on the list.
+        version: the one here, else the registry's; empty if nobody says.
+        place: where it is on this machine; empty if it is not.
+        labels: other writings of the same agent, as older configs have them.
+    """
+
+    id: str
+    name: str
+    description: str
+    agent: str | ComponentSource
+    is_installed: bool
+    how: How
+    version: str = ""
+    place: str = ""
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The agents on offer: those that are here first; `warning` says why some may be missing."""
+
+    agents: tuple[KnownAgent, ...]
+    warning: str | None = None
+
+
+class RegistryDirectory:
+    """The agents of one user on one machine."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+
+    async def choices(self) -> Listing:
+        """What is known now; never asks the network and never fails."""
+        warnings: list[str] = []
+        loaded = self._loaded(warnings)
+        if loaded.trouble:
+            warnings.append(loaded.trouble)
+        agents = await self._all(loaded, warnings)
+        return Listing(tuple(agents), "; ".join(warnings) or None)
+
+    async def refresh(self) -> None:
+        """Renew the copy of the registry if it is older than a day: for a task beside the work."""
+        try:
+            loaded = await self._around.index.current()
+        except (SymposiumError, OSError) as error:
+            _log.warning("the registry could not be read: %s", error)
+        else:
+            if loaded.trouble:
+                _log.info("%s", loaded.trouble)
+
+    def _loaded(self, warnings: list[str]) -> Loaded:
+        try:
+            return self._around.index.here()
+        except (SymposiumError, OSError) as error:
+            reason = error.message if isinstance(error, SymposiumError) else str(error)
+            warnings.append(f"the registry could not be read: {reason}")
+            return snapshot()
+
+    async def _all(self, loaded: Loaded, warnings: list[str]) -> Iterable[KnownAgent]:
+        around = self._around
+        try:
+            added: Sequence[AddedAgent] = around.added.all()
+        except SymposiumError as error:
+            warnings.append(error.message)
+            added = ()
+        receipts = installed(around.bin_directory)
+        detected = await detect(loaded.index.agents, around.env)
+        by_id: dict[str, KnownAgent] = {name: _built_in(name) for name in BUILT_IN}
+        # What comes first hides what has its id and comes later.
+        for known in (
+            *map(_added, added),
+            *map(_installed, receipts.values()),
+            *map(_detected, detected),
+        ):
+            by_id.setdefault(known.id, known)
+        offered = [self._offered(entry) for entry in loaded.index.agents]
+        for known in sorted(offered, key=lambda each: each.how == "unavailable"):
+            by_id.setdefault(known.id, known)
+        return by_id.values()
+
+    def _offered(self, entry: Entry) -> KnownAgent:
+        around, labels, how, here = self._around, (), "registry", False
+        why = ""
+        try:
+            way = choose_way(entry, around.platform, around.has_tool)
+        except NotFoundError as error:
+            how, why = "unavailable", f" (unavailable here: {error.hint})"
+        else:
+            here = isinstance(way, FromLocal)
+            if isinstance(way, FromLocal | FromPackage):
+                labels = (shell_words(passing_command(way, entry.name)),)
+        return KnownAgent(
+            entry.id,
+            entry.name,
+            f"{entry.description}{why}",
+            ComponentSource("registry", entry.id),
+            is_installed=here,
+            how=how,
+            version=entry.version,
+            labels=labels,
+        )
+
+
+def shell_words(command: Command) -> str:
+    """The command as a person would write it, its variables first."""
+    variables = [f"{name}={shlex.quote(value)}" for name, value in command.env.items()]
+    return " ".join([*variables, shlex.join(command.argv)])
+
+
+def _built_in(name: str) -> KnownAgent:
+    source = ComponentSource("builtin", name)
+    description = BUILT_IN[name]
+    return KnownAgent(
+        name, name.capitalize(), description, source, is_installed=True, how="built in"
+    )
+
+
+def _added(agent: AddedAgent) -> KnownAgent:
+    line = shell_words(agent.command)
+    place = agent.argv[0]
+    return KnownAgent(agent.id, agent.id, line, line, is_installed=True, how="added", place=place)
+
+
+def _installed(receipt: Receipt) -> KnownAgent:
+    return KnownAgent(
+        receipt.id,
+        receipt.name,
+        f"installed from {receipt.origin}",
+        ComponentSource("registry", receipt.id),
+        is_installed=True,
+        how="installed",
+        version=receipt.version,
+        place=f"bin/{receipt.id}/{receipt.version}",
+    )
+
+
+def _detected(found: Detected) -> KnownAgent:
+    arguments, env = way_arguments(found.entry)
+    command = Command((str(found.program), *arguments), dict(env))
+    return KnownAgent(
+        found.entry.id,
+        found.entry.name,
+        f"{found.version or 'version unknown'}, {found.program}",
+        shell_words(command),
+        is_installed=True,
+        how="on this machine",
+        version=found.version,
+        place=str(found.program),
+    )

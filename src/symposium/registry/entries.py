@@ -1,0 +1,181 @@
+"""The registry's format, read tolerantly: one bad entry hides no other (acp-host §4.10)."""
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec import Struct
+
+from symposium.errors import SymposiumError
+
+MAX_INDEX: Final = 8 * 1024 * 1024
+"""Bytes of the largest index that is read; the official one has some hundred thousand."""
+
+_ID: Final = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
+_VERSION: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}", re.ASCII)
+_SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
+
+
+class RegistryFormatError(SymposiumError):
+    """What should be an index, or an entry of one, has another form."""
+
+
+class Package(Struct, frozen=True, kw_only=True):
+    """An npm or Python package, with a version after `@` or `==` where it is pinned."""
+
+    package: str
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+
+
+class Archive(Struct, frozen=True, kw_only=True):
+    """A file to download for one platform, and the program in it."""
+
+    archive: str
+    cmd: str
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    sha256: str | None = None
+
+
+class Local(Struct, frozen=True, kw_only=True):
+    """A program that is on this machine already."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+
+
+class Crate(Struct, frozen=True, kw_only=True):
+    """A Rust crate; `binary` says which of its programs, `version` the entry's unless given."""
+
+    crate: str
+    version: str | None = None
+    binary: str | None = None
+    args: tuple[str, ...] = ()
+
+
+class Distribution(Struct, frozen=True, kw_only=True):
+    """The ways to get an agent; ways that no member names are ignored."""
+
+    local: Local | None = None
+    binary: dict[str, Archive] | None = None
+    uvx: Package | None = None
+    npx: Package | None = None
+    pipx: Package | None = None
+    cargo: Crate | None = None
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One agent or mod of the registry."""
+
+    id: str
+    name: str
+    version: str
+    description: str
+    distribution: Distribution
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Everything a registry offers.
+
+    Attributes:
+        agents: in the registry's order; of two with one id, the first.
+        mods: the same, of `mods` or `extensions`.
+        stamp: the registry's own version or date; empty where it says neither.
+        problems: a sentence for each entry that could not be read.
+    """
+
+    agents: tuple[Entry, ...]
+    mods: tuple[Entry, ...]
+    stamp: str
+    problems: tuple[str, ...]
+
+
+def parse_index(data: bytes) -> Index:
+    """Read an index.
+
+    Raises:
+        RegistryFormatError: it is no JSON object with a list of agents.
+    """
+    try:
+        value: Any = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RegistryFormatError(f"the registry's index is no JSON: {error}", "") from error
+    members = cast("dict[str, Any]", value if isinstance(value, dict) else {})
+    if not isinstance(members.get("agents"), list):
+        raise RegistryFormatError('the registry\'s index has no list "agents"', "")
+    problems: list[str] = []
+    mods = members.get("mods", members.get("extensions", []))
+    stamp = members.get("date", members.get("version", ""))
+    return Index(
+        _entries(members["agents"], "agents", problems),
+        _entries(mods, "mods", problems),
+        stamp if isinstance(stamp, str) else "",
+        tuple(problems),
+    )
+
+
+def parse_entry(value: Any) -> Entry:
+    """Read one decoded entry.
+
+    Raises:
+        RegistryFormatError: a member is missing or not what it must be; says which.
+    """
+    try:
+        entry = msgspec.convert(value, Entry)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise RegistryFormatError(f"an entry of the registry is malformed: {error}", "") from error
+    if trouble := _trouble(entry):
+        raise RegistryFormatError(f"the registry's entry {entry.id!r}: {trouble}", "")
+    return entry
+
+
+def _entries(value: Any, where: str, problems: list[str]) -> tuple[Entry, ...]:
+    if not isinstance(value, list):
+        problems.append(f'"{where}" is no list')
+        return ()
+    found: dict[str, Entry] = {}
+    for at, each in enumerate(cast("list[Any]", value)):
+        try:
+            entry = parse_entry(each)
+        except RegistryFormatError as error:
+            problems.append(f"{where}[{at}]: {error.message}")
+            continue
+        if entry.id in found:
+            problems.append(f"{where}[{at}]: a second {entry.id!r}; the first one counts")
+        found.setdefault(entry.id, entry)
+    return tuple(found.values())
+
+
+def _trouble(entry: Entry) -> str:
+    """Why it cannot be used; empty if it can. Ids and versions become names of directories."""
+    if not _ID.fullmatch(entry.id):
+        return "an id is lower-case letters, digits and hyphens"
+    if not _VERSION.fullmatch(entry.version):
+        return f"{entry.version[:80]!r} is no version"
+    ways = entry.distribution
+    names = [way.package for way in (ways.uvx, ways.npx, ways.pipx) if way]
+    if ways.cargo:
+        names += [ways.cargo.crate, ways.cargo.version or "1", ways.cargo.binary or "any"]
+    # What begins with a hyphen would be taken for an option by the tool.
+    if (wrong := next((name for name in names if not _is_word(name)), None)) is not None:
+        return f"{wrong[:80]!r} is no name of a package"
+    troubles = ((key, _archive_trouble(target)) for key, target in (ways.binary or {}).items())
+    return next((f"{key}: {trouble}" for key, trouble in troubles if trouble), "")
+
+
+def _archive_trouble(target: Archive) -> str:
+    program = PurePosixPath(target.cmd)
+    if program.is_absolute() or ".." in program.parts or not program.name or "\\" in target.cmd:
+        return f"{target.cmd[:80]!r} is no program inside an archive"
+    if target.sha256 is not None and not _SHA256.fullmatch(target.sha256):
+        return "sha256 is not 64 hexadecimal digits"
+    return ""
+
+
+def _is_word(text: str) -> bool:
+    return bool(text) and not text.startswith("-") and text.isprintable() and " " not in text

@@ -1,0 +1,116 @@
+"""Starts an agent, asks it what it can do, and ends it: `symposium agents test`."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from peerwire.errors import PeerwireError
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.handlers import Handlers
+from peerwire.transports.command import Command, shown
+from peerwire.transports.process import ProcessExitedError, spawn
+from symposium.errors import PatienceError, SymposiumError
+from symposium.plain_text import plain_text
+
+HANDSHAKE_TIME: Final = 30.0
+"""Seconds that an agent has to answer `initialize`."""
+
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """What an agent says of itself.
+
+    Attributes:
+        answer: the result of `initialize`, as the agent wrote it.
+        seconds: from its start to its answer.
+    """
+
+    answer: Mapping[str, Any]
+    seconds: float
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """`agentCapabilities`."""
+        return _object(self.answer, "agentCapabilities")
+
+    @property
+    def agent(self) -> str:
+        """Name and version; empty if it does not say."""
+        info = _object(self.answer, "agentInfo")
+        return " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
+
+    @property
+    def auth_methods(self) -> list[Mapping[str, Any]]:
+        """The ways to log in that it offers."""
+        offered = self.answer.get("authMethods")
+        each = cast("list[Any]", offered if isinstance(offered, list) else [])
+        return [cast("Mapping[str, Any]", one) for one in each if isinstance(one, Mapping)]
+
+    @property
+    def session_methods(self) -> list[str]:
+        """What can be done with its sessions (acp-host §7.1)."""
+        more = _object(self.capabilities, "sessionCapabilities")
+        offered = [f"session/{name}" for name, value in more.items() if value not in (None, False)]
+        load = ["session/load"] if self.capabilities.get("loadSession") is True else []
+        return ["session/new", "session/prompt", "session/cancel", *load, *sorted(offered)]
+
+    @property
+    def mcp_transports(self) -> list[str]:
+        """How it reaches MCP servers; every agent starts programs."""
+        offered = _object(self.capabilities, "mcpCapabilities")
+        return ["stdio", *(name for name in ("http", "sse", "acp") if offered.get(name) is True)]
+
+
+async def shake_hands(command: Command, *, seconds: float = HANDSHAKE_TIME) -> Handshake:
+    """Initialize as a client without capabilities.
+
+    Raises:
+        SpawnError: the program could not be started.
+        PatienceError: it did not answer.
+        SymposiumError: it answered with an error, or ended.
+    """
+    process = spawn(command)
+    connection = Connection(process, Handlers())
+    client = {"name": "symposium", "version": "0.1.0"}
+    params = {"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": client}
+    began = time.monotonic()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(connection.run())
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await connection.request("initialize", params)
+            outcome = answer
+        except (TimeoutError, PeerwireError) as error:
+            outcome = error
+        taken = time.monotonic() - began
+        connection.close()
+    match outcome:
+        case TimeoutError():
+            raise PatienceError(
+                f"`{shown(command.argv)}` did not answer initialize within {seconds:g} s",
+                "is it an ACP program? Some need a flag such as --acp",
+            )
+        case PeerwireError():
+            raise _refused(command, connection.error or outcome)
+        case Mapping():
+            return Handshake(cast("Mapping[str, Any]", outcome), taken)
+        case _:
+            raise SymposiumError(f"`{shown(command.argv)}` answered {outcome!r:.200}", "")
+
+
+def _refused(command: Command, error: Exception) -> SymposiumError:
+    tail: list[str] = []
+    if isinstance(error, ProcessExitedError):
+        text = plain_text(error.stderr_tail.decode(errors="replace"))
+        tail = [f"| {line}" for line in text.strip().splitlines()[-_SHOWN:]]
+    said = "its last words:\n" + "\n".join(tail) if tail else "it said nothing on stderr"
+    return SymposiumError(f"`{shown(command.argv)}` is no agent that works: {error}", said)
+
+
+def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}

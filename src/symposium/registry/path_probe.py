@@ -1,0 +1,180 @@
+"""Finds programs where a desktop's poor PATH does not lead: usual places, then the login shell's.
+
+A login shell runs the user's start-up files, whose noise must not reach anybody: it gets no
+terminal and no input, four seconds, and only what stands between two marks is read (users A-9).
+"""
+
+import asyncio
+import os
+import secrets
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from peerwire.transports.command import Command
+from symposium.errors import NotFoundError
+
+PROBE_TIME: Final = 4.0
+"""Seconds that the login shell has."""
+
+_MOST: Final = 1024 * 1024
+_SHOWN: Final = 12
+_AT_HOME: Final = (
+    ".local/bin",
+    ".cargo/bin",
+    ".bun/bin",
+    ".deno/bin",
+    ".volta/bin",
+    ".asdf/shims",
+    ".local/share/mise/shims",
+    ".pyenv/shims",
+    ".npm-global/bin",
+    ".local/share/pnpm",
+    "Library/pnpm",
+)
+_ANYWHERE: Final = (
+    "/opt/homebrew/bin",
+    "/usr/local/bin",
+    "/home/linuxbrew/.linuxbrew/bin",
+    "/snap/bin",
+)
+_VERSIONED: Final = (
+    ".nvm/versions/node/*/bin",
+    ".local/share/fnm/node-versions/*/installation/bin",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A program, and the PATH that it should be started with to find its own tools."""
+
+    program: Path
+    search_path: str
+
+
+def known_places(home: Path) -> list[Path]:
+    """The usual directories of programs that exist, the newest Node.js first among several."""
+    places = [home / each for each in _AT_HOME]
+    for pattern in _VERSIONED:
+        places += sorted(home.glob(pattern), key=_version, reverse=True)
+    return [each for each in (*places, *map(Path, _ANYWHERE)) if each.is_dir()]
+
+
+def look_up(name: str, directories: Sequence[str]) -> Path | None:
+    """The first program of that name; a name with a slash is a path itself."""
+    candidates = [name] if "/" in name else [f"{each or '.'}/{name}" for each in directories]
+    for candidate in candidates:
+        path = Path(candidate)
+        if path.is_file() and os.access(path, os.X_OK):
+            return path.absolute()
+    return None
+
+
+def usual_path(env: Mapping[str, str]) -> str:
+    """PATH and the usual places behind it."""
+    home = Path(env.get("HOME") or Path.home())
+    here = env.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys([*here, *map(str, known_places(home))]))
+
+
+async def find_program(name: str, env: Mapping[str, str]) -> Found:
+    """Look along PATH, in the usual places, then along the login shell's PATH.
+
+    Raises:
+        NotFoundError: it is nowhere; names what was searched, and how to mend it.
+    """
+    searched = usual_path(env)
+    if (program := look_up(name, searched.split(os.pathsep))) is not None:
+        return Found(program, searched)
+    if "/" not in name:
+        of_shell = await login_shell_path(env)
+        searched = os.pathsep.join(dict.fromkeys([*searched.split(os.pathsep), *of_shell]))
+        if (program := look_up(name, of_shell)) is not None:
+            return Found(program, searched)
+    directories = searched.split(os.pathsep)
+    more = f" and {len(directories) - _SHOWN} more" if len(directories) > _SHOWN else ""
+    raise NotFoundError(
+        f"no program {name!r} was found in {', '.join(directories[:_SHOWN])}{more}",
+        f"install {name}, or write its full path: `command -v {name}` in a terminal shows it",
+    )
+
+
+async def reachable(command: Command, env: Mapping[str, str]) -> Command:
+    """The command as it starts from anywhere; PATH is set only where ours does not lead to it all.
+
+    Raises:
+        NotFoundError: its program is nowhere.
+    """
+    ours = env.get("PATH", os.defpath).split(os.pathsep)
+    found = await find_program(command.argv[0], env)
+    # An interpreter that is nowhere is the system's to name when the program starts.
+    interpreter = _interpreter(found.program)
+    search_path: str | None = None
+    if look_up(command.argv[0], ours) is None:
+        search_path = found.search_path
+    if interpreter and look_up(interpreter, ours) is None:
+        with suppress(NotFoundError):
+            search_path = (await find_program(interpreter, env)).search_path
+    argv = (str(found.program), *command.argv[1:])
+    its_env = dict(command.env) if search_path is None else {"PATH": search_path, **command.env}
+    return Command(argv, its_env, command.name, command.cwd, command.dialect)
+
+
+def _interpreter(program: Path) -> str | None:
+    """What a script's first line has `env` look for on PATH."""
+    try:
+        with program.open("rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return None
+    words = first[2:].split() if first.startswith(b"#!") else []
+    if len(words) < len(("env", "node")) or not words[0].endswith(b"/env"):
+        return None
+    return (words[2] if words[1] == b"-S" and words[2:] else words[1]).decode(errors="replace")
+
+
+async def login_shell_path(env: Mapping[str, str], *, seconds: float = PROBE_TIME) -> list[str]:
+    """The directories of the PATH that a terminal would have; none if the shell does not say."""
+    mark = f"__{secrets.token_hex(8)}__"
+    script = f"printf '%s%s%s' {mark} \"$PATH\" {mark}"
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(env.get("SHELL") or "/bin/sh", "-l", "-i", "-c", script),
+            env=dict(env),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return []
+    assert process.stdout is not None
+    said = b""
+    try:
+        async with asyncio.timeout(seconds):
+            # Not until its end: what start-up files leave running may hold stdout open.
+            while said.count(mark.encode()) < len(("before", "after")) and len(said) < _MOST:
+                if not (piece := await process.stdout.read(65536)):
+                    break
+                said += piece
+    except TimeoutError:
+        pass
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+    parts = said.decode(errors="surrogateescape").split(mark)
+    complete = len(parts) == len(("noise", "path", "noise"))
+    return [each for each in parts[1].split(os.pathsep) if each.startswith("/")] if complete else []
+
+
+def _version(place: Path) -> tuple[int, ...]:
+    """Of `.../v20.1.0/bin`: (20, 1, 0)."""
+    for part in reversed(place.parts):
+        digits = part.removeprefix("v").split(".")
+        if all(each.isdecimal() for each in digits):
+            return tuple(int(each) for each in digits)
+    return ()

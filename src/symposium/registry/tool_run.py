@@ -1,0 +1,64 @@
+"""Runs an installer to its end: without input, in a group of its own, within a time."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from symposium.errors import SymposiumError
+from symposium.plain_text import plain_text
+
+INSTALL_TIME: Final = 900.0
+"""Seconds that an installer may take."""
+
+_SHOWN: Final = 8
+
+
+class ToolError(SymposiumError):
+    """An installer could not be started, failed or took too long; carries its last words."""
+
+
+async def run_tool(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    seconds: float = INSTALL_TIME,
+) -> str:
+    """What it wrote to stdout and stderr; whoever is cancelled takes it along.
+
+    Raises:
+        ToolError: it failed.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolError(f"{argv[0]} did not start: {error.strerror}", "is it installed?") from error
+    try:
+        async with asyncio.timeout(seconds):
+            output, _ = await process.communicate()
+    except TimeoutError as error:
+        raise ToolError(f"{argv[0]} took longer than {seconds:g} s", "try again") from error
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    text = plain_text(output.decode(errors="replace"))
+    if process.returncode != 0:
+        tail = "\n".join(f"| {line}" for line in text.strip().splitlines()[-_SHOWN:])
+        raise ToolError(
+            f"`{' '.join(argv[:3])} …` failed with {process.returncode}", f"its last words:\n{tail}"
+        )
+    return text

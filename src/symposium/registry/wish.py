@@ -1,0 +1,43 @@
+"""What to get over HTTP, what comes of it, and how it can fail."""
+
+import threading
+from dataclasses import dataclass, field
+
+from symposium.errors import SymposiumError
+
+
+class FetchError(SymposiumError):
+    """A file could not be had; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to get, and what to put up with.
+
+    Attributes:
+        url: https, or http on this very machine.
+        seconds: how long all of it may take.
+        most: bytes that may come.
+        etag: of the copy that is here; an unchanged file is not sent again.
+        stop: set to give up.
+    """
+
+    url: str
+    seconds: float
+    most: int
+    etag: str | None = None
+    stop: threading.Event = field(default_factory=threading.Event, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """What came.
+
+    Attributes:
+        is_unchanged: the copy that is here is still right; nothing was written.
+        sha256: of what came, in hexadecimal digits.
+    """
+
+    is_unchanged: bool
+    etag: str | None
+    sha256: str

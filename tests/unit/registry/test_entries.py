@@ -1,0 +1,162 @@
+"""The registry's format: what is read, what is refused, what is passed over."""
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.registry.entries import RegistryFormatError, parse_entry, parse_index
+from symposium.registry.index import snapshot
+from symposium.registry.platforms import PLATFORMS, platform_key
+
+
+def entry(**members: Any) -> dict[str, Any]:
+    good = {"id": "some-agent", "name": "Some", "version": "1.2.3", "description": "An agent."}
+    return {**good, "distribution": {"npx": {"package": "some@1.2.3"}}, **members}
+
+
+def index(*agents: Any, **members: Any) -> bytes:
+    return json.dumps({"version": "1.0.0", "agents": agents, **members}).encode()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda each: (
+        st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=8), each, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.requirement("registry.format-tolerant")
+@given(bad=st.lists(JSON, max_size=4), after=st.integers(0, 4))
+def test_a_good_entry_is_found_among_any_others(bad: list[Any], after: int) -> None:
+    agents = [*bad[:after], entry(), *bad[after:]]
+
+    found = parse_index(index(*agents))
+
+    assert [each.id for each in found.agents] == ["some-agent"]
+    assert len(found.problems) == len(bad)
+
+
+@pytest.mark.requirement("registry.format-tolerant")
+@given(st.binary(max_size=64) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_what_is_no_index_is_an_error_in_words(data: bytes) -> None:
+    found = None
+    with suppress(RegistryFormatError):
+        found = parse_index(data)
+
+    assert found is None or isinstance(json.loads(data)["agents"], list)
+
+
+@pytest.mark.requirement("registry.format-tolerant")
+def test_unknown_members_and_ways_are_passed_over() -> None:
+    ways = {"npx": {"package": "some", "colour": 1}, "teleport": {"to": "here"}}
+
+    found = parse_index(index(entry(distribution=ways, flavour="sweet"), planet="earth"))
+
+    assert not found.problems
+    assert found.agents[0].distribution.npx
+
+
+@pytest.mark.requirement("registry.format-members")
+@pytest.mark.parametrize("name", ["mods", "extensions"])
+def test_mods_are_read_under_both_names(name: str) -> None:
+    found = parse_index(index(entry(), **{name: [entry(id="some-mod")]}))
+
+    assert [each.id for each in found.mods] == ["some-mod"]
+    assert found.stamp == "1.0.0"
+
+
+@pytest.mark.requirement("registry.format-members")
+def test_a_date_counts_before_a_version_and_all_ways_are_read() -> None:
+    ways = {
+        "local": {"command": "x"},
+        "binary": {"linux-x86_64": {"archive": "https://a/b.zip", "cmd": "./x", "env": {"A": "b"}}},
+        "uvx": {"package": "x", "args": ["--acp"]},
+        "npx": {"package": "@x/y@1", "env": {"C": "d"}},
+        "pipx": {"package": "x"},
+        "cargo": {"crate": "x", "binary": "y"},
+    }
+
+    found = parse_index(index(entry(distribution=ways), date="2026-01-02"))
+
+    assert found.stamp == "2026-01-02"
+    read = found.agents[0].distribution
+    assert all((read.local, read.binary, read.uvx, read.npx, read.pipx, read.cargo))
+    assert read.binary
+    assert read.binary["linux-x86_64"].env == {"A": "b"}
+
+
+@pytest.mark.requirement("registry.ids-checked")
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"id": "../up"},
+        {"id": "Upper"},
+        {"id": ""},
+        {"id": "1st"},
+        {"id": "a\n"},
+        {"version": "../../x"},
+        {"version": ".hidden"},
+        {"version": "-rf"},
+        {"version": ""},
+        {"distribution": {"npx": {"package": "--eval=x"}}},
+        {"distribution": {"uvx": {"package": ""}}},
+        {"distribution": {"pipx": {"package": "a b"}}},
+        {"distribution": {"cargo": {"crate": "-x"}}},
+        {"distribution": {"cargo": {"crate": "x", "version": "--git"}}},
+        {"distribution": {"binary": {"linux-x86_64": {"archive": "https://a", "cmd": "../sh"}}}},
+        {"distribution": {"binary": {"linux-x86_64": {"archive": "https://a", "cmd": "/bin/sh"}}}},
+        {"distribution": {"binary": {"linux-x86_64": {"archive": "https://a", "cmd": ""}}}},
+        {
+            "distribution": {
+                "binary": {"linux-x86_64": {"archive": "https://a", "cmd": "x", "sha256": "12"}}
+            }
+        },
+        {"name": 3},
+        {"distribution": None},
+    ],
+    ids=str,
+)
+def test_an_entry_that_could_do_harm_is_refused(members: dict[str, Any]) -> None:
+    with pytest.raises(RegistryFormatError):
+        parse_entry(entry(**members))
+
+
+@pytest.mark.requirement("registry.ids-checked")
+def test_of_two_entries_with_one_id_the_first_counts() -> None:
+    found = parse_index(index(entry(name="First"), entry(name="Second")))
+
+    assert [each.name for each in found.agents] == ["First"]
+    assert "second" in found.problems[0]
+
+
+@pytest.mark.requirement("registry.snapshot")
+def test_the_snapshot_is_whole_and_dated() -> None:
+    loaded = snapshot()
+
+    assert not loaded.index.problems
+    assert {"claude-code-acp", "codex-acp", "gemini", "opencode"} <= {
+        each.id for each in loaded.index.agents
+    }
+    assert "bundled snapshot of 2026-02-07" in loaded.describe()
+
+
+@pytest.mark.requirement("registry.platform-keys")
+@pytest.mark.parametrize(
+    ("system", "machine", "key"),
+    [
+        ("linux", "x86_64", "linux-x86_64"),
+        ("darwin", "arm64", "darwin-aarch64"),
+        ("win32", "AMD64", "windows-x86_64"),
+        ("win32", "ARM64", "windows-aarch64"),
+        ("linux", "riscv64", "linux-riscv64"),
+    ],
+)
+def test_a_machine_has_the_key_of_the_registry(system: str, machine: str, key: str) -> None:
+    assert platform_key(system, machine) == key
+    assert (key in PLATFORMS) == ("riscv" not in key)

@@ -1,0 +1,252 @@
+"""Where the index comes from, against a server on this machine."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from tests.support.web import Web, reply, serving
+
+from symposium.registry.fetch import fetch
+from symposium.registry.index import FRESH, OFFICIAL, RegistryIndex, registry_address
+from symposium.registry.wish import FetchError, Wish
+
+BODY = json.dumps(
+    {
+        "version": "1.0.0",
+        "agents": [
+            {
+                "id": "remote",
+                "name": "R",
+                "version": "1.0.0",
+                "description": "d",
+                "distribution": {"npx": {"package": "r"}},
+            }
+        ],
+    }
+).encode()
+TAGGED = {"ETag": '"v1"'}
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with serving() as server:
+        yield server
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def ids(loaded_from: RegistryIndex) -> list[str]:
+    return [each.id for each in loaded_from.here().index.agents]
+
+
+@pytest.mark.requirement("registry.cache")
+async def test_the_network_is_asked_once_a_day_and_for_changes_only(
+    web: Web, tmp_path: Path
+) -> None:
+    clock = Clock()
+    index = RegistryIndex(web.url("/registry.json"), tmp_path / "cache", clock=clock)
+    web.answers["/registry.json"] = reply(BODY, headers=TAGGED)
+
+    first = await index.current()
+    second = await index.current()
+    clock.now += FRESH + 1
+    web.answers["/registry.json"] = reply(b"", status=304)
+    third = await index.current()
+    fourth = await index.current()
+
+    assert [each.origin for each in (first, second, third, fourth)] == [
+        *("network", "cache", "network", "cache"),
+    ]
+    assert [headers.get("If-None-Match") for _, headers in web.asked] == [None, '"v1"']
+    assert [each.id for each in third.index.agents] == ["remote"]
+    assert fourth.as_of == clock.now
+
+
+@pytest.mark.requirement("registry.cache", "registry.offline")
+async def test_an_old_copy_is_better_than_none_and_says_so(web: Web, tmp_path: Path) -> None:
+    clock = Clock()
+    index = RegistryIndex(web.url("/registry.json"), tmp_path, clock=clock)
+    web.answers["/registry.json"] = reply(BODY)
+    await index.current()
+    clock.now += 3 * FRESH
+    web.answers["/registry.json"] = reply(b"down", status=503)
+
+    stale, loaded = index.here(), await index.current()
+
+    assert (stale.origin, stale.is_fresh) == ("cache", False)
+    assert loaded.origin == "cache"
+    assert "503" in loaded.trouble
+
+
+@pytest.mark.requirement("registry.offline", "registry.snapshot")
+async def test_without_network_and_copy_there_is_the_snapshot(tmp_path: Path) -> None:
+    with serving() as gone:
+        address = gone.url("/registry.json")
+
+    loaded = await RegistryIndex(address, tmp_path).current()
+
+    assert loaded.origin == "snapshot"
+    assert loaded.index.agents
+    assert "could not be renewed" in loaded.describe()
+
+
+@pytest.mark.requirement("registry.offline")
+@pytest.mark.parametrize(
+    "body", [b"<html>welcome to this hotel</html>", b"{}", b"\xff\xfe", b'{"agents": 3}']
+)
+async def test_an_answer_that_is_no_index_changes_nothing(
+    body: bytes, web: Web, tmp_path: Path
+) -> None:
+    index = RegistryIndex(web.url("/registry.json"), tmp_path)
+    web.answers["/registry.json"] = reply(BODY)
+    await index.current()
+    web.answers["/registry.json"] = reply(body)
+
+    loaded = await index.refresh()
+
+    assert (loaded.origin, ids(index)) == ("cache", ["remote"])
+    assert "index" in loaded.trouble
+
+
+@pytest.mark.requirement("registry.cache")
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff", b'{"address": "x"'])
+async def test_a_damaged_copy_counts_as_none(damage: bytes, web: Web, tmp_path: Path) -> None:
+    (tmp_path / "registry.json").write_bytes(damage)
+    web.answers["/registry.json"] = reply(BODY)
+
+    loaded = await RegistryIndex(web.url("/registry.json"), tmp_path).current()
+
+    assert loaded.origin == "network"
+
+
+@pytest.mark.requirement("registry.cache")
+async def test_a_copy_is_of_one_address_only(web: Web, tmp_path: Path) -> None:
+    web.answers["/one"] = reply(BODY)
+    await RegistryIndex(web.url("/one"), tmp_path).current()
+
+    assert RegistryIndex(web.url("/two"), tmp_path).here().origin == "snapshot"
+
+
+@pytest.mark.requirement("registry.address")
+async def test_the_address_may_be_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_bytes(BODY)
+
+    for address in (str(file), f"file://{file}"):
+        loaded = await RegistryIndex(address, tmp_path / "cache").current()
+        assert (loaded.origin, loaded.index.agents[0].id) == ("file", "remote")
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.requirement("registry.address")
+def test_an_option_counts_before_the_environment_and_that_before_the_official_one() -> None:
+    env = {"SYMPOSIUM_REGISTRY": "https://mine"}
+
+    assert registry_address(env, "https://now") == "https://now"
+    assert registry_address(env) == "https://mine"
+    assert registry_address({}) == OFFICIAL
+
+
+@pytest.mark.requirement("registry.fetch-limits")
+@pytest.mark.parametrize("declared", [True, False])
+async def test_what_is_too_large_is_cut_off(declared: bool, web: Web, tmp_path: Path) -> None:  # noqa: FBT001 - pytest passes it
+    def endless(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        if declared:
+            request.send_header("Content-Length", "1000000000")
+        request.end_headers()
+        try:
+            while True:
+                request.wfile.write(bytes(65536))
+        except OSError:
+            pass
+
+    web.answers["/big"] = endless
+
+    with pytest.raises(FetchError, match="larger than 100000 bytes"):
+        await fetch(Wish(web.url("/big"), 5.0, 100_000), tmp_path / "got")
+
+
+@pytest.mark.requirement("registry.fetch-limits")
+async def test_a_silent_server_is_waited_for_only_so_long(web: Web, tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def silent(_: BaseHTTPRequestHandler) -> None:
+        over.wait(5)
+
+    web.answers["/silent"] = silent
+
+    with pytest.raises(FetchError, match="did not come"):
+        await fetch(Wish(web.url("/silent"), 0.2, 1000), tmp_path / "got")
+    over.set()
+
+
+@pytest.mark.requirement("registry.fetch-limits")
+async def test_a_slow_server_is_waited_for_only_so_long(web: Web, tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def drip(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        request.end_headers()
+        try:
+            while not over.wait(0.01):
+                request.wfile.write(b"x")
+        except OSError:
+            pass
+
+    web.answers["/slow"] = drip
+
+    with pytest.raises(FetchError, match="did not come"):
+        await fetch(Wish(web.url("/slow"), 0.2, 1_000_000), tmp_path / "got")
+    over.set()
+
+
+@pytest.mark.requirement("registry.fetch-limits")
+async def test_an_answer_that_breaks_off_is_no_answer(web: Web, tmp_path: Path) -> None:
+    def broken(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        request.send_header("Content-Length", "100")
+        request.end_headers()
+        request.wfile.write(b"x")
+
+    web.answers["/broken"] = broken
+
+    with pytest.raises(FetchError, match=r"broke off|bytes read"):
+        await fetch(Wish(web.url("/broken"), 5.0, 1000), tmp_path / "got")
+
+
+@pytest.mark.requirement("registry.fetch-https")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/x",
+        "ftp://example.org/x",
+        "file:///etc/passwd",
+        "https://",
+        "http://127.0.0.1.example.org/",
+        "http://localhost@example.org/",
+    ],
+)
+async def test_nothing_but_https_leaves_this_machine(url: str, tmp_path: Path) -> None:
+    with pytest.raises(FetchError, match="not https"):
+        await fetch(Wish(url, 5.0, 1000), tmp_path / "got")
+
+
+@pytest.mark.requirement("registry.fetch-https")
+@pytest.mark.parametrize(
+    "to", ["http://example.org/x", "ftp://example.org/x", "file:///etc/passwd"]
+)
+async def test_a_redirect_cannot_leave_https(to: str, web: Web, tmp_path: Path) -> None:
+    web.answers["/away"] = reply(b"", status=302, headers={"Location": to})
+
+    with pytest.raises(FetchError, match=r"not https|not allowed"):
+        await fetch(Wish(web.url("/away"), 5.0, 1000), tmp_path / "got")

@@ -1,0 +1,142 @@
+"""Archives that do harm, and those that do not."""
+
+import io
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.registry.unpack import Room, UnpackError, unpack
+
+Fill = Callable[[tarfile.TarFile], None]
+
+
+def member(
+    name: str, body: bytes = b"x", *, kind: bytes = tarfile.REGTYPE, mode: int = 0o644
+) -> Fill:
+    def fill(tar: tarfile.TarFile) -> None:
+        info = tarfile.TarInfo(name)
+        info.type, info.mode, info.size = kind, mode, len(body) if kind == tarfile.REGTYPE else 0
+        tar.addfile(info.replace(linkname="/etc/passwd"), io.BytesIO(body))
+
+    return fill
+
+
+def tar_of(path: Path, *fills: Fill) -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        for fill in fills:
+            fill(tar)
+    return path
+
+
+def zip_of(path: Path, name: str, body: bytes = b"x", *, mode: int = stat.S_IFREG | 0o644) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        info = zipfile.ZipInfo(name)
+        info.external_attr = mode << 16
+        packed.writestr(info, body)
+    return path
+
+
+@pytest.mark.requirement("registry.unpack-safe")
+@pytest.mark.parametrize(
+    "fills",
+    [
+        pytest.param([member("../out")], id="up"),
+        pytest.param([member("a/../../out")], id="up from within"),
+        pytest.param([member("/tmp/out")], id="absolute"),
+        pytest.param([member("..\\out")], id="up as on Windows"),
+        pytest.param([member("C:/out")], id="drive"),
+        pytest.param([member("a", kind=tarfile.SYMTYPE)], id="symbolic link"),
+        pytest.param([member("a", kind=tarfile.LNKTYPE)], id="hard link"),
+        pytest.param([member("a", kind=tarfile.SYMTYPE), member("a/x")], id="through a link"),
+        pytest.param([member("a", kind=tarfile.FIFOTYPE)], id="pipe"),
+        pytest.param([member("a", kind=tarfile.CHRTYPE)], id="device"),
+        pytest.param([member("a", kind=tarfile.BLKTYPE)], id="block device"),
+        pytest.param([member("a"), member("a")], id="twice the same"),
+        pytest.param([member("a"), member("a/b")], id="below a file"),
+        pytest.param([member("big", bytes(5_000_000))], id="bomb"),
+        pytest.param([member(str(each)) for each in range(200)], id="too many"),
+    ],
+)
+def test_a_tar_that_could_do_harm_is_refused(fills: list[Fill], tmp_path: Path) -> None:
+    archive = tar_of(tmp_path / "a.tar.gz", *fills)
+    inside = tmp_path / "inside"
+    inside.mkdir()
+
+    with pytest.raises(UnpackError):
+        unpack(archive, "a.tar.gz", inside, Room(files=100, size=1_000_000))
+
+    assert {each.name for each in tmp_path.iterdir()} == {"a.tar.gz", "inside"}
+
+
+@pytest.mark.requirement("registry.unpack-safe")
+@pytest.mark.parametrize(
+    ("name", "mode", "size"),
+    [
+        ("../out", stat.S_IFREG, 1),
+        ("/tmp/out", stat.S_IFREG, 1),
+        ("a\\..\\out", stat.S_IFREG, 1),
+        ("link", stat.S_IFLNK, 1),
+        ("pipe", stat.S_IFIFO, 1),
+        ("device", stat.S_IFCHR, 1),
+        ("bomb", stat.S_IFREG, 5_000_000),
+    ],
+)
+def test_a_zip_that_could_do_harm_is_refused(
+    name: str, mode: int, size: int, tmp_path: Path
+) -> None:
+    archive = zip_of(tmp_path / "a.zip", name, bytes(size), mode=mode)
+    inside = tmp_path / "inside"
+    inside.mkdir()
+
+    with pytest.raises(UnpackError):
+        unpack(archive, "a.zip", inside, Room(files=100, size=1_000_000))
+
+    assert {each.name for each in tmp_path.iterdir()} == {"a.zip", "inside"}
+
+
+@pytest.mark.requirement("registry.unpack-safe")
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.tgz", "a.zip"])
+@given(noise=st.binary(max_size=200), keep=st.integers(0, 300))
+def test_what_is_damaged_is_unpacked_or_refused_and_nothing_else(
+    name: str, noise: bytes, keep: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("damaged")
+    whole = place / "whole"
+    good = (zip_of(whole, "a") if name == "a.zip" else tar_of(whole, member("a"))).read_bytes()
+    archive = place / name
+    archive.write_bytes(good[:keep] + noise)
+    (place / "inside").mkdir()
+
+    with suppress(UnpackError):
+        assert unpack(archive, name, place / "inside", Room())
+
+
+@pytest.mark.requirement("registry.unpack-kinds")
+@pytest.mark.parametrize("name", ["a.tar.gz", "A.TGZ", "a.zip"])
+def test_programs_stay_programs(name: str, tmp_path: Path) -> None:
+    if name == "a.zip":
+        archive = zip_of(tmp_path / name, "dir/run", b"#!", mode=stat.S_IFREG | 0o755)
+    else:
+        archive = tar_of(tmp_path / name, member("./dir/run", b"#!", mode=0o755))
+    inside = tmp_path / "inside"
+    inside.mkdir()
+
+    assert unpack(archive, name, inside, Room())
+
+    program = inside / "dir" / "run"
+    assert program.read_bytes() == b"#!"
+    assert program.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.requirement("registry.unpack-kinds")
+def test_what_has_no_archives_name_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "agent-linux").write_bytes(b"ELF")
+
+    assert not unpack(tmp_path / "agent-linux", "agent-linux", tmp_path, Room())
