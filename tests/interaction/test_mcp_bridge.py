@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from inspect import isawaitable
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from peerwire.mcp.client import open_server
 from symposium.conductor.blueprint import InProcess
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.bridge.bridge import Bridge
+from symposium.conductor.component import Answer, Crossing, Forward
 from symposium.conductor.tool_mod import ToolMod
 from symposium.conductor.tool_server import ToolServer
 from symposium.testing import FakeAgent, FakeEditor, ModLike, chain_of
@@ -296,6 +298,31 @@ async def test_a_declared_server_that_nobody_serves_is_an_error_of_the_client(mo
         with pytest.raises(PeerwireError, match="nobody's"):
             async with open_server(declared):
                 pass
+
+
+@pytest.mark.requirement("bridge.rewrite-new")
+async def test_a_client_that_is_quicker_than_the_bridge_waits_for_it() -> None:
+    """Mods begin to run a moment after `initialize` has been answered."""
+    bridge = Bridge("http")
+    set_up_handler = next(
+        each.handler for each in bridge.interceptions() if each.method == "session/new"
+    )
+    initialized = next(
+        each.handler for each in bridge.interceptions() if each.method == "initialize"
+    )
+    greeting = initialized(Crossing("initialize", b"{}", is_request=True))
+    assert isinstance(greeting, Forward)
+    assert greeting.then is not None
+    greeting.then(Answer(b'{"protocolVersion":1}'))
+    body = b'{"mcpServers":[{"type":"acp","name":"x","serverId":"s"}]}'
+    outcome = set_up_handler(Crossing("session/new", body, is_request=True))
+    assert isawaitable(outcome)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(bridge.run())
+        forwarded = await outcome
+        running.cancel()
+    assert isinstance(forwarded, Forward)
+    assert forwarded.params["mcpServers"][0]["type"] == "http"
 
 
 @pytest.mark.requirement("bridge.life-unknown-connection-survives", "bridge.unknown-connection")

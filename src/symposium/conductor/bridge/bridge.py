@@ -1,7 +1,7 @@
 """The last hop before the agent: gives it the mods' MCP servers as it takes them (§2.5)."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from peerwire.acp.mcp_names import DISCONNECT, MESSAGE, SETUP_METHODS
@@ -75,6 +75,7 @@ class Bridge(Mod):
         self._endpoints: dict[str, Endpoint] = {}
         self._uses = Uses()
         self._tasks: asyncio.TaskGroup | None = None
+        self._running = asyncio.Event()
 
     def interceptions(self) -> list[Interception]:
         """What it wants to see; every method only where it was told to look everywhere."""
@@ -87,6 +88,7 @@ class Bridge(Mod):
         """Own the connections of the agent's MCP clients."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
+            self._running.set()
             try:
                 await asyncio.Event().wait()
             finally:
@@ -116,13 +118,22 @@ class Bridge(Mod):
     # -- sessions
 
     @from_client(*SETUP_METHODS)
-    def _set_up(self, message: Crossing) -> Forward:
-        params = message.params
-        if self._way is Way.NATIVE or not message.is_request or not isinstance(params, dict):
+    def _set_up(self, message: Crossing) -> Outcome | Awaitable[Outcome]:
+        params = _members(message)
+        if self._way is Way.NATIVE or not message.is_request or params is None:
             return Forward()
         if self._is_second_version and message.method == _LOAD:
             return Forward()
-        members = cast("dict[str, Any]", params)
+        if self._running.is_set():
+            return self._rewrite(message, params)
+        return self._rewrite_when_running(message, params)
+
+    async def _rewrite_when_running(self, message: Crossing, params: dict[str, Any]) -> Outcome:
+        # Mods begin to run once `initialize` has been answered; a quick client is there before.
+        await self._running.wait()
+        return self._rewrite(message, params)
+
+    def _rewrite(self, message: Crossing, members: dict[str, Any]) -> Forward:
         used: set[str] = set()
 
         def rewrite(server_id: str, declaration: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,7 +200,7 @@ class Bridge(Mod):
         # In the turn that a request's task begins in, and the task that waits for the tunnel goes
         # on before it: nothing overtakes.
         loop = asyncio.get_running_loop()
-        loop.call_soon(self._tell, connection_id, method, params)
+        loop.call_soon(self._tunnels.tell, connection_id, method, params)
         return Drop()
 
     async def _ask(self, connection_id: str, method: str, params: Any) -> Reply:
@@ -200,11 +211,6 @@ class Bridge(Mod):
             return Reply(await client.request(method, params))
         except ConnectionClosedError as error:
             raise unknown_connection(connection_id) from error
-
-    def _tell(self, connection_id: str, method: str, params: Any) -> None:
-        client = self._tunnels.client(connection_id)
-        if client is not None:
-            client.notify(method, params)
 
     @from_client(DISCONNECT)
     def _disconnect(self, message: Crossing) -> Outcome:
@@ -231,6 +237,11 @@ def _shim_endpoint() -> _MakeEndpoint:
     )
 
     return ShimEndpoint
+
+
+def _members(message: Crossing) -> dict[str, Any] | None:
+    params = message.params
+    return cast("dict[str, Any]", params) if isinstance(params, dict) else None
 
 
 def _session_id(result: object) -> str | None:

@@ -58,6 +58,12 @@ class Tunnels:
         tunnel = self._open.get(connection_id)
         return None if tunnel is None else tunnel.client
 
+    def tell(self, connection_id: str, method: str, params: Any) -> None:
+        """Hand a notification of an owner to the MCP client; where there is none, let it end."""
+        client = self.client(connection_id)
+        if client is not None:
+            client.notify(method, params)
+
     def ended_by_owner(self, connection_id: str) -> bool:
         """The owner has ended a tunnel; whether it was open."""
         tunnel = self._open.pop(connection_id, None)
