@@ -87,7 +87,7 @@ class FdTransport:
             self._writer.write(_segments(lines), size)
         else:
             lines.append(b"")
-            self._writer.write((memoryview(b"\n".join(lines)),), size)
+            self._writer.write_small(b"\n".join(lines))
 
     def _broke(self, error: OSError) -> None:
         # The peer stopped reading. What it wrote before is worth having, then this is the end.

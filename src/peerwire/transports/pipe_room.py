@@ -26,6 +26,11 @@ class PipeRoom:
         self._fd = fd
         self._usual: int | None = None
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is to be narrowed again."""
+        return self._usual is not None
+
     def fit(self, size: int) -> None:
         """Be wide while so many bytes are on their way at once, else as it was found."""
         if size > LARGE:
