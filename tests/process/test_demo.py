@@ -46,7 +46,7 @@ def test_three_mods_stand_between_the_client_and_eliza_and_each_does_its_part(
     ]
 
 
-@pytest.mark.requirement("cli.demo-runs")
+@pytest.mark.requirement("cli.demo-runs", "house.readme-first-screen")
 def test_the_readme_shows_what_the_demo_prints(environment: dict[str, str]) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -14,7 +14,8 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from peerwire.acp.names import INITIALIZE
+from peerwire.acp.mcp_names import MCP_ERAS, MESSAGE, McpDialect
+from peerwire.acp.names import CANONICAL, ERAS, INITIALIZE
 from peerwire.jsonrpc.messages import quoted
 from peerwire.jsonrpc.values import Body, encode_value
 from symposium.conductor.component import (
@@ -37,10 +38,10 @@ SUFFIX: Final = ".jsons"
 
 CLIENT: Final = "Client"
 
-PROXY_INITIALIZE: Final = "_proxy/initialize"
+PROXY_INITIALIZE: Final = ERAS[CANONICAL].initialize
 """What `initialize` is called on a leg to a proxy, also to one in process, which has no wire."""
 
-MCP_MESSAGE: Final = frozenset({"mcp/message", "_mcp/message"})
+MCP_MESSAGE: Final = frozenset({MESSAGE, MCP_ERAS[McpDialect.SACP].request})
 
 MOST_NAMES: Final = 512
 """Redacted names that are kept: methods come again, but peers choose them."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
+from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE
 from peerwire.jsonrpc.values import decode_value
 from symposium.plain_text import one_line
 from symposium.trace_view.events import Event, Kind
@@ -92,8 +93,7 @@ def _first(members: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 _BY_METHOD: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
-    "initialize": _initialize,
-    "_proxy/initialize": _initialize,
+    **dict.fromkeys((INITIALIZE, *PROXY_INITIALIZE), _initialize),
     "session/update": _update,
     "session/prompt": lambda params: _text(params.get("prompt")),
     "session/new": lambda params: _joined(params, "cwd", "mcpServers"),

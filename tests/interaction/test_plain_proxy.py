@@ -1,0 +1,61 @@
+"""A mod that does nothing special, as a proxy of somebody else's chain (acp-host §1.4)."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.support.scenes import Peer, mods, proxy_scene
+
+from symposium.conductor.component import Mod
+
+PARAMS = {"protocolVersion": 1, "clientCapabilities": {"x": 1.50}, "unknown": [None]}
+RESULT = {"protocolVersion": 1, "agentCapabilities": {"y": "é"}, "more": {}}
+
+
+async def greeted(outer: Peer) -> dict[str, Any]:
+    """Greet the proxy and answer as its successor; what it made of the answer."""
+    outer.ask("greet", "_proxy/initialize", PARAMS)
+    passed = await outer.read()
+    assert passed["method"] == "_proxy/successor"
+    assert passed["params"] == {"method": "initialize", "params": PARAMS}
+    outer.answer(passed, RESULT)
+    return await outer.read()
+
+
+@pytest.mark.requirement("acp.proxy-default-initialize")
+async def test_it_passes_the_greeting_on_and_the_answer_back() -> None:
+    async with proxy_scene(*mods(Mod())) as (outer, _):
+        assert await greeted(outer) == {"jsonrpc": "2.0", "id": "greet", "result": RESULT}
+
+
+@pytest.mark.requirement("acp.proxy-default-initialize")
+async def test_it_passes_an_error_to_the_greeting_back() -> None:
+    async with proxy_scene(*mods(Mod())) as (outer, _):
+        outer.ask("greet", "_proxy/initialize", PARAMS)
+        outer.refuse(await outer.read(), -32000, {"why": "log in"})
+        error = {"code": -32000, "message": "no", "data": {"why": "log in"}}
+        assert await outer.read() == {"jsonrpc": "2.0", "id": "greet", "error": error}
+
+
+@pytest.mark.requirement("acp.proxy-default-forward")
+@pytest.mark.parametrize("method", ["session/prompt", "_vendor/anything", "unheard/of"])
+async def test_it_passes_everything_else_both_ways_with_its_params_unchanged(method: str) -> None:
+    params = {"sessionId": "s", "big": 12345678901234567890, "_meta": {"traceparent": "00-1"}}
+    async with proxy_scene(*mods(Mod())) as (outer, _):
+        await greeted(outer)
+        outer.tell(method, params)
+        down = await outer.read()
+        assert down["params"] == {"method": method, "params": params}
+        assert "id" not in down
+        outer.tell("_proxy/successor", {"method": method, "params": params})
+        assert await outer.read() == {"jsonrpc": "2.0", "method": method, "params": params}
+        outer.ask(1, method, params)
+        asked = await outer.read()
+        assert asked["params"] == {"method": method, "params": params}
+        outer.answer(asked, params)
+        assert await outer.read() == {"jsonrpc": "2.0", "id": 1, "result": params}
+        outer.ask(2, "_proxy/successor", {"method": method, "params": params})
+        up = await outer.read()
+        assert (up["method"], up["params"]) == (method, params)
+        outer.refuse(up, -32601, json.dumps(method))
+        assert (await outer.read())["error"]["data"] == json.dumps(method)
