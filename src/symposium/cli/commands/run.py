@@ -1,0 +1,93 @@
+"""Run the chain of the config file over stdio; agent and mods are chosen in the chat."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from peerwire.transports.stdio import stdio_transport
+from symposium.chain_spec import DEFAULT_MODS, ChainSpec
+from symposium.cli.logs import log_stderr, set_up_logs
+from symposium.cli.options import bridge_options, example, log_option, taking, trace_option
+from symposium.cli.recording import Recorded, recorded
+from symposium.cli.running import run
+from symposium.conductor.bridge.agent_side import Mode
+from symposium.conductor.conductor import Settings
+from symposium.config.paths import paths
+from symposium.config.user_config import ModEntry
+from symposium.run_mode.composition import Composer, NoResolver
+from symposium.run_mode.config_agent import ConfigAgent
+from symposium.run_mode.directory import LocalDirectory
+from symposium.run_mode.settings import PauseScope, RunSettings
+
+EXAMPLE = example("symposium run --pause conductor")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What was written, before it is looked at."""
+
+    config: Path | None
+    trace_dir: str | None
+    level: str
+    log_dir: str | None
+    bridge: Mode | None
+    pause: PauseScope
+    no_registry: bool
+
+
+@click.command("run", cls=taking(RunOptions), epilog=EXAMPLE)
+@click.option(
+    "--config",
+    envvar="SYMPOSIUM_CONFIG",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The config file; ~/.symposium/config.jsonc if not given.",
+)
+@click.option("--no-registry", is_flag=True, help="Offer only the agents that are on this machine.")
+@click.option(
+    "--pause",
+    type=click.Choice(["session", "conductor"]),
+    default="session",
+    show_default=True,
+    help="What waits while the menu is open: its session, or all that share its chain.",
+)
+@bridge_options
+@trace_option
+@log_option
+@click.option(
+    "--log-dir",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Write every line of every wire into a new file in this directory.",
+)
+def command(options: RunOptions) -> int:
+    """Serve an editor, speaking ACP on standard input and output.
+
+    Which agent answers, and which mods stand before it, says the config file; `/symposium:config`
+    in the chat changes it.
+    """
+    set_up_logs(options.level)
+    return run(serve(options))
+
+
+async def serve(options: RunOptions) -> int:
+    """Serve our own editor until it ends."""
+    with ExitStack() as files:
+
+        def record(chain: ChainSpec, trace_dir: str | None) -> Recorded:
+            settings = Settings(on_stderr=log_stderr)
+            records = recorded(chain, settings, trace_dir=trace_dir, log_dir=options.log_dir)
+            return files.enter_context(records)
+
+        editor = record(ChainSpec((), None), None).client(stdio_transport())
+        settings = RunSettings(
+            config=options.config or paths().config,
+            compose=Composer(NoResolver(), options.bridge or "auto").compose,
+            directory=LocalDirectory(),
+            default_mods=[ModEntry(name) for name in DEFAULT_MODS],
+            pause=options.pause,
+            chain_settings=lambda chain: record(chain, options.trace_dir).settings,
+        )
+        return await ConfigAgent(editor, settings).run()

@@ -1,0 +1,174 @@
+"""What a config stands for: the components of its chain, and what of it cannot be had."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from symposium.chain_spec import ChainSpec, MakeMod, read_chain
+from symposium.conductor.blueprint import InProcess
+from symposium.conductor.bridge.agent_side import Mode
+from symposium.conductor.gate import members_of
+from symposium.config.component_source import ComponentSource
+from symposium.config.user_config import Config, ModEntry
+from symposium.errors import SpecError, SymposiumError
+from symposium.run_mode.mcp_servers import SERVERS, McpServers
+from symposium.run_mode.settings import Composition
+
+
+class Resolver(Protocol):
+    """Makes programs of sources that must be looked up or fetched."""
+
+    async def resolve(self, source: ComponentSource) -> str:
+        """What to start, as a SPEC.
+
+        Raises:
+            SymposiumError: it cannot be had.
+        """
+        ...
+
+
+class NoResolver:
+    """Looks up and fetches nothing."""
+
+    async def resolve(self, source: ComponentSource) -> str:
+        """Say so.
+
+        Raises:
+            SpecError: always.
+        """
+        raise SpecError(
+            f"{source.display_name}: a {source.kind!r} source cannot be fetched here",
+            'give the program itself: {"local": {"command": "…"}}',
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Composer:
+    """Makes the components of a config.
+
+    Attributes:
+        resolver: for sources that are not there yet.
+        bridge: how agents reach the MCP servers of mods.
+    """
+
+    resolver: Resolver
+    bridge: Mode = "auto"
+
+    async def compose(self, config: Config) -> Composition:
+        """The chain of the enabled mods, in order, and the agent.
+
+        Raises:
+            SymposiumError: the agent cannot be had; a mod that cannot be is left out with a note.
+        """
+        agent = await self._agent(config.agent)
+        mods: list[MakeMod] = []
+        secrets: list[str] = []
+        servers: list[Mapping[str, Any]] = []
+        names: list[str] = []
+        notes: list[str] = []
+        for entry in config.mods:
+            if not entry.enabled:
+                continue
+            try:
+                if entry.kind == "mcp":
+                    servers.append(await self._server(entry))
+                else:
+                    part = read_chain([await self._spec(entry.source or entry.name)], None)
+                    mods += part.mods
+                    names.append(entry.name)
+                    secrets += part.secrets
+            except SymposiumError as error:
+                notes.append(f"_The mod `{entry.name}` is left out: {_told(error)}_\n\n")
+        if servers:
+            mods.append(lambda: InProcess(SERVERS, McpServers(servers), is_hidden=True))
+        secrets += [value for server in servers for value in _secrets(server)]
+        whole = (*agent.secrets, *secrets)
+        return Composition(ChainSpec(tuple(mods), agent.agent, whole, self.bridge), names, notes)
+
+    async def _agent(self, agent: str | ComponentSource) -> ChainSpec:
+        if isinstance(agent, str) and not agent.strip():
+            raise SpecError("no agent is configured", "choose one with /symposium:config")
+        try:
+            return read_chain([], await self._spec(agent))
+        except SpecError:
+            if not isinstance(agent, str) or not agent.replace("-", "").isalnum():
+                raise
+            # One word that names no program here may be an id of the registry (acp-host §4.1).
+            try:
+                spec = await self.resolver.resolve(ComponentSource("registry", agent))
+            except SymposiumError:
+                spec = agent
+            return read_chain([], spec)
+
+    async def _spec(self, source: str | ComponentSource) -> str:
+        if isinstance(source, str):
+            return source
+        if source.kind == "builtin":
+            return str(source.value)
+        written = written_program(source)
+        return await self.resolver.resolve(source) if written is None else json.dumps(written)
+
+    async def _server(self, entry: ModEntry) -> Mapping[str, Any]:
+        source = entry.source
+        if source is None:
+            reason = "an MCP server needs a `source`"
+            raise SpecError(reason, 'such as {"local": {"command": "…"}}')
+        if source.kind in {"http", "sse"}:
+            return {"headers": [], **source.value, "type": source.kind, "name": entry.name}
+        spec = json.loads(await self._program(source))
+        return {
+            "name": entry.name,
+            "command": spec["command"],
+            "args": spec.get("args", []),
+            "env": [{"name": key, "value": text} for key, text in _env(spec).items()],
+        }
+
+    async def _program(self, source: ComponentSource) -> str:
+        spec = await self._spec(source)
+        if spec.lstrip().startswith("{"):
+            return spec
+        command, *arguments = shlex.split(spec)
+        return json.dumps({"command": command, "args": arguments})
+
+
+def written_program(source: ComponentSource) -> dict[str, Any] | None:
+    """The program of a source that names it outright (acp-host §4.2); None for the others."""
+    detail = members_of(source.value)
+    arguments: list[Any] = list(detail.get("args", []))
+    words: list[Any]
+    match source.kind:
+        case "local":
+            command, words = str(detail["command"]), arguments
+        case "npx":
+            command, words = "npx", ["-y", detail["package"], *arguments]
+        case "uvx":
+            command, words = "uvx", [detail["package"], *arguments]
+        case "pipx":
+            command, words = "pipx", ["run", detail["package"], *arguments]
+        case "python":
+            command, words = "python3", ["-m", detail["module"], *arguments]
+        case _:
+            return None
+    named: dict[str, Any] = {"command": command, "args": words, "name": source.display_name}
+    return named | ({"env": detail["env"]} if "env" in detail else {})
+
+
+def _told(error: SymposiumError) -> str:
+    # Whoever reads a SPEC takes it for an option of the command line.
+    return str(error).removeprefix("--proxy: ")
+
+
+def _env(spec: Mapping[str, Any]) -> Mapping[str, str]:
+    env = spec.get("env", {})
+    if isinstance(env, Mapping):
+        return cast("Mapping[str, str]", env)
+    pairs = cast("list[Mapping[str, str]]", env)
+    return {pair["name"]: pair["value"] for pair in pairs}
+
+
+def _secrets(server: Mapping[str, Any]) -> list[str]:
+    pairs: list[Any] = [*server.get("env", []), *server.get("headers", [])]
+    values = [members_of(pair).get("value") for pair in pairs]
+    return [value for value in values if isinstance(value, str)]

@@ -1,0 +1,152 @@
+"""Answers the editor: gives each session to the chain of its config, or holds the dialogue with it.
+
+The first of the seed's three actors; the supervisor and the running chains are the others. Nothing
+here waits for a process: what takes time is a task of its own, and other sessions go on.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from peerwire.jsonrpc.boundary import Boundary
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc.transport import Transport
+from symposium.conductor.call import Call
+from symposium.conductor.conductor import CLOSE_GRACE
+from symposium.conductor.gate import SHUTTING_DOWN
+from symposium.conductor.intake import Intake
+from symposium.conductor.link import Link, PeerState, abandon, cancel_serving, fail_serving
+from symposium.conductor.running_chain import overflow
+from symposium.conductor.stage import Stage, contained
+from symposium.run_mode.config_mode import ConfigMode
+from symposium.run_mode.lobby import Lobby
+from symposium.run_mode.open_chain import OpenChain
+from symposium.run_mode.reception import Reception
+from symposium.run_mode.session_desk import SessionDesk
+from symposium.run_mode.sessions import Sessions
+from symposium.run_mode.settings import RunSettings
+from symposium.run_mode.supervisor import Supervisor
+
+_log = logging.getLogger(__name__)
+
+
+class ConfigAgent:
+    """One editor connection. `run` owns every chain and task behind it.
+
+    Attributes:
+        settings: how to behave.
+        sessions: the sessions that the editor knows.
+        supervisor: the chains; there is none before `run`.
+    """
+
+    supervisor: Supervisor
+
+    def __init__(self, editor: Transport, settings: RunSettings) -> None:
+        self.settings = settings
+        self.sessions = Sessions()
+        self._editor = Link("editor", editor, self)
+        self._editor.state = PeerState.READY
+        self._over = asyncio.Event()
+
+    async def run(self) -> int:
+        """Serve the editor until it ends.
+
+        Returns:
+            The exit code, always 0: what happens behind a session is told in that session.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            self._stage = Stage(tasks, self, None)
+            self.supervisor = Supervisor(self._editor, tasks, self.settings, self._chain_died)
+            config_mode = ConfigMode(self)
+            lobby = Lobby(self, config_mode, self._greeted)
+            self._desk = SessionDesk(self, config_mode, lambda: lobby.offered)
+            lanes = (self._stage.lanes(self._editor), self._stage.lanes(self._editor))
+            self._editor.plain = self._reception = Reception(lanes, lobby, self._desk)
+            self._editor.transport.start(Intake(self._editor))
+            try:
+                await self._over.wait()
+            finally:
+                await self._end()
+        return 0
+
+    # -- for those who work on it
+
+    def write(self, line: bytes) -> None:
+        """Write a line of ours to the editor."""
+        self._editor.transport.send(line)
+
+    def aside(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start a task of the connection; it may fail alone."""
+        self._stage.start(contained(name, work))
+
+    def serve(self, call: Call, work: Coroutine[Any, Any, None]) -> None:
+        """Work on a request for as long as it takes; the editor may cancel it."""
+
+        async def serving() -> None:
+            with Boundary() as caught:
+                await work
+            if isinstance(caught.error, RpcError):
+                call.fail(caught.error)
+            elif caught.error is not None:
+                _log.error("%s failed", call.crossing.method, exc_info=caught.error)
+                data = {"reason": "run_mode_failed", "fault": str(caught.error)}
+                call.fail(RpcError(INTERNAL_ERROR, data))
+
+        task = self._stage.start(serving())
+        call.started(task)
+        # A task that was cancelled before its first step has not even begun the work.
+        task.add_done_callback(lambda _: work.close())
+
+    def _greeted(self) -> None:
+        self._reception.open()
+
+    # -- what happens to the editor, and to a chain
+
+    def link_ended(self, link: Link, error: Exception | None) -> None:
+        """The editor has written its last line."""
+        del link, error
+        self._over.set()
+
+    def link_overflowed(self, link: Link) -> None:
+        """The editor reads nothing while much is written for it: it counts as gone."""
+        if not self._over.is_set():
+            overflow(link)
+            self._over.set()
+
+    def _chain_died(self, chain: OpenChain) -> None:
+        """Its sessions end; one in config mode stays there, to be left by the user (§4.4)."""
+        reason = f"its agent has ended: {None if chain.death is None else chain.death.data}"
+        for session in self.sessions.of(chain):
+            if session.menu is None:
+                self.sessions.remove(session, reason)
+            else:
+                session.chain = None
+        for turnstile in (chain.end.turnstile, chain.to_agent):
+            turnstile.open_all()
+
+    # -- the end
+
+    async def _end(self) -> None:
+        self._reception.close()
+        self._desk.close_all()
+        await self._wait_until_quiet()
+        cancel_serving(self._editor)
+        fail_serving(self._editor, SHUTTING_DOWN)
+        try:
+            await self.supervisor.end()
+        finally:
+            await self._editor.transport.aclose(grace=CLOSE_GRACE)
+            abandon(self._editor)
+            self._stage.stop()
+
+    async def _wait_until_quiet(self) -> None:
+        """Let what is open be answered, for a while."""
+        if not self._editor.open:
+            return
+        quiet = asyncio.Event()
+        self._editor.on_quiet = quiet.set
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.quiet_grace):
+                await quiet.wait()

@@ -1,0 +1,70 @@
+"""A dialogue in the chat as one coroutine: it says, it hears, and nobody waits in between."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Script: TypeAlias = Callable[["Conversation"], Awaitable[None]]
+"""The dialogue; it returns when there is nothing left to hear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One thing that was typed.
+
+    Attributes:
+        text: what.
+        answered: called when the script has said all that it says about it.
+        unheard: called instead if the script has ended before.
+        is_wanted: whether whoever typed it still waits.
+    """
+
+    text: str
+    answered: Callable[[], None]
+    unheard: Callable[[], None]
+    is_wanted: Callable[[], bool]
+
+
+class Conversation:
+    """Carries inputs to a script, in order.
+
+    Attributes:
+        say: shows a text.
+    """
+
+    def __init__(self, say: Callable[[str], None], first: Input | None = None) -> None:
+        self.say = say
+        self._current = first
+        self._inputs: deque[Input] = deque()
+        self._news = asyncio.Event()
+
+    def put(self, given: Input) -> None:
+        """Give the script an input, behind those that it has not heard yet."""
+        self._inputs.append(given)
+        self._news.set()
+
+    async def hear(self) -> str:
+        """The next input, trimmed; for the script."""
+        self._answered()
+        while True:
+            while not self._inputs:
+                self._news.clear()
+                await self._news.wait()
+            given = self._inputs.popleft()
+            if given.is_wanted():
+                self._current = given
+                return given.text.strip()
+
+    def end(self) -> Sequence[Input]:
+        """The script is over: answers the last input; those that nobody has heard."""
+        self._answered()
+        unheard = [given for given in self._inputs if given.is_wanted()]
+        self._inputs.clear()
+        return unheard
+
+    def _answered(self) -> None:
+        given, self._current = self._current, None
+        if given is not None:
+            given.answered()

@@ -1,0 +1,40 @@
+"""What everybody in run mode needs of the one editor connection."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from symposium.conductor.call import Call
+from symposium.run_mode.sessions import Sessions
+from symposium.run_mode.settings import RunSettings
+from symposium.run_mode.supervisor import Supervisor
+
+
+class Floor(Protocol):
+    """The editor connection, as those see it who work on it."""
+
+    @property
+    def sessions(self) -> Sessions:
+        """The sessions that the editor knows."""
+        ...
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """The chains."""
+        ...
+
+    @property
+    def settings(self) -> RunSettings:
+        """How to behave."""
+        ...
+
+    def write(self, line: bytes) -> None:
+        """Write a line of ours to the editor."""
+        ...
+
+    def aside(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start a task of the connection; it may fail alone."""
+        ...
+
+    def serve(self, call: Call, work: Coroutine[Any, Any, None]) -> None:
+        """Work on a request for as long as it takes; the editor may cancel it."""
+        ...

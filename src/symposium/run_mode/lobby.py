@@ -1,0 +1,121 @@
+"""What is of no session yet: greets, makes sessions, and knows who is asked by default."""
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
+from symposium.conductor.call import Call
+from symposium.conductor.component import Answer, Crossing
+from symposium.conductor.gate import members_of
+from symposium.conductor.handshake import pin_version, select_version
+from symposium.config.user_config import ConfigError, Loaded, load
+from symposium.run_mode.askers import ReopenedSession, pass_new_session
+from symposium.run_mode.config_mode import ConfigMode
+from symposium.run_mode.floor import Floor
+from symposium.run_mode.open_chain import OpenChain
+from symposium.run_mode.reception import FORK, REOPENS
+from symposium.run_mode.sessions import Session
+
+_log = logging.getLogger(__name__)
+
+PROMISED: Final[Mapping[str, Any]] = {
+    "loadSession": False,
+    "promptCapabilities": {"image": False, "audio": False, "embeddedContext": False},
+    "_meta": {"symposium": {"version": "1.0"}},
+}
+"""What the editor is promised before there is an agent (acp-host §4.9)."""
+
+
+class Lobby:
+    """Where the editor's requests begin that no session has.
+
+    Attributes:
+        offered: what the editor was answered to `initialize`.
+    """
+
+    def __init__(
+        self, floor: Floor, config_mode: ConfigMode, on_greeted: Callable[[], None]
+    ) -> None:
+        self.offered: Mapping[str, Any] = {}
+        self._floor = floor
+        self._config_mode = config_mode
+        self._on_greeted = on_greeted
+
+    def initialize(self, call: Call) -> None:
+        """Start the config's chain and answer for it; without one, promise little."""
+        self._floor.serve(call, self._initialize(call))
+
+    async def _initialize(self, call: Call) -> None:
+        version = select_version(call.crossing.params)
+        pin_version(call.crossing, version)
+        self._floor.supervisor.greet_with(call.crossing)
+        answer = Answer(value={"protocolVersion": version, "agentCapabilities": PROMISED})
+        try:
+            loaded = load(self._floor.settings.config)
+            if loaded is not None:
+                chain = await self._floor.supervisor.chain_for(loaded.config)
+                answer = Answer(value=dict(chain.greeting))
+        except (ConfigError, RpcError) as error:
+            _log.warning("no chain at the start; each new session tries again: %s", error)
+        self.offered = members_of(answer.result)
+        self._on_greeted()
+        call.settle(answer)
+
+    def new_session(self, call: Call) -> None:
+        """Make a session with the config as it is on disk now, or begin the first-time set-up."""
+        self._floor.serve(call, self._new_session(call))
+
+    async def _new_session(self, call: Call) -> None:
+        loaded = self._load()
+        if loaded is not None:
+            chain = await self._floor.supervisor.chain_for(loaded.config)
+            pass_new_session(call, chain, self._floor)
+            return
+        session = Session(str(uuid.uuid4()), setup=call.crossing)
+        self._floor.sessions.add(session)
+        call.settle(Answer(value={"sessionId": session.id}))
+        self._config_mode.begin_setup(session)
+
+    def default_chain(self, call: Call) -> None:
+        """Give a request of no session, or of a stranger's, to the current config's chain."""
+        self._floor.serve(call, self._default_chain(call))
+
+    async def _default_chain(self, call: Call) -> None:
+        method = call.crossing.method
+        loaded = self._load()
+        if loaded is None:
+            reason = f"{method}: there is no agent yet; open a new session to choose one"
+            raise RpcError(METHOD_NOT_FOUND, reason)
+        chain = await self._floor.supervisor.chain_for(loaded.config)
+        if method == FORK:
+            pass_new_session(call, chain, self._floor)
+        elif method in REOPENS:
+            self._check_promise(method, chain)
+            call.asker = ReopenedSession(call, chain, self._floor)
+            chain.give(call)
+        else:
+            chain.give(call)
+
+    def every_chain(self, crossing: Crossing) -> None:
+        """Give a notification of no session to every chain."""
+        for chain in self._floor.supervisor.chains():
+            copy = Crossing(crossing.method, crossing.encoded(), is_request=False)
+            copy.extra = crossing.extra
+            chain.tell(copy)
+
+    def _check_promise(self, method: str, chain: OpenChain) -> None:
+        """What another agent has promised, and this one has not, it is not asked for (§4.9)."""
+        if method == "session/load" and _loads(self.offered) and not _loads(chain.greeting):
+            raise RpcError(METHOD_NOT_FOUND, f"{method}: the agent of the current config cannot")
+
+    def _load(self) -> Loaded | None:
+        try:
+            return load(self._floor.settings.config)
+        except ConfigError as error:
+            raise RpcError(INTERNAL_ERROR, {"reason": "config", "detail": str(error)}) from error
+
+
+def _loads(greeting: Mapping[str, Any]) -> bool:
+    return bool(members_of(greeting.get("agentCapabilities")).get("loadSession"))

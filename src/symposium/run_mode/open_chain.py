@@ -1,0 +1,162 @@
+"""A chain that serves sessions of the editor, and every request that is on its way through it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final, cast
+
+from peerwire.jsonrpc.errors import RpcError
+from symposium.conductor.call import Asker, Call
+from symposium.conductor.chain import Way
+from symposium.conductor.component import Answer, Crossing
+from symposium.conductor.running_chain import RunningChain
+from symposium.config.user_config import Config
+from symposium.run_mode.editor_end import EditorEnd
+from symposium.run_mode.settings import Composition
+from symposium.run_mode.turnstile import Turnstile
+
+_LIST: Final = "session/list"
+_CANCEL: Final = "session/cancel"
+
+
+class OpenChain:
+    """A chain that has answered `initialize`.
+
+    Attributes:
+        config: what it was made from.
+        mods: the names of its mods.
+        notes: what the user is to know of it, once in each session.
+        running: its components.
+        end: the editor as it sees it.
+        greeting: its answer to `initialize`.
+        entrance: the way that the editor's messages take.
+        to_agent: keeps what is for the agent while the whole chain is paused.
+        sessions: the editor's id of each session, by the agent's.
+        on_empty: called when the last session has been released.
+    """
+
+    def __init__(self, config: Config, composition: Composition, running: RunningChain) -> None:
+        self.config = config
+        self.mods = composition.mods
+        self.notes = composition.notes
+        self.running = running
+        self.greeting: Mapping[str, Any] = {}
+        self.to_agent = Turnstile()
+        self.sessions: dict[str, str] = {}
+        self.death: RpcError | None = None
+        self.on_empty: Callable[[], None] = _nothing
+        self._calls: dict[Call, None] = {}
+        self._quiet = asyncio.Event()
+
+    def open(self, entrance: Way, end: EditorEnd) -> None:
+        """Take the editor's messages from now on.
+
+        Args:
+            entrance: the way that they take.
+            end: where the answers and the agent's own messages arrive.
+        """
+        self.entrance = entrance
+        self.end = end
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether requests are on their way through it."""
+        return bool(self._calls)
+
+    def give(self, call: Call) -> None:
+        """Send a request in; its session is named as the agent knows it."""
+        session = call.crossing.session_id
+        call.asker = _Passing(call.asker, self, session)
+        call.way = self.entrance
+        call.rest = None
+        self._calls[call] = None
+        if not self.to_agent.keeps(session, call.crossing.size, lambda: self._take(call)):
+            self._take(call)
+
+    def tell(self, crossing: Crossing) -> None:
+        """Send a notification in; a turn can be cancelled at any time."""
+
+        def go() -> None:
+            self.entrance.take(crossing)
+
+        is_kept = crossing.method != _CANCEL and self.to_agent.keeps(
+            crossing.session_id, crossing.size, go
+        )
+        if not is_kept:
+            go()
+
+    def pass_answer(self, call: Call, answer: Answer, asker: Asker, session: str | None) -> None:
+        """Let the answer to a request out, behind what was said before it."""
+        self._calls.pop(call, None)
+        if not self._calls:
+            self._quiet.set()
+        if call.crossing.method == _LIST and self.end.outer_ids:
+            answer = self._with_outer_ids(answer)
+        self.end.pass_answer(session, answer.size, lambda: asker.answered(call, answer))
+
+    def adopt(self, inner_id: str, outer_id: str) -> None:
+        """Serve a session."""
+        self.sessions[inner_id] = outer_id
+        if inner_id != outer_id:
+            self.end.outer_ids[inner_id] = outer_id
+
+    def release(self, inner_id: str) -> None:
+        """Serve it no longer."""
+        self.sessions.pop(inner_id, None)
+        self.end.outer_ids.pop(inner_id, None)
+        self.end.turnstile.forget(inner_id)
+        if not self.sessions:
+            self.on_empty()
+
+    async def quiet(self, seconds: float) -> None:
+        """Wait so long at most for every request to be answered."""
+        self._quiet.clear()
+        if self._calls:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._quiet.wait()
+
+    def fail_open(self, error: RpcError) -> None:
+        """Answer what is still on its way with an error."""
+        for call in list(self._calls):
+            call.fail(error)
+
+    def _take(self, call: Call) -> None:
+        if not call.is_settled:
+            self.entrance.take(call.crossing, call)
+
+    def _with_outer_ids(self, answer: Answer) -> Answer:
+        result = answer.result
+        listed = cast("dict[str, Any]", result).get("sessions") if _is_object(result) else None
+        if not isinstance(listed, list):
+            return answer
+        entries = [self._as_known(entry) for entry in cast("list[Any]", listed)]
+        return Answer(value={**result, "sessions": entries})
+
+    def _as_known(self, entry: Any) -> Any:
+        if not _is_object(entry):
+            return entry
+        known = cast("dict[str, Any]", entry)
+        inner = known.get("sessionId")
+        return {**known, "sessionId": self.end.outer_ids.get(str(inner), inner)}
+
+
+class _Passing:
+    """Whoever asked for what a chain answers: the answer waits where the agent's updates wait."""
+
+    def __init__(self, asker: Asker, chain: OpenChain, session: str | None) -> None:
+        self._asker = asker
+        self._chain = chain
+        self._session = session
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Take the answer."""
+        self._chain.pass_answer(call, answer, self._asker, self._session)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,84 @@
+"""What is in a prompt: text for us or for the agent, and kinds of content an agent may not take."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from symposium.conductor.component import Crossing
+from symposium.conductor.gate import members_of
+from symposium.run_mode.chat_commands import COMMANDS
+from symposium.run_mode.sessions import Session, Sessions
+
+_NEEDS: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
+"""Kinds of content, and the prompt capability that an agent must have for them (§7.1)."""
+
+
+def blocks_of(params: Any) -> list[Any]:
+    """The content blocks of a prompt."""
+    blocks = members_of(params).get("prompt")
+    return cast("list[Any]", blocks) if isinstance(blocks, list) else []
+
+
+def prompt_text(params: Any) -> str:
+    """The text blocks of a prompt, joined with a space and trimmed."""
+    blocks = [members_of(block) for block in blocks_of(params)]
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    return " ".join(text for text in texts if isinstance(text, str)).strip()
+
+
+def suit(crossing: Crossing, offered: Mapping[str, Any], greeting: Mapping[str, Any]) -> str | None:
+    """Leave out of a prompt what this agent cannot take though another promised it.
+
+    ACP v1 cannot take a promise back, so a session of a later config may have less than the editor
+    was told (acp-host §4.9).
+
+    Returns:
+        A note for the user, if something was left out.
+    """
+    missing = _accepted(offered) - _accepted(greeting)
+    if not missing:
+        return None
+    blocks = blocks_of(crossing.params)
+    left_out = [block for block in blocks if _NEEDS.get(_kind(block)) in missing]
+    if not left_out:
+        return None
+    kept = [block for block in blocks if _NEEDS.get(_kind(block)) not in missing]
+    crossing.replace(method=None, params={**crossing.params, "prompt": kept})
+    kinds = ", ".join(sorted({_kind(block) for block in left_out}))
+    count = f"{len(left_out)} block{'s were' if len(left_out) > 1 else ' was'}"
+    return f"_The agent of this session cannot take {kinds}: {count} left out of your message._\n\n"
+
+
+def help_text() -> str:
+    """What can be typed to us."""
+    lines = [f"- `/{command['name']}` - {command['description']}" for command in COMMANDS]
+    return "\n".join(["## Symposium", "", *lines, "", "Everything else goes to the agent.", ""])
+
+
+def status_text(session: Session, sessions: Sessions) -> str:
+    """The chain behind a session, and what else is open on this connection."""
+    chain = session.chain
+    if chain is None:
+        return "This session has no agent.\n"
+    config = chain.config
+    agent = config.agent if isinstance(config.agent, str) else config.agent.display_name
+    servers = [mod.name for mod in config.mods if mod.enabled and mod.kind == "mcp"]
+    others = [each for each in sessions.all() if each.chain is not chain]
+    shared = len(sessions.of(chain))
+    lines = [
+        "## Status",
+        "",
+        f"**Chain:** {' → '.join(['editor', *chain.mods, agent])}",
+        *([f"**MCP servers:** {', '.join(servers)}"] if servers else []),
+        f"**Sessions on this chain:** {shared}; on other chains: {len(others)}",
+        "",
+    ]
+    return "\n".join([*lines, *chain.notes])
+
+
+def _kind(block: Any) -> str:
+    return str(members_of(block).get("type", ""))
+
+
+def _accepted(greeting: Mapping[str, Any]) -> set[str]:
+    agent = members_of(greeting.get("agentCapabilities"))
+    return {name for name, value in members_of(agent.get("promptCapabilities")).items() if value}

@@ -1,0 +1,179 @@
+"""The way that the editor's messages take: who gets each, by its session's state (§4.4)."""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from peerwire.acp.names import INITIALIZE
+from peerwire.jsonrpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from symposium.conductor.call import Asker, Call, Step
+from symposium.conductor.chain import Way, join
+from symposium.conductor.component import Answer, Crossing, Direction, Drop, Outcome
+from symposium.conductor.conductor import ALREADY_ANSWERED
+from symposium.conductor.gate import (
+    EXPECTED_INITIALIZE,
+    NOT_ANSWERED_YET,
+    SHUTTING_DOWN,
+    Nowhere,
+)
+from symposium.conductor.lanes import Lanes
+from symposium.run_mode.sessions import Session, Sessions
+
+NEW: Final = "session/new"
+FORK: Final = "session/fork"
+PROMPT: Final = "session/prompt"
+CANCEL: Final = "session/cancel"
+
+REOPENS: Final = frozenset({"session/load", "session/resume"})
+"""Requests that bring back a session which this process need not have made."""
+
+CLOSES: Final = frozenset({"session/close", "session/delete"})
+
+_OF_STRANGERS: Final = frozenset({FORK, *REOPENS, *CLOSES})
+"""What can be asked about a session that this process has not made."""
+
+
+class Beginnings(Protocol):
+    """Who works on what no session has."""
+
+    def initialize(self, call: Call) -> None:
+        """Greet the editor."""
+        ...
+
+    def new_session(self, call: Call) -> None:
+        """Make a session."""
+        ...
+
+    def default_chain(self, call: Call) -> None:
+        """Give a request to the current config's chain."""
+        ...
+
+    def every_chain(self, crossing: Crossing) -> None:
+        """Give a notification of no session to all."""
+        ...
+
+
+class Desk(Protocol):
+    """Who works on what a session has."""
+
+    sessions: Sessions
+
+    def prompt(self, call: Call, session: Session) -> None:
+        """Take a turn."""
+        ...
+
+    def close(self, call: Call, session: Session) -> None:
+        """End a session."""
+        ...
+
+    def pass_on(self, call: Call, session: Session) -> None:
+        """Give a request to the session's chain."""
+        ...
+
+    def cancelled(self, session: Session) -> None:
+        """The user has cancelled the session's dialogue."""
+        ...
+
+
+class Reception(Way):
+    """Looks at every message of the editor; knows the states, and none of the work."""
+
+    def __init__(self, lanes: tuple[Lanes, Lanes], lobby: Beginnings, desk: Desk) -> None:
+        super().__init__(Direction.TO_AGENT, (), Nowhere(), lanes[0])
+        join(self, Way(Direction.TO_CLIENT, (), Nowhere(), lanes[1]))
+        # Never the short way: everything is to be looked at.
+        self.other = (Step(0, _stop),)
+        self._lobby = lobby
+        self._desk = desk
+        self._refusal: RpcError | None = None
+        self._is_greeted = False
+
+    def open(self) -> None:
+        """The editor has been greeted: from now on its requests are worked on."""
+        self._is_greeted = True
+
+    def close(self) -> None:
+        """From now on everything is refused."""
+        self._is_greeted = False
+        self._refusal = SHUTTING_DOWN
+
+    def take(self, crossing: Crossing, call: Call | None = None, *, after: int = -1) -> None:
+        """Give a message to whoever it is for."""
+        del after
+        if call is None:
+            if self._is_greeted:
+                self._notification(crossing)
+        elif self._is_greeted:
+            self._request(crossing, call)
+        elif self._refusal is None and crossing.method == INITIALIZE:
+            self._refusal = NOT_ANSWERED_YET
+            call.asker = _Greeting(call.asker, self._greeting_refused)
+            self._lobby.initialize(call)
+        else:
+            self._refusal = self._refusal or EXPECTED_INITIALIZE
+            call.fail(self._refusal)
+
+    def _greeting_refused(self) -> None:
+        if self._refusal is NOT_ANSWERED_YET:
+            self._refusal = None
+
+    def _request(self, crossing: Crossing, call: Call) -> None:
+        method = crossing.method
+        session_id = crossing.session_id
+        session = self._desk.sessions.find(session_id)
+        if method == INITIALIZE:
+            call.fail(ALREADY_ANSWERED)
+        elif method == NEW:
+            self._lobby.new_session(call)
+        elif session is not None:
+            self._of_session(call, session)
+        elif session_id is None or method in _OF_STRANGERS:
+            self._lobby.default_chain(call)
+        else:
+            reason = self._desk.sessions.why_ended(session_id)
+            data = {"sessionId": session_id} | ({"reason": reason} if reason else {})
+            call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
+
+    def _of_session(self, call: Call, session: Session) -> None:
+        method = call.crossing.method
+        if method == PROMPT:
+            self._desk.prompt(call, session)
+        elif method in CLOSES and session.setup is None:
+            self._desk.close(call, session)
+        elif session.menu is not None:
+            refusal = f"Method not supported in config mode: {method}"
+            data = {"method": method, "sessionId": session.id}
+            call.fail(RpcError(METHOD_NOT_FOUND, data, message=refusal))
+        else:
+            self._desk.pass_on(call, session)
+
+    def _notification(self, crossing: Crossing) -> None:
+        session_id = crossing.session_id
+        session = self._desk.sessions.find(session_id)
+        if session_id is None:
+            self._lobby.every_chain(crossing)
+        elif session is None:
+            return
+        elif session.menu is not None:
+            if crossing.method == CANCEL:
+                self._desk.cancelled(session)
+        elif session.chain is not None:
+            session.rename(crossing)
+            session.chain.tell(crossing)
+
+
+class _Greeting:
+    """Whoever greets: after an error it may greet again."""
+
+    def __init__(self, asker: Asker, on_refused: Callable[[], None]) -> None:
+        self._asker = asker
+        self._on_refused = on_refused
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Take the answer."""
+        if answer.error is not None:
+            self._on_refused()
+        self._asker.answered(call, answer)
+
+
+def _stop(_: Crossing) -> Outcome:
+    return Drop()

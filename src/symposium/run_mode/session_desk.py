@@ -1,0 +1,124 @@
+"""What is of a session: takes its turns, passes them on, ends it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
+from symposium.conductor.call import Call
+from symposium.conductor.component import Answer
+from symposium.run_mode.askers import Closing, Turn, pass_new_session
+from symposium.run_mode.chat_commands import CONFIG, HELP, OURS, STATUS, text_line
+from symposium.run_mode.config_mode import ConfigMode
+from symposium.run_mode.conversation import Input
+from symposium.run_mode.floor import Floor
+from symposium.run_mode.prompts import blocks_of, help_text, prompt_text, status_text, suit
+from symposium.run_mode.reception import FORK, PROMPT
+from symposium.run_mode.sessions import Session
+
+_MENU_WORDS: Final = frozenset({"", "back", "cancel"})
+
+
+class SessionDesk:
+    """Where the editor's requests go that a session has."""
+
+    def __init__(
+        self, floor: Floor, config_mode: ConfigMode, offered: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        self.sessions = floor.sessions
+        self._floor = floor
+        self._config_mode = config_mode
+        self._offered = offered
+
+    def prompt(self, call: Call, session: Session) -> None:
+        """Take a turn: ours if it is a command of ours or the menu is open, else the chain's."""
+        text = prompt_text(call.crossing.params)
+        if session.menu is not None:
+            self._note_first_prompt(call, session, text)
+            session.menu.put(self._input(call, session, text))
+        elif text in CONFIG and session.open_turns:
+            data = {"sessionId": session.id}
+            call.fail(RpcError(INVALID_REQUEST, data, message="A turn is in progress"))
+        elif text in CONFIG:
+            self._config_mode.begin(session, self._input(call, session, text))
+        elif text in STATUS:
+            self._say_and_end(call, session, status_text(session, self.sessions))
+        elif text in HELP:
+            self._say_and_end(call, session, help_text())
+        else:
+            self.pass_on(call, session)
+
+    def close(self, call: Call, session: Session) -> None:
+        """End a session; a menu that is open in it is left first."""
+        self._config_mode.leave(session)
+        if session.chain is None:
+            self.sessions.remove(session)
+            call.settle(Answer(value={}))
+            return
+        call.asker = Closing(call.asker, lambda: self.sessions.remove(session))
+        self.pass_on(call, session)
+
+    def pass_on(self, call: Call, session: Session) -> None:
+        """Give a request to the session's chain, under the id that its agent knows."""
+        chain = session.chain
+        if chain is None:
+            data = {"sessionId": session.id}
+            call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
+            return
+        method = call.crossing.method
+        session.rename(call.crossing)
+        if method == FORK:
+            pass_new_session(call, chain, self._floor)
+            return
+        if method == PROMPT:
+            call.asker = Turn(call.asker, session)
+            note = suit(call.crossing, self._offered(), chain.greeting)
+            if note is not None:
+                self._floor.write(text_line(session.id, note))
+        chain.give(call)
+
+    def cancelled(self, session: Session) -> None:
+        """`session/cancel` in config mode is the same as typing `CANCEL`."""
+        if session.menu is not None:
+            session.menu.put(Input("cancel", _nothing, _nothing, _always))
+
+    def close_all(self) -> None:
+        """The editor has gone: every dialogue ends, and saves nothing."""
+        for session in self.sessions.all():
+            self._config_mode.leave(session)
+
+    def _say_and_end(self, call: Call, session: Session, text: str) -> None:
+        self._floor.write(text_line(session.id, text))
+        call.settle(Answer(value={"stopReason": "end_turn"}))
+
+    def _input(self, call: Call, session: Session, text: str) -> Input:
+        def answered() -> None:
+            first = session.first_prompt
+            if session.chain is None or not first:
+                call.settle(Answer(value={"stopReason": "end_turn"}))
+                return
+            # What was asked before there was an agent is answered in the turn of the `SAVE`.
+            session.first_prompt = None
+            call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": first})
+            self.pass_on(call, session)
+
+        def unheard() -> None:
+            if self.sessions.find(session.id) is session:
+                self.prompt(call, session)
+            else:
+                data = {"sessionId": session.id}
+                call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
+
+        return Input(text, answered, unheard, lambda: not call.is_settled)
+
+    def _note_first_prompt(self, call: Call, session: Session, text: str) -> None:
+        if session.setup is not None and session.first_prompt is None:
+            is_for_menu = text.isdigit() or text.lower() in _MENU_WORDS or OURS in text
+            session.first_prompt = [] if is_for_menu else blocks_of(call.crossing.params)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _always() -> bool:
+    return True

@@ -1,0 +1,83 @@
+"""The sessions of one editor connection: whose they are, and in which of their states (§4.4)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from symposium.conductor.component import Crossing
+from symposium.run_mode.conversation import Conversation
+from symposium.run_mode.editor_end import renamed
+from symposium.run_mode.open_chain import OpenChain
+
+
+@dataclass(slots=True)
+class Session:
+    """One session as the editor knows it.
+
+    Attributes:
+        id: the id that the editor uses.
+        chain: who it is delegated to; None while it is being set up, or when its chain has died.
+        inner_id: the id that the agent uses; differs where two agents chose the same one, or after
+            a set-up.
+        menu: the dialogue in progress, if the session is in config mode.
+        setup: the `session/new` that waits until there is an agent to give it to.
+        first_prompt: what was asked before there was an agent; empty once it is clear that nothing
+            was.
+        open_turns: prompts that are not answered yet.
+    """
+
+    id: str
+    chain: OpenChain | None = None
+    inner_id: str = ""
+    menu: Conversation | None = None
+    setup: Crossing | None = None
+    first_prompt: list[Any] | None = None
+    open_turns: int = 0
+
+    def rename(self, crossing: Crossing) -> None:
+        """Put the agent's id for the session into a message, where the two differ."""
+        if self.inner_id != self.id:
+            crossing.replace(method=None, params=renamed(crossing.params, self.inner_id))
+
+
+class Sessions:
+    """All sessions by the id that the editor uses."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Session] = {}
+        self._ended: dict[str, str] = {}
+
+    def find(self, session_id: str | None) -> Session | None:
+        """The session of that id, if it is known here."""
+        return None if session_id is None else self._by_id.get(session_id)
+
+    def add(self, session: Session) -> None:
+        """Know a session from now on."""
+        self._by_id[session.id] = session
+        self._ended.pop(session.id, None)
+        if session.chain is not None:
+            session.chain.adopt(session.inner_id, session.id)
+
+    def delegate(self, session: Session, chain: OpenChain, inner_id: str) -> None:
+        """Give a session that had nobody to a chain."""
+        session.chain, session.inner_id = chain, inner_id
+        chain.adopt(inner_id, session.id)
+
+    def remove(self, session: Session, reason: str = "") -> None:
+        """Forget a session, but for why it has ended."""
+        self._by_id.pop(session.id, None)
+        if reason:
+            self._ended[session.id] = reason
+        if session.chain is not None:
+            session.chain.release(session.inner_id)
+
+    def why_ended(self, session_id: str) -> str | None:
+        """Why a session is not known any more, where it was our doing."""
+        return self._ended.get(session_id)
+
+    def of(self, chain: OpenChain) -> list[Session]:
+        """The sessions delegated to this chain."""
+        return [session for session in self._by_id.values() if session.chain is chain]
+
+    def all(self) -> list[Session]:
+        """Every session, oldest first."""
+        return list(self._by_id.values())

@@ -1,0 +1,75 @@
+"""How run mode behaves, and what it is given to do it with."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, Protocol, TypeAlias
+
+from symposium.chain_spec import ChainSpec
+from symposium.conductor.running_chain import ChainSettings
+from symposium.config.user_config import Config, ModEntry
+from symposium.run_mode.menu_text import AgentChoices
+
+PauseScope: TypeAlias = Literal["session", "conductor"]
+"""What the menu freezes: its session, or (the seed's letter) all of the same conductor (D7)."""
+
+IDLE_TIMEOUT: Final = 600.0
+"""Seconds that a chain without sessions is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """What a config stands for.
+
+    Attributes:
+        chain: the components.
+        mods: the names of those mods that are in it, from the editor's side.
+        notes: what could not be had, for the user.
+    """
+
+    chain: ChainSpec
+    mods: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+Compose: TypeAlias = Callable[[Config], Awaitable[Composition]]
+"""Makes components of a config; a `SymposiumError` where its agent cannot be had."""
+
+
+class Directory(Protocol):
+    """Where agents to choose from come from."""
+
+    async def choices(self) -> AgentChoices:
+        """The agents on offer; what is at hand at once, never an exception."""
+        ...
+
+
+def unrecorded(chain: ChainSpec) -> ChainSettings:
+    """How chains are made of which nothing is recorded."""
+    del chain
+    return ChainSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How run mode behaves.
+
+    Attributes:
+        config: the config file.
+        compose: makes components of configs.
+        directory: the agents on offer.
+        default_mods: what a first config enables.
+        pause: what the menu freezes.
+        idle_timeout: seconds that a chain is kept after its last session has been closed.
+        quiet_grace: seconds that open requests get to be answered once the editor has ended.
+        chain_settings: how each chain is made.
+    """
+
+    config: Path
+    compose: Compose
+    directory: Directory
+    default_mods: Sequence[ModEntry] = ()
+    pause: PauseScope = "session"
+    idle_timeout: float = IDLE_TIMEOUT
+    quiet_grace: float = 1.0
+    chain_settings: Callable[[ChainSpec], ChainSettings] = unrecorded

@@ -1,0 +1,146 @@
+"""Keeps one chain for each distinct config: starts it once, shares it, and lets go of the dead."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from peerwire.jsonrpc.boundary import Boundary
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from symposium.conductor.component import Crossing
+from symposium.conductor.conductor import RELAY_GRACE
+from symposium.conductor.gate import SHUTTING_DOWN
+from symposium.conductor.link import Link
+from symposium.config.user_config import Config
+from symposium.errors import SymposiumError
+from symposium.run_mode.open_chain import OpenChain
+from symposium.run_mode.settings import RunSettings
+from symposium.run_mode.starting import Start
+
+_log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """The chains of one editor connection, by config."""
+
+    def __init__(
+        self,
+        editor: Link,
+        tasks: asyncio.TaskGroup,
+        settings: RunSettings,
+        on_death: Callable[[OpenChain], None],
+    ) -> None:
+        self._editor = editor
+        self._tasks = tasks
+        self._settings = settings
+        self._on_death = on_death
+        self._starts: dict[str, asyncio.Task[OpenChain | RpcError]] = {}
+        self._greeting: Crossing | None = None
+
+    def greet_with(self, greeting: Crossing) -> None:
+        """Greet every chain as the editor has greeted us."""
+        self._greeting = greeting
+
+    async def chain_for(self, config: Config) -> OpenChain:
+        """The chain of this config, started by the first who asks; a failure is not remembered.
+
+        Raises:
+            RpcError: it could not be started, or refused the greeting.
+        """
+        key = config.key()
+        start = self._starts.get(key)
+        if start is None:
+            start = self._starts[key] = self._tasks.create_task(self._open(config))
+            start.add_done_callback(lambda done: self._started(key, done))
+        outcome = await asyncio.shield(start)
+        if isinstance(outcome, RpcError):
+            raise outcome
+        if outcome.death is not None:
+            raise outcome.death
+        return outcome
+
+    def chains(self) -> list[OpenChain]:
+        """Every chain that can be used."""
+        return [chain for start in self._starts.values() if (chain := _chain_of(start))]
+
+    async def end(self) -> None:
+        """End every chain, all at once."""
+        starts, self._starts = self._starts, {}
+        async with asyncio.TaskGroup() as tasks:
+            for start in starts.values():
+                chain = _chain_of(start)
+                if chain is not None:
+                    tasks.create_task(chain.running.end())
+                else:
+                    start.cancel()
+        if starts:
+            await asyncio.wait(starts.values())
+
+    def _started(self, key: str, start: asyncio.Task[OpenChain | RpcError]) -> None:
+        if _chain_of(start) is None and self._starts.get(key) is start:
+            del self._starts[key]
+
+    def _evict(self, chain: OpenChain) -> None:
+        for key, start in list(self._starts.items()):
+            if _chain_of(start) is chain:
+                del self._starts[key]
+
+    async def _open(self, config: Config) -> OpenChain | RpcError:
+        """Start a chain; a failure is a value: it must not end the others'."""
+        with Boundary() as caught:
+            composition = await self._settings.compose(config)
+            settings = self._settings.chain_settings(composition.chain)
+            start = Start(self._editor, self._tasks, config, composition, self._greeting)
+            chain = await start.run(settings, self._died)
+            chain.on_empty = lambda: self._empty(chain)
+            return chain
+        return _as_answer(caught.error)
+
+    # -- ending
+
+    def _died(self, chain: OpenChain, death: RpcError) -> None:
+        if chain.death is not None:
+            return
+        chain.death = death
+        self._evict(chain)
+        self._on_death(chain)
+        self._tasks.create_task(self._bury(chain, death))
+
+    async def _bury(self, chain: OpenChain, death: RpcError) -> None:
+        # Those that live get to pass on the answers that the death has caused.
+        await chain.quiet(RELAY_GRACE)
+        chain.fail_open(death)
+        await chain.running.end()
+
+    def _empty(self, chain: OpenChain) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._settings.idle_timeout, self._end_if_idle, chain)
+
+    def _end_if_idle(self, chain: OpenChain) -> None:
+        if chain.sessions or chain not in self.chains():
+            return
+        if chain.is_busy:
+            self._empty(chain)
+            return
+        _log.info("a chain without sessions is ended")
+        self._evict(chain)
+        self._tasks.create_task(self._let_go(chain))
+
+    async def _let_go(self, chain: OpenChain) -> None:
+        chain.fail_open(SHUTTING_DOWN)
+        await chain.running.end()
+
+
+def _as_answer(error: Exception | None) -> RpcError:
+    if isinstance(error, RpcError):
+        return error
+    if isinstance(error, SymposiumError):
+        return RpcError(INTERNAL_ERROR, {"reason": "config", "detail": str(error)})
+    _log.error("a chain could not be made", exc_info=error)
+    return RpcError(INTERNAL_ERROR, {"reason": "chain_not_made", "fault": str(error)})
+
+
+def _chain_of(start: asyncio.Task[OpenChain | RpcError]) -> OpenChain | None:
+    if not start.done() or start.cancelled():
+        return None
+    outcome = start.result()
+    return outcome if isinstance(outcome, OpenChain) else None

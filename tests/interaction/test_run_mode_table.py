@@ -1,0 +1,345 @@
+"""The table of sessions and events of run mode, cell by cell (acp-host §4.4)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.run_scenes import CONFIG, MENU, RunScene, run_scene
+
+from peerwire.jsonrpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND
+
+PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
+CANCELLED = "Configuration cancelled. Returning to your session.\n\n"
+
+
+async def in_setup(it: RunScene) -> str:
+    """A session that is being set up, past what it says first; its id."""
+    await it.open()
+    it.editor.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
+    answer, *_ = await it.editor.reads(3)
+    return answer["result"]["sessionId"]
+
+
+async def error_of(it: RunScene, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The error that a request is answered."""
+    it.editor.ask("refused", method, params)
+    answer = await it.editor.read()
+    assert answer["id"] == "refused"
+    return answer["error"]
+
+
+# -- a session that nobody knows
+
+
+@pytest.mark.requirement("run-mode.table-unknown-prompt")
+@pytest.mark.parametrize("text", ["/symposium:config", "hello"])
+async def test_a_prompt_in_an_unknown_session_is_refused(tmp_path: Path, text: str) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        await it.begin()
+        prompt = [{"type": "text", "text": text}]
+        error = await error_of(it, "session/prompt", {"sessionId": "nobody's", "prompt": prompt})
+        assert (error["code"], error["message"]) == (INVALID_REQUEST, "Unknown session")
+        assert error["data"] == {"sessionId": "nobody's"}
+
+
+@pytest.mark.requirement("run-mode.table-unknown-notification")
+@pytest.mark.parametrize("method", ["session/cancel", "session/other"])
+async def test_a_notification_of_an_unknown_session_is_dropped(tmp_path: Path, method: str) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        it.editor.tell(method, {"sessionId": "nobody's"})
+        it.prompt("next")
+        assert (await agent.read())["method"] == "session/prompt"
+
+
+@pytest.mark.requirement("run-mode.table-unknown-request")
+@pytest.mark.parametrize("method", ["session/set_mode", "session/set_config_option", "_x/y"])
+async def test_a_request_of_an_unknown_session_is_refused(tmp_path: Path, method: str) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        await it.begin()
+        error = await error_of(it, method, {"sessionId": "nobody's"})
+        assert (error["code"], error["message"]) == (INVALID_REQUEST, "Unknown session")
+
+
+@pytest.mark.requirement("run-mode.table-unknown-default")
+@pytest.mark.parametrize("method", ["session/close", "session/delete", "session/resume"])
+async def test_what_can_be_asked_of_strangers_goes_to_the_current_chain(
+    tmp_path: Path, method: str
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        it.editor.ask(5, method, {"sessionId": "of yesterday"})
+        request = await agent.read()
+        assert (request["method"], request["params"]) == (method, {"sessionId": "of yesterday"})
+        agent.answer(request, {})
+        assert (await it.editor.read())["id"] == 5
+
+
+@pytest.mark.requirement("run-mode.table-unknown-agent")
+async def test_what_an_agent_says_of_a_session_we_do_not_know_passes(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        agent.tell("session/update", {"sessionId": "its own", "update": PLAN})
+        assert (await it.editor.read())["params"]["sessionId"] == "its own"
+
+
+# -- a session that is being set up
+
+
+@pytest.mark.requirement("run-mode.table-setup-prompt")
+@pytest.mark.parametrize("text", ["/symposium:config", "hello"])
+async def test_every_prompt_of_a_setup_is_for_the_dialogue(tmp_path: Path, text: str) -> None:
+    async with run_scene(tmp_path) as it:
+        session = await in_setup(it)
+        refusal, table = await it.say(text, session)
+        assert refusal == f"Unknown input: `{text}`. Enter a number or `cancel`.\n\n"
+        assert table.startswith("# Select Agent\n")
+
+
+@pytest.mark.requirement("run-mode.table-setup-cancel", "run-mode.setup-cancel-ends")
+async def test_cancelling_a_setup_ends_its_session_and_writes_nothing(tmp_path: Path) -> None:
+    async with run_scene(tmp_path) as it:
+        session = await in_setup(it)
+        it.editor.tell("session/cancel", {"sessionId": session})
+        farewell = await it.editor.read()
+        assert farewell["params"]["update"]["content"]["text"] == "Configuration cancelled.\n\n"
+        error = await error_of(it, "session/prompt", {"sessionId": session, "prompt": []})
+        assert error["message"] == "Unknown session"
+        assert not it.config.exists()
+
+
+@pytest.mark.requirement("run-mode.table-setup-request")
+@pytest.mark.parametrize("method", ["session/set_mode", "session/close"])
+async def test_a_setup_takes_no_other_request(tmp_path: Path, method: str) -> None:
+    async with run_scene(tmp_path) as it:
+        error = await error_of(it, method, {"sessionId": await in_setup(it)})
+        refusal = f"Method not supported in config mode: {method}"
+        assert (error["code"], error["message"]) == (METHOD_NOT_FOUND, refusal)
+
+
+@pytest.mark.requirement("run-mode.table-setup-notification")
+async def test_a_setup_drops_other_notifications(tmp_path: Path) -> None:
+    async with run_scene(tmp_path) as it:
+        session = await in_setup(it)
+        it.editor.tell("session/other", {"sessionId": session})
+        assert len(await it.say("1", session)) == 2
+
+
+@pytest.mark.requirement("run-mode.table-setup-eof")
+async def test_a_setup_that_the_editor_leaves_writes_nothing(tmp_path: Path) -> None:
+    async with run_scene(tmp_path) as it:
+        await it.say("1", await in_setup(it))
+        assert await it.over() == 0
+        assert not it.config.exists()
+
+
+# -- a session of a chain
+
+
+@pytest.mark.requirement("run-mode.table-delegating-forward")
+async def test_a_session_of_a_chain_passes_everything_both_ways(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        it.editor.tell("session/cancel", {"sessionId": "s"})
+        it.editor.tell("session/other", {"sessionId": "s", "more": [1.50]})
+        it.editor.ask(9, "session/set_mode", {"sessionId": "s", "modeId": "m"})
+        cancel, other, request = await agent.reads(3)
+        assert (cancel["method"], other["params"]) == (
+            "session/cancel",
+            {"sessionId": "s", "more": [1.5]},
+        )
+        agent.answer(request, {"done": True})
+        assert (await it.editor.read())["result"] == {"done": True}
+        agent.ask(1, "fs/read_text_file", {"sessionId": "s", "path": "/x"})
+        asked = await it.editor.read()
+        it.editor.answer(asked, {"content": "y"})
+        assert (await agent.read())["result"] == {"content": "y"}
+
+
+@pytest.mark.requirement("run-mode.table-delegating-death", "run-mode.evict")
+async def test_a_death_ends_the_turn_with_its_reason_and_the_next_session_works(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        turn = it.prompt("hello")
+        await agent.read()
+        await agent.hang_up()
+        error = (await it.editor.read())["error"]
+        assert (error["code"], error["data"]["reason"]) == (-32603, "component_exited")
+        assert error["data"]["component"] == "claude"
+        assert turn
+
+        gone = await error_of(it, "session/prompt", {"sessionId": "s", "prompt": []})
+        assert gone["message"] == "Unknown session"
+        assert "component_exited" in gone["data"]["reason"]
+
+        it.editor.ask(3, "session/new", {"cwd": "/"})
+        second = await it.greeted(2)
+        second.answer(await second.read(), {"sessionId": "t"})
+        assert (await it.editor.read())["result"] == {"sessionId": "t"}
+
+
+@pytest.mark.requirement("run-mode.table-delegating-eof")
+async def test_the_end_of_the_editor_ends_its_agents(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        assert await it.over() == 0
+        await agent.ended()
+
+
+# -- a session in config mode
+
+
+@pytest.mark.requirement("run-mode.table-config-prompt")
+@pytest.mark.parametrize("text", ["/symposium:config", "hello"])
+async def test_every_prompt_in_config_mode_is_for_the_menu(tmp_path: Path, text: str) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        assert await it.say("/symposium:config") == [MENU]
+        assert await it.say(text) == [f"Unknown command: `{text}`\n\n"]
+        assert not agent.unread
+
+
+@pytest.mark.requirement("run-mode.table-config-cancel")
+async def test_cancelling_in_config_mode_goes_back_to_the_session(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        before = it.config.read_bytes()
+        await it.say("symposium:config")
+        it.editor.tell("session/cancel", {"sessionId": "s"})
+        farewell = await it.editor.read()
+        assert farewell["params"]["update"]["content"]["text"] == CANCELLED
+        it.prompt("go on")
+        assert (await agent.read())["method"] == "session/prompt"
+        assert it.config.read_bytes() == before
+
+
+@pytest.mark.requirement("run-mode.table-config-request")
+@pytest.mark.parametrize("method", ["session/set_mode", "session/set_config_option"])
+async def test_config_mode_refuses_to_change_the_session(tmp_path: Path, method: str) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        await it.begin()
+        await it.say("/symposium:config")
+        error = await error_of(it, method, {"sessionId": "s"})
+        refusal = f"Method not supported in config mode: {method}"
+        assert (error["code"], error["message"]) == (METHOD_NOT_FOUND, refusal)
+
+
+@pytest.mark.requirement("run-mode.table-config-close")
+@pytest.mark.parametrize("method", ["session/close", "session/delete"])
+async def test_closing_leaves_config_mode_first(tmp_path: Path, method: str) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        await it.say("/symposium:config")
+        agent.tell("session/update", {"sessionId": "s", "update": PLAN})
+        it.editor.ask(4, method, {"sessionId": "s"})
+        request = await agent.read()
+        assert request["method"] == method
+        agent.answer(request, {})
+        held, answer = await it.editor.reads(2)
+        assert (held["params"]["update"], answer["id"]) == (PLAN, 4)
+        gone = await error_of(it, "session/prompt", {"sessionId": "s", "prompt": []})
+        assert gone["message"] == "Unknown session"
+
+
+@pytest.mark.requirement("run-mode.table-config-notification")
+async def test_config_mode_drops_other_notifications(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        await it.say("/symposium:config")
+        it.editor.tell("session/other", {"sessionId": "s"})
+        await it.say("cancel")
+        it.prompt("next")
+        assert (await agent.read())["method"] == "session/prompt"
+
+
+@pytest.mark.requirement("run-mode.table-config-agent")
+async def test_what_the_agent_says_and_asks_waits_for_the_end_of_the_menu(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        await it.say("/symposium:config")
+        agent.tell("session/update", {"sessionId": "s", "update": PLAN})
+        agent.ask("p", "session/request_permission", {"sessionId": "s"})
+        agent.tell("session/update", {"sessionId": "s", "update": {**PLAN, "last": 1}})
+        assert await it.say("what") == ["Unknown command: `what`\n\n"]
+        assert await it.say("cancel") == [CANCELLED]
+        first, asked, last = await it.editor.reads(3)
+        assert first["params"]["update"] == PLAN
+        assert asked["method"] == "session/request_permission"
+        assert last["params"]["update"] == {**PLAN, "last": 1}
+        it.editor.answer(asked, {"outcome": {"outcome": "cancelled"}})
+        assert (await agent.read())["id"] == "p"
+
+
+@pytest.mark.requirement("run-mode.table-config-answered")
+async def test_what_the_editor_has_been_asked_before_it_answers_in_config_mode_too(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        agent.ask("p", "session/request_permission", {"sessionId": "s"})
+        asked = await it.editor.read()
+        await it.say("/symposium:config")
+        it.editor.answer(asked, {"outcome": {"outcome": "cancelled"}})
+        assert (await agent.read())["id"] == "p"
+
+
+@pytest.mark.requirement("run-mode.table-config-deleted")
+async def test_without_a_file_config_mode_is_the_setup_and_returns(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        it.config.unlink()
+        welcome, _ = await it.say("/symposium:config")
+        assert welcome.startswith("Welcome to Symposium!")
+        await it.say("2")
+        saved = await it.say("save")
+        assert saved == ["Configuration saved. Returning to your session.\n\n"]
+        it.prompt("go on")
+        assert (await agent.read())["method"] == "session/prompt"
+
+
+@pytest.mark.requirement("run-mode.table-config-invalid")
+async def test_a_broken_file_is_told_in_the_chat_and_the_session_goes_on(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        broken = '{\n  "agent": "claude",\n  "proxies": [}\n}\n'
+        it.write_config(broken)
+        told = "".join(await it.say("/symposium:config"))
+        assert f"{it.config}:3:15" in told
+        it.prompt("go on")
+        assert (await agent.read())["method"] == "session/prompt"
+        assert it.config.read_text() == broken
+
+
+@pytest.mark.requirement("run-mode.table-config-death")
+@pytest.mark.parametrize(("word", "done"), [("save", "saved"), ("cancel", "cancelled")])
+async def test_a_death_leaves_the_menu_open_until_it_is_left(
+    tmp_path: Path, word: str, done: str
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        await it.say("/symposium:config")
+        agent.tell("session/update", {"sessionId": "s", "update": PLAN})
+        await agent.hang_up()
+        assert (await it.editor.read())["params"]["update"] == PLAN
+        assert (await it.say("1"))[0] == "Mod `sparkle` is now disabled.\n\n"
+        farewell = (await it.say(word))[-1]
+        assert farewell.startswith(f"Configuration {done}. Please start a new session.")
+        assert "ended" in farewell
+        gone = await error_of(it, "session/prompt", {"sessionId": "s", "prompt": []})
+        assert gone["message"] == "Unknown session"
+
+
+@pytest.mark.requirement("run-mode.table-config-eof")
+async def test_the_end_of_the_editor_in_the_menu_writes_nothing_and_ends_the_agent(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        before = it.config.read_bytes()
+        await it.say("/symposium:config")
+        await it.say("1")
+        assert await it.over() == 0
+        await agent.ended()
+        assert it.config.read_bytes() == before

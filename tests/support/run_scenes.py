@@ -1,0 +1,198 @@
+"""Run mode to be looked at message by message: an editor and agents that do what a test writes."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tests.support.scenes import VERSION_ONE, Peer, Stand
+
+from peerwire.jsonrpc.boundary import Boundary
+from peerwire.testing import PATIENCE, Recorder
+from peerwire.transports.memory import memory_pair
+from symposium.chain_spec import ChainSpec
+from symposium.conductor.blueprint import InProcess
+from symposium.conductor.component import Mod
+from symposium.config.user_config import Config, ModEntry
+from symposium.errors import SpecError
+from symposium.run_mode.config_agent import ConfigAgent
+from symposium.run_mode.menu_text import AgentChoice, AgentChoices
+from symposium.run_mode.settings import Composition, RunSettings
+
+MENU = """## Current Configuration
+
+**Agent:** Claude Code
+
+**Mods:**
+1. [x] sparkle
+2. [ ] ferris
+
+## Commands
+
+- `SAVE` - Save changes and exit
+- `CANCEL` - Discard changes and exit
+- `A` or `AGENT` - Change agent
+- `1`, `2` - Toggle mod on/off
+- `move X to Y` - Reorder mods
+"""
+"""As acp-host §4.7 gives it."""
+
+AGENTS = AgentChoices(
+    [
+        AgentChoice("Claude Code", "AI coding assistant", "claude", ("npx claude",)),
+        AgentChoice("Other", "Another one", "other"),
+    ]
+)
+CONFIG: dict[str, Any] = {
+    "agent": "claude",
+    "proxies": [{"name": "sparkle", "enabled": True}, {"name": "ferris", "enabled": False}],
+}
+
+
+@dataclass
+class FixedDirectory:
+    """The agents that a test offers; while `gate` is closed, nobody gets them."""
+
+    offered: AgentChoices = AGENTS
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def choices(self) -> AgentChoices:
+        await self.gate.wait()
+        return self.offered
+
+
+class Workshop:
+    """Makes chains whose agents a test plays."""
+
+    def __init__(self) -> None:
+        self.started: Recorder[tuple[Config, Stand]] = Recorder()
+        self.mods: dict[str, Callable[[], Mod]] = {}
+        self.notes: Sequence[str] = ()
+
+    async def compose(self, config: Config) -> Composition:
+        if config.agent == "nobody":
+            raise SpecError("nobody: there is no such agent", "choose another")
+        stand = Stand(str(config.agent))
+        self.started.note((config, stand))
+        names = [mod.name for mod in config.mods if mod.enabled and mod.name in self.mods]
+        mods = tuple(lambda n=name: InProcess(n, self.mods[n]()) for name in names)
+        return Composition(ChainSpec(mods, stand.component, bridge="off"), names, self.notes)
+
+
+@dataclass
+class RunScene:
+    """A config agent with its editor and its agents in the test's hands."""
+
+    editor: Peer
+    config: Path
+    workshop: Workshop
+    directory: FixedDirectory
+    agent: ConfigAgent
+    running: "asyncio.Task[int]"
+    _asked: int = 0
+
+    def write_config(self, value: Any) -> None:
+        """Put this into the config file, as somebody with a text editor would."""
+        text = value if isinstance(value, str) else json.dumps(value, indent=2)
+        self.config.write_text(text, encoding="utf-8")
+
+    async def chain(self, number: int = 1) -> Peer:
+        """The agent of the chain that was started as this one; it has been greeted."""
+        started = await self.workshop.started.count(number)
+        return await started[number - 1][1].peer()
+
+    async def greeted(self, number: int = 1, result: dict[str, Any] | None = None) -> Peer:
+        """The agent of this chain, after it has answered its greeting."""
+        agent = await self.chain(number)
+        greeting = await agent.read()
+        assert greeting["method"] == "initialize"
+        agent.answer(greeting, result or VERSION_ONE)
+        return agent
+
+    async def editor_greets(self) -> dict[str, Any]:
+        """Have `initialize` asked by the editor; what it is answered."""
+        self.editor.ask("greet", "initialize", VERSION_ONE)
+        answer: dict[str, Any] = await self.editor.read()
+        return answer["result"]
+
+    async def open(self, result: dict[str, Any] | None = None) -> Peer | None:
+        """Have `initialize` asked and answered; the agent, if there is a config."""
+        self.editor.ask("open", "initialize", VERSION_ONE)
+        agent = await self.greeted(result=result) if self.config.exists() else None
+        answer = await self.editor.read()
+        assert answer["id"] == "open"
+        assert "result" in answer, answer
+        return agent
+
+    async def session(self, agent: Peer, name: str = "s") -> None:
+        """Have a session of this name made by a running agent."""
+        self.editor.ask(f"new {name}", "session/new", {"cwd": "/", "mcpServers": []})
+        request = await agent.read()
+        assert request["method"] == "session/new"
+        agent.answer(request, {"sessionId": name})
+        assert (await self.editor.read())["result"]["sessionId"] == name
+        assert (await self.editor.read())["method"] == "session/update"
+
+    async def begin(self) -> Peer:
+        """A session `s` of the config on disk; its agent."""
+        agent = await self.open()
+        assert agent is not None
+        await self.session(agent)
+        return agent
+
+    def prompt(self, text: str, session: str = "s") -> Any:
+        """Write a prompt; its id."""
+        self._asked += 1
+        params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
+        self.editor.ask(self._asked, "session/prompt", params)
+        return self._asked
+
+    async def said(self, request_id: Any) -> tuple[list[str], Any]:
+        """What is said until a request is answered, and the answer."""
+        texts: list[str] = []
+        while True:
+            message = await self.editor.read()
+            if message.get("id") == request_id and "method" not in message:
+                return texts, message
+            update = message["params"]["update"]
+            if update["sessionUpdate"] == "agent_message_chunk":
+                texts.append(update["content"]["text"])
+
+    async def say(self, text: str, session: str = "s") -> list[str]:
+        """Type something to a menu, and hear what it says."""
+        texts, answer = await self.said(self.prompt(text, session))
+        assert answer["result"] == {"stopReason": "end_turn"}, answer
+        return texts
+
+    async def over(self) -> int:
+        """Hang up, and wait for the end."""
+        await self.editor.hang_up()
+        async with asyncio.timeout(PATIENCE):
+            return await self.running
+
+
+@asynccontextmanager
+async def run_scene(
+    folder: Path, config: Any = None, *, settings: dict[str, Any] | None = None
+) -> AsyncGenerator[RunScene, None]:
+    """Run mode inside the block, over after it with nothing left."""
+    near, far = memory_pair()
+    workshop, directory = Workshop(), FixedDirectory()
+    directory.gate.set()
+    path = folder / "config.jsonc"
+    defaults = (ModEntry("sparkle"), ModEntry("ferris"))
+    made = RunSettings(path, workshop.compose, directory, defaults, quiet_grace=0.02)
+    agent = ConfigAgent(far, replace(made, **settings) if settings else made)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(agent.run())
+        scene = RunScene(Peer(near), path, workshop, directory, agent, running)
+        if config is not None:
+            scene.write_config(config)
+        with Boundary() as caught:
+            yield scene
+        await near.aclose()
+    if caught.error is not None:
+        raise caught.error

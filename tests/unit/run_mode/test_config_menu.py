@@ -1,0 +1,327 @@
+"""The menu in the chat, row by row of acp-host §4.7: what is typed, what it says, what it does."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from tests.support.run_scenes import AGENTS, MENU
+
+from symposium.config.component_source import ComponentSource
+from symposium.config.user_config import Config, ConfigChangedError, ModEntry
+from symposium.errors import SymposiumError
+from symposium.run_mode.config_menu import WELCOME, NotStartedError, first_time, main_menu
+from symposium.run_mode.conversation import Conversation, Input
+from symposium.run_mode.menu_text import AgentChoice, AgentChoices, code, render, render_agents
+
+SPARKLE, FERRIS, CARGO = ModEntry("sparkle"), ModEntry("ferris", enabled=False), ModEntry("cargo")
+THREE = Config("claude", (SPARKLE, FERRIS, CARGO))
+NONE = Config("claude")
+SAVED, CANCELLED = "saved", "cancelled"
+
+
+@dataclass
+class FakeHost:
+    """Notes what is saved, and fails as it is told to."""
+
+    offered: AgentChoices = AGENTS
+    faults: list[SymposiumError] = field(default_factory=list[SymposiumError])
+    saved: list[Config] = field(default_factory=list[Config])
+    overwritten: list[Config] = field(default_factory=list[Config])
+
+    async def agents(self) -> AgentChoices:
+        return self.offered
+
+    async def save(self, config: Config) -> Sequence[str]:
+        if self.faults:
+            raise self.faults.pop(0)
+        self.saved.append(config)
+        return [SAVED]
+
+    async def overwrite(self, config: Config) -> Sequence[str]:
+        self.overwritten.append(config)
+        return [SAVED]
+
+    def cancelled(self) -> str:
+        return CANCELLED
+
+
+class Dialogue:
+    """Plays a script with what is typed, all of it at once."""
+
+    def __init__(self, host: FakeHost) -> None:
+        self.host = host
+        self.said: list[list[str]] = [[]]
+        self.is_over = False
+
+    async def play(
+        self, script: Callable[[Conversation], Awaitable[None]], words: Sequence[str]
+    ) -> None:
+        talk = Conversation(self._say, self._input(""))
+        heard_all = asyncio.Event()
+        for word in words:
+            talk.put(self._input(word))
+        talk.put(Input("", lambda: None, lambda: None, lambda: heard_all.set() is not None))
+
+        async def run() -> None:
+            await script(talk)
+            self.is_over = True
+            talk.end()
+            heard_all.set()
+
+        async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(run())
+            await heard_all.wait()
+            task.cancel()
+
+    def _say(self, text: str) -> None:
+        self.said[-1].append(text)
+
+    def _input(self, text: str) -> Input:
+        return Input(text, lambda: self.said.append([]), lambda: None, lambda: True)
+
+
+async def visit(config: Config, *words: str, host: FakeHost | None = None) -> Dialogue:
+    """A visit to the main menu; what was said to each word stands in `said`, after the menu."""
+    dialogue = Dialogue(host or FakeHost())
+    await dialogue.play(lambda talk: main_menu(talk, dialogue.host, config), words)
+    return dialogue
+
+
+async def first_visit(*words: str, host: FakeHost | None = None) -> Dialogue:
+    dialogue = Dialogue(host or FakeHost())
+    mods = (SPARKLE, CARGO)
+    await dialogue.play(lambda talk: first_time(talk, dialogue.host, mods), words)
+    return dialogue
+
+
+def shown(config: Config) -> str:
+    return render(config, AGENTS.agents)
+
+
+def with_mods(*mods: ModEntry) -> Config:
+    return THREE.with_mods(*mods)
+
+
+@pytest.mark.requirement("run-mode.menu-text")
+def test_the_menu_reads_as_the_seed_has_it() -> None:
+    assert shown(Config("claude", (SPARKLE, FERRIS))) == MENU
+
+
+@pytest.mark.requirement("run-mode.menu-text-empty")
+def test_without_mods_there_is_nothing_to_toggle_or_move() -> None:
+    assert shown(Config("some command")) == (
+        "## Current Configuration\n\n**Agent:** some command\n\n**Mods:**\n(none configured)\n\n"
+        "## Commands\n\n- `SAVE` - Save changes and exit\n- `CANCEL` - Discard changes and exit\n"
+        "- `A` or `AGENT` - Change agent\n"
+    )
+
+
+@pytest.mark.requirement("run-mode.menu-numbers")
+@pytest.mark.parametrize(
+    ("count", "line"),
+    [(1, "`1`"), (5, "`1`, `2`, `3`, `4`, `5`"), (6, "`1`, `2`, ..., `6`")],
+)
+def test_up_to_five_numbers_are_listed(count: int, line: str) -> None:
+    mods = [ModEntry(f"mod{at}") for at in range(count)]
+    assert f"- {line} - Toggle mod on/off\n" in shown(with_mods(*mods))
+
+
+@pytest.mark.requirement("run-mode.menu-agent-label")
+@pytest.mark.parametrize(
+    ("agent", "label"),
+    [
+        ("claude", "Claude Code"),
+        ("npx claude", "Claude Code"),
+        ("own --acp", "own --acp"),
+        ("", "(not configured)"),
+        (ComponentSource("registry", "claude-x"), "claude-x"),
+        (ComponentSource("npx", {"package": "@zed/claude-code-acp@latest"}), "claude-code-acp"),
+    ],
+)
+def test_the_agent_is_called_by_its_name_where_it_is_known(
+    agent: str | ComponentSource, label: str
+) -> None:
+    assert f"**Agent:** {label}\n" in shown(Config(agent))
+
+
+@pytest.mark.requirement("run-mode.menu-save")
+@pytest.mark.parametrize("word", ["save", "SAVE", "  Save "])
+async def test_save_saves_and_leaves(word: str) -> None:
+    it = await visit(THREE, word)
+    assert (it.said[1], it.is_over, it.host.saved) == ([SAVED], True, [THREE])
+
+
+@pytest.mark.requirement("run-mode.menu-cancel")
+@pytest.mark.parametrize("word", ["cancel", "CANCEL"])
+async def test_cancel_leaves_and_saves_nothing(word: str) -> None:
+    it = await visit(THREE, "1", word)
+    assert (it.said[2], it.is_over, it.host.saved) == ([CANCELLED], True, [])
+
+
+@pytest.mark.requirement("run-mode.menu-agent")
+@pytest.mark.parametrize("word", ["a", "A", "agent", "AGENT"])
+async def test_the_agent_is_changed_in_a_menu_of_its_own(word: str) -> None:
+    it = await visit(THREE, word, "2")
+    assert it.said[1] == [render_agents(AGENTS.agents)]
+    assert it.said[2] == ["Agent set to `Other`.", shown(replace(THREE, agent="other"))]
+
+
+@pytest.mark.requirement("run-mode.menu-agent-back")
+@pytest.mark.parametrize("word", ["back", "BACK", "cancel"])
+async def test_back_shows_the_menu_again_with_the_agent_there_was(word: str) -> None:
+    it = await visit(THREE, "a", word)
+    assert (it.said[2], it.is_over) == ([shown(THREE)], False)
+
+
+@pytest.mark.requirement("run-mode.menu-agent-invalid")
+@pytest.mark.parametrize(
+    ("word", "refusal"),
+    [
+        ("0", "Invalid index. Please enter 1-2."),
+        ("3", "Invalid index. Please enter 1-2."),
+        ("9" * 5000, "Invalid index. Please enter 1-2."),
+        ("x", "Unknown input: `x`. Enter a number or `back`."),
+        ("", "Unknown input: ``. Enter a number or `back`."),
+        ("-1", "Unknown input: `-1`. Enter a number or `back`."),
+    ],
+)
+async def test_what_is_no_agent_is_said_and_the_agents_shown_again(word: str, refusal: str) -> None:
+    it = await visit(THREE, "a", word)
+    assert it.said[2] == [refusal, render_agents(AGENTS.agents)]
+
+
+@pytest.mark.requirement("run-mode.menu-agents-empty")
+async def test_without_agents_it_says_so() -> None:
+    host = FakeHost(AgentChoices([]))
+    it = await visit(THREE, "a", "1", host=host)
+    assert it.said[1] == [
+        "# Select Agent\n\nNo agents available.\n\nEnter a number to select, or `back` to return.\n"
+    ]
+    assert it.said[2][0] == "No agents available."
+
+
+@pytest.mark.requirement("run-mode.menu-agents-warning")
+async def test_a_registry_that_fails_is_told_before_those_there_are() -> None:
+    warning = "Failed to fetch registry: no route"
+    host = FakeHost(AgentChoices(AGENTS.agents, warning))
+    it = await visit(THREE, "a", host=host)
+    assert it.said[1] == [f"Warning: {warning}", render_agents(AGENTS.agents)]
+
+
+@pytest.mark.requirement("run-mode.menu-escapes")
+def test_names_cannot_break_the_table_or_the_code() -> None:
+    table = render_agents([AgentChoice("a|b", "c\nd", "x")])
+    assert "| 1 | a\\|b | c d |" in table
+    assert code("a`b``c") == "``` a`b``c ```"
+
+
+@pytest.mark.requirement("run-mode.menu-toggle")
+async def test_a_number_toggles_its_mod_there_and_back() -> None:
+    it = await visit(THREE, "2", "2")
+    on = with_mods(SPARKLE, replace(FERRIS, enabled=True), CARGO)
+    assert it.said[1] == ["Mod `ferris` is now enabled.", shown(on)]
+    assert it.said[2] == ["Mod `ferris` is now disabled.", shown(THREE)]
+
+
+@pytest.mark.requirement("run-mode.menu-index-invalid")
+@pytest.mark.parametrize("word", ["0", "4", "99999999999999999999", "1" * 5000])
+async def test_a_number_of_no_mod_is_refused_and_nothing_shown_again(word: str) -> None:
+    assert (await visit(THREE, word)).said[1] == ["Invalid index. Please enter 1-3."]
+
+
+@pytest.mark.requirement("run-mode.menu-no-mods")
+@pytest.mark.parametrize("word", ["0", "1", "move 1 to 2"])
+async def test_without_mods_a_number_says_so(word: str) -> None:
+    assert (await visit(NONE, word)).said[1] == ["No mods configured."]
+
+
+@pytest.mark.requirement("run-mode.menu-move")
+@pytest.mark.parametrize(
+    ("word", "order", "told"),
+    [
+        ("move 1 to 3", (FERRIS, CARGO, SPARKLE), "Moved `sparkle` to position 3."),
+        ("move 3 to 1", (CARGO, SPARKLE, FERRIS), "Moved `cargo` to position 1."),
+        ("MOVE 2 TO START", (FERRIS, SPARKLE, CARGO), "Moved `ferris` to position 1."),
+        ("move  1   to end", (FERRIS, CARGO, SPARKLE), "Moved `sparkle` to position 3."),
+        ("move 2 to 2", (SPARKLE, FERRIS, CARGO), "Moved `ferris` to position 2."),
+    ],
+)
+async def test_a_mod_is_moved(word: str, order: tuple[ModEntry, ...], told: str) -> None:
+    assert (await visit(THREE, word)).said[1] == [told, shown(with_mods(*order))]
+
+
+@pytest.mark.requirement("run-mode.menu-move-invalid")
+@pytest.mark.parametrize(
+    ("word", "refusal"),
+    [
+        ("move 0 to 1", "Invalid source index. Please enter 1-3."),
+        ("move 4 to 9", "Invalid source index. Please enter 1-3."),
+        (f"move {'9' * 5000} to 1", "Invalid source index. Please enter 1-3."),
+        ("move 1 to 0", "Invalid destination index. Please enter 1-3, `start`, or `end`."),
+        ("move 1 to 4", "Invalid destination index. Please enter 1-3, `start`, or `end`."),
+        (
+            f"move 1 to {'9' * 5000}",
+            "Invalid destination index. Please enter 1-3, `start`, or `end`.",
+        ),
+    ],
+)
+async def test_a_move_from_or_to_nowhere_is_refused(word: str, refusal: str) -> None:
+    assert (await visit(THREE, word)).said[1] == [refusal]
+
+
+@pytest.mark.requirement("run-mode.menu-unknown")
+@pytest.mark.parametrize(
+    "word", ["", "-1", "1.5", "move 1 2", "move a to b", "hello", "save it", "٣", "x`y"]
+)
+async def test_anything_else_is_unknown_and_changes_nothing(word: str) -> None:
+    it = await visit(THREE, word, "save")
+    assert it.said[1] == [f"Unknown command: {code(word)}"]
+    assert it.host.saved == [THREE]
+
+
+@pytest.mark.requirement("run-mode.menu-save-failed")
+async def test_who_cannot_save_stays_in_the_menu() -> None:
+    host = FakeHost(faults=[SymposiumError("the disk is full", "make room")])
+    it = await visit(THREE, "save", "save", host=host)
+    assert it.said[1] == ["Error saving configuration: the disk is full; make room"]
+    assert (it.said[2], it.is_over) == ([SAVED], True)
+
+
+@pytest.mark.requirement("run-mode.menu-changed-on-disk")
+async def test_a_file_changed_meanwhile_is_overwritten_by_the_second_save_only() -> None:
+    host = FakeHost(faults=[ConfigChangedError("changed", "look"), ConfigChangedError("again", "")])
+    it = await visit(THREE, "save", "1", "save", "save", host=host)
+    assert "changed on disk" in it.said[1][0]
+    assert "changed on disk" in it.said[3][0]
+    assert (len(host.overwritten), host.saved, it.is_over) == (1, [], True)
+
+
+@pytest.mark.requirement("run-mode.setup-start-failed")
+async def test_an_agent_that_does_not_start_leaves_the_setup_open() -> None:
+    host = FakeHost(faults=[NotStartedError("it did not start: no such file", "Choose another.")])
+    it = await first_visit("1", "save", "save", host=host)
+    assert it.said[2] == ["it did not start: no such file\n\nChoose another."]
+    assert (it.said[3], it.is_over) == ([SAVED], True)
+
+
+@pytest.mark.requirement("run-mode.setup-text")
+async def test_the_setup_welcomes_and_offers_then_shows_the_menu_with_every_mod() -> None:
+    it = await first_visit("1", "save")
+    config = Config("claude", (SPARKLE, CARGO))
+    assert it.said[0] == [WELCOME, render_agents(AGENTS.agents)]
+    assert it.said[1] == ["Agent set to `Claude Code`.", shown(config)]
+    assert it.host.saved == [config]
+
+
+@pytest.mark.requirement("run-mode.setup-cancel")
+@pytest.mark.parametrize("words", [["cancel"], ["back"], ["1", "cancel"]])
+async def test_a_setup_that_is_cancelled_saves_nothing(words: list[str]) -> None:
+    it = await first_visit(*words)
+    assert (it.said[len(words)], it.is_over, it.host.saved) == ([CANCELLED], True, [])
+
+
+@pytest.mark.requirement("run-mode.setup-unknown")
+async def test_what_the_setup_does_not_understand_it_says() -> None:
+    it = await first_visit("hello")
+    assert it.said[1][0] == "Unknown input: `hello`. Enter a number or `cancel`."
