@@ -147,9 +147,11 @@ def _unwrap_slowly(params: Body) -> Envelope | None:
         return None
     body = Raw(inner.pop("params")) if "params" in inner else UNSET
     meta = next((name for name in ("_meta", "meta") if name in outer), "")
-    others = {**outer, "_meta": outer[meta]} if meta else outer
-    others.pop("meta", None)
-    extra = b"".join(b",%b:%b" % (quoted(name), written) for name, written in others.items())
+    extra = b"".join(
+        b",%b:%b" % (quoted("_meta" if name == meta else name), written)
+        for name, written in outer.items()
+        if name == meta or name not in {"_meta", "meta"}
+    )
     return Envelope(method, body, extra, meta)
 
 

@@ -9,9 +9,12 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from peerwire.jsonrpc.messages import Message
+from peerwire.acp.names import CANONICAL, ERAS
+from peerwire.jsonrpc.messages import Message, quoted
 
-OPENING: Final = b'{"jsonrpc":"2.0","method":"_proxy/successor","params":{'
+OPENING: Final = b'{"jsonrpc":"2.0","method":%b,"params":{' % quoted(
+    ERAS[CANONICAL].to_proxy.notification
+)
 """How the canonical envelope of a notification begins."""
 
 _PLAIN: Final = b'{"jsonrpc":"2.0",'
