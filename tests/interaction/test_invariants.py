@@ -283,7 +283,13 @@ def _nothing_kept(it: Scene) -> None:
     assert (way.lanes.waiting_bytes, way.back.lanes.waiting_bytes) == (0, 0)
 
 
-@pytest.mark.requirement("acp.t4-order", "conductor.mod-may-wait")
+@pytest.mark.requirement(
+    "acp.t4-order",
+    "conductor.mod-may-wait",
+    "jsonrpc.invariant-order",
+    "jsonrpc.invariant-once",
+    "jsonrpc.invariant-unchanged",
+)
 @settings(max_examples=200, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(trees, acts)
 def test_any_chain_keeps_order_and_answers_once(
@@ -314,6 +320,8 @@ def garbage(source: random.Random) -> bytes:
     return b"".join(source.choices(PIECES, k=source.randrange(1, 9)))
 
 
+@pytest.mark.requirement("jsonrpc.fuzz-conductor")
+@pytest.mark.requirement("jsonrpc.fuzz-conductor")
 @pytest.mark.timeout(FUZZ_SECONDS + 20)
 @pytest.mark.parametrize("tree", FUZZED, ids=["no mod", "mods", "nested"])
 async def test_broken_bytes_end_nothing_and_leave_nothing(

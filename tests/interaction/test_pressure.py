@@ -1,6 +1,7 @@
 """Peers that do not read: bounded, fair, and never a circle (acp-host §1.5 R4, architecture §4)."""
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -94,7 +95,7 @@ async def test_a_slow_proxy_holds_up_only_what_goes_through_it_and_cancels_get_p
         assert names.index("session/prompt") < names.index("$/cancel_request")
 
 
-@pytest.mark.requirement("conductor.pressure-no-deadlock")
+@pytest.mark.requirement("conductor.pressure-no-deadlock", "jsonrpc.outbox-no-cycle-deadlock")
 @pytest.mark.parametrize("nested", [0, 2])
 async def test_both_ends_may_write_much_before_they_read(nested: int) -> None:
     async with scene(*[inner()] * nested) as it:
@@ -158,6 +159,7 @@ async def test_what_waits_for_a_component_that_is_greeted_is_bounded(
         assert len(await agent.reads(1000)) == 1000
 
 
+@pytest.mark.requirement("jsonrpc.outbox-hard-cap")
 async def test_a_peer_that_never_reads_is_lost_alone_when_too_much_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -190,6 +192,27 @@ async def test_a_client_that_never_reads_is_left_within_the_grace(
         it.client.transport.pause_reading()
         agent.tell("session/update", {"pad": "x" * 200_000})
         assert await it.exit_code() == 0
+
+
+@pytest.mark.requirement("jsonrpc.reader-no-task-per-message")
+async def test_forwarding_makes_no_task() -> None:
+    loop = asyncio.get_running_loop()
+    made: list[Any] = []
+
+    def make(
+        loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any
+    ) -> asyncio.Task[Any]:
+        made.append(work)
+        return asyncio.Task(work, loop=loop, **options)
+
+    async with scene(inner(), *mods(Mod())) as it:
+        agent = await it.open()
+        lines = [{"jsonrpc": "2.0", "method": "m", "params": {"n": n}} for n in range(10_000)]
+        loop.set_task_factory(make)
+        agent.write(*lines)
+        assert len(await it.client.reads(10_000)) == 10_000
+        loop.set_task_factory(None)
+    assert made == []
 
 
 async def until_answer(peer: Peer) -> dict[str, Any]:

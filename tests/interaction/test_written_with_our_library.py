@@ -1,0 +1,72 @@
+"""Proxies written with our library, and not with it, as programs (acp-host §1.4, issue part 1)."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.scenes import VERSION_ONE, inner, mods, proxy_scene, scene
+
+from peerwire.transports.command import Command
+from symposium.conductor.blueprint import Program
+from symposium.conductor.component import Mod
+
+SUPPORT = Path(__file__).parents[1] / "support"
+
+
+@pytest.mark.requirement("acp.proxy-default-initialize")
+async def test_a_proxy_that_does_nothing_special_relays_initialize_and_its_answer() -> None:
+    params = {"protocolVersion": 1, "clientCapabilities": {"x": [1.0]}, "new": None}
+    async with proxy_scene(*mods(Mod())) as (outer, _):
+        outer.ask("g", "_proxy/initialize", params)
+        greeting = await outer.read()
+        assert greeting["params"] == {"method": "initialize", "params": params}
+        outer.answer(greeting, {**VERSION_ONE, "agentCapabilities": {"y": 1}})
+        assert (await outer.read())["result"] == {**VERSION_ONE, "agentCapabilities": {"y": 1}}
+    async with proxy_scene(*mods(Mod())) as (outer, _):
+        outer.ask("g", "_proxy/initialize", params)
+        outer.refuse(await outer.read(), -32000, {"log": "in"})
+        assert (await outer.read())["error"] == {
+            "code": -32000,
+            "message": "no",
+            "data": {"log": "in"},
+        }
+
+
+@pytest.mark.requirement("acp.proxy-default-forward")
+async def test_such_a_proxy_passes_everything_else_with_params_unchanged() -> None:
+    async with scene(inner(*mods(Mod()))) as it:
+        agent = await it.open()
+        for sender, receiver in ((it.client, agent), (agent, it.client)):
+            sender.write(b'{"jsonrpc":"2.0","method":"any/thing","params":{ "a":1.0,"b":null }}')
+            assert b'"params":{ "a":1.0,"b":null }' in await receiver.line()
+            sender.write(b'{"jsonrpc":"2.0","id":"q","method":"m","params":[ 1 ]}')
+            line = await receiver.line()
+            assert line.endswith(b'"params":[ 1 ]}')
+
+
+@pytest.mark.requirement("conductor.mod-out-of-process", "conductor.chain-nested-external")
+@pytest.mark.parametrize("era", ["b1", "p1"])
+async def test_a_proxy_in_any_language_works_as_a_program(era: str) -> None:
+    argv = (sys.executable, "-I", str(SUPPORT / "bare_proxy.py"), era, ">")
+    programs = [Program(f"bare-{number}", Command(argv, {})) for number in range(2)]
+    async with scene(*programs) as it:
+        agent = await it.open()
+        chunk: dict[str, Any] = {"content": {"type": "text", "text": "How do you do."}}
+        agent.tell("session/update", {"sessionId": "s", "update": chunk})
+        update = await it.client.read()
+        assert update["params"]["update"]["content"]["text"] == ">>How do you do."
+
+
+@pytest.mark.requirement("conductor.session-load-after-restart")
+async def test_after_a_restart_session_load_reaches_an_agent_that_kept_the_session() -> None:
+    for method, result in (("session/new", {"sessionId": "kept"}), ("session/load", {})):
+        async with scene(inner()) as it:
+            agent = await it.open()
+            it.client.ask(1, method, {"sessionId": "kept", "cwd": "/"})
+            request = await agent.read()
+            assert (request["method"], request["params"]["sessionId"]) == (method, "kept")
+            agent.answer(request, result)
+            assert (await it.client.read())["result"] == result
+            await it.client.hang_up()
+            assert await it.exit_code() == 0

@@ -1,0 +1,47 @@
+"""One table of names: nobody else spells one out (acp-host §1.2, D5)."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from peerwire.acp.mcp_names import MCP_ERAS
+from peerwire.acp.names import ENVELOPES, ERAS, PROXY_INITIALIZE
+
+SOURCES = Path(__file__).parents[3] / "src"
+TABLES = SOURCES / "peerwire" / "acp"
+
+
+def spelt_out(text: str) -> Iterator[str]:
+    """The strings of a module that are such a name."""
+    mcp = {name for era in MCP_ERAS.values() for name in (era.connect, era.request, era.disconnect)}
+    known = {*PROXY_INITIALIZE, *ENVELOPES, *mcp} - {""}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in known:
+            yield node.value
+
+
+@pytest.mark.requirement("acp.names-one-table")
+def test_no_module_but_the_tables_spells_out_a_name_of_an_era() -> None:
+    others = [path for path in SOURCES.rglob("*.py") if TABLES not in path.parents]
+
+    assert len(others) > 50
+    assert {str(path): [*spelt_out(path.read_text(encoding="utf-8"))] for path in others} == {
+        str(path): [] for path in others
+    }
+
+
+def test_a_name_that_is_spelt_out_is_seen() -> None:
+    assert [*spelt_out('x = "_proxy/successor"; y = {"mcp/message"}')] == [
+        "_proxy/successor",
+        "mcp/message",
+    ]
+
+
+@pytest.mark.requirement("acp.emit-canonical")
+def test_every_envelope_of_every_era_is_known_by_its_name() -> None:
+    for dialect, era in ERAS.items():
+        for names in (era.to_proxy, era.to_conductor):
+            for name in (names.request, names.notification):
+                assert ENVELOPES[name] is dialect or ERAS[ENVELOPES[name]].to_proxy == era.to_proxy
