@@ -242,13 +242,6 @@ def extra_members(message: Message, line: bytes) -> bytes:
     A hop that rebuilds the envelope would lose them (acp-host §7.3, T2 and T3).
     """
     # Where the members we know account for every byte, there are no others.
-    if _compact_size(message) == len(line) and line.startswith(_USUAL_START):
-        return b""
-    others = [(name, written) for name, written in members(line).items() if name not in _MEMBERS]
-    return b"".join(b",%b:%b" % (encode_value(name), written) for name, written in others)
-
-
-def _compact_size(message: Message) -> int:
     size = _FRAME
     if (method := message.method) is not UNSET:
         size += _METHOD + len(quoted(method))
@@ -260,7 +253,10 @@ def _compact_size(message: Message) -> int:
         size += _RESULT + len(result)
     if (error := message.error) is not UNSET:
         size += _ERROR + len(error)
-    return size
+    if size == len(line) and line.startswith(_USUAL_START):
+        return b""
+    others = [(name, written) for name, written in members(line).items() if name not in _MEMBERS]
+    return b"".join(b",%b:%b" % (encode_value(name), written) for name, written in others)
 
 
 def notification(method: str, params: Body | UnsetType = UNSET, extra: bytes = b"") -> bytes:

@@ -35,6 +35,7 @@ from symposium.conductor.relay import OPENING, opened
 _log = logging.getLogger(__name__)
 
 _SPECIAL: Final = frozenset({CANCEL_REQUEST, *ENVELOPES})
+_LOOKED_AT: Final = _SPECIAL | NAMES_HOP_IDS | {INITIALIZE}
 
 
 class Intake:
@@ -89,7 +90,8 @@ class Intake:
         try:
             match incoming:
                 case Message():
-                    self._message(incoming, line, place)
+                    if place is not self._alone or not self._exchanged(incoming, line):
+                        self._message(incoming, line, place)
                 case Batch(lines):
                     self._batch(lines, place)
                 case Malformed():
@@ -124,6 +126,32 @@ class Intake:
             place.done()
         else:
             self._request(message.method, message, line, place)
+
+    def _exchanged(self, message: Message, line: bytes) -> bool:
+        """Whether this was a usual request or result that no mod wants, and is on its way."""
+        written = message.id
+        if written is UNSET or message.error is not UNSET or not (key := bytes(written)).isdigit():
+            return False
+        if message.result is UNSET:
+            return message.method is not UNSET and self._asked(key, message.method, message, line)
+        if message.method is not UNSET or (waiter := self._link.asked.pop(key, None)) is None:
+            return False
+        waiter.settle(Answer(message.result, extra=wire.extra_members(message, line)))
+        return True
+
+    def _asked(self, key: bytes, method: str, message: Message, line: bytes) -> bool:
+        link, params = self._link, message.params
+        way = link.plain
+        if way.steps.get(method, way.other) or not way.lanes.idle or method in _LOOKED_AT:
+            return False
+        if params is UNSET or not _is_object(params) or link.state is PeerState.DRAINING:
+            return False
+        crossing = Crossing(method, params, is_request=True)
+        crossing.extra = wire.extra_members(message, line)
+        call = Call(crossing, link, key, way)
+        link.serve(call)
+        way.far.ask(call)
+        return True
 
     def _malformed(self, malformed: Malformed, place: Place) -> None:
         _log.warning("%s wrote what is no message: %s", self._link.name, malformed.error)
@@ -242,6 +270,10 @@ class Intake:
         data = {"reason": "line_too_long", "limit": line.limit, "peer": self._link.name}
         request_id, is_response = wire.early_id(line.head, line.tail) or (wire.NULL_ID, False)
         return Malformed(RpcError(INVALID_REQUEST, data), answer=not is_response, id=request_id)
+
+
+def _is_object(params: Body) -> bool:
+    return memoryview(params)[0] == ord("{")
 
 
 def _refuse(request_id: bytes, error: RpcError, place: Place) -> None:
