@@ -119,6 +119,23 @@ async def test_a_component_that_is_ended_gets_what_waits_and_may_ask_nothing_mor
         await proxy.ended()
 
 
+async def test_what_a_surviving_proxy_does_not_answer_is_answered_for_it() -> None:
+    stand = Stand("mute")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        await proxy.read()
+        proxy.write({"jsonrpc": "2.0", "id": 1, "result": VERSION_ONE})
+        await it.client.read()
+        it.client.ask(7, "a")
+        it.client.ask(7, "b")
+        await proxy.reads(2)
+        await (await it.agent()).hang_up()
+        for answer in await it.client.reads(2):
+            assert (answer["id"], answer["error"]["data"]["component"]) == (7, "agent")
+        assert await it.exit_code() == 1
+
+
 @pytest.mark.requirement("conductor.state-closed")
 async def test_requests_of_the_client_after_a_death_get_the_reason() -> None:
     async with scene() as it:

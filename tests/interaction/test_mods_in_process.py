@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -579,8 +580,10 @@ async def test_a_handler_that_is_cancelled_before_its_first_step_leaves_nothing_
 
 async def test_a_request_that_waits_behind_another_is_cancelled_at_once() -> None:
     free = asyncio.Event()
+    held: list[Crossing] = []
 
-    async def hold(_: Crossing) -> Outcome:
+    async def hold(message: Crossing) -> Outcome:
+        held.append(message)
         await free.wait()
         return Forward()
 
@@ -597,3 +600,60 @@ async def test_a_request_that_waits_behind_another_is_cancelled_at_once() -> Non
         free.set()
         assert (await agent.read())["method"] == "m"
         await reaches(it, agent, "after")
+    assert len(held) == 1
+
+
+async def test_a_handler_that_goes_on_although_it_was_cancelled_asks_nobody() -> None:
+    started = asyncio.Event()
+
+    async def stubborn(_: Crossing) -> Outcome:
+        started.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return Forward()
+
+    async with scene(*mods(down("m", stubborn))) as it:
+        agent = await it.open()
+        it.client.ask(1, "m")
+        await started.wait()
+        it.client.tell("$/cancel_request", {"requestId": 1})
+        assert (await it.client.read())["error"]["code"] == -32800
+        await reaches(it, agent, "after")
+
+
+async def test_what_a_mod_sends_before_it_lets_a_message_go_arrives_before_it() -> None:
+    class Announces(Mod):
+        @from_client("second")
+        def announce(self, _: Crossing) -> Forward:
+            self.agent.notify("first", {"sessionId": "s"})
+            return Forward()
+
+    async def slow(_: Crossing) -> Outcome:
+        await asyncio.sleep(0)
+        return Forward()
+
+    async with scene(*mods(Announces(), down("first", slow))) as it:
+        agent = await it.open()
+        it.client.tell("second", {"sessionId": "s"})
+        assert [one["method"] for one in await agent.reads(2)] == ["first", "second"]
+
+
+async def test_an_answer_to_a_mod_waits_for_nothing_behind_that_mod() -> None:
+    class Background(Mod):
+        def __init__(self) -> None:
+            self.go = asyncio.Event()
+            self.answered = asyncio.Event()
+
+        async def run(self) -> None:
+            await self.go.wait()
+            await self.agent.request("ask", {"sessionId": "slow"})
+            self.answered.set()
+
+    held, background = Held(), Background()
+    async with scene(*mods(held, background)) as it:
+        agent = await it.open()
+        agent.write(update("slow", 1))
+        await held.holding.wait()
+        background.go.set()
+        agent.answer(await agent.read(), {})
+        await background.answered.wait()

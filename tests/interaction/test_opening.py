@@ -417,7 +417,7 @@ async def test_any_other_error_ends_the_trying_and_is_the_answer() -> None:
 
 
 @pytest.mark.requirement("acp.init-form-p0-unconfirmed")
-async def test_an_agent_in_a_proxys_place_is_found_out() -> None:
+async def test_an_agent_in_the_place_of_a_proxy_is_found_out() -> None:
     stand = Stand("claude")
     async with scene(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)

@@ -322,7 +322,7 @@ IDS = [
 
 @pytest.mark.requirement("acp.t5-ids", "peers.ids-from-zero", "peers.old-adapters-string-ids")
 @pytest.mark.parametrize("name", IDS, ids=lambda name: name.decode())
-async def test_an_id_of_any_kind_comes_back_as_it_was_and_no_hop_sees_anothers(name: bytes) -> None:
+async def test_an_id_of_any_kind_comes_back_and_no_hop_sees_that_of_another(name: bytes) -> None:
     async with scene(inner()) as it:
         agent = await it.open()
         for asker, asked in ((it.client, agent), (agent, it.client)):

@@ -159,6 +159,23 @@ async def test_what_waits_for_a_component_that_is_greeted_is_bounded(
         assert len(await agent.reads(1000)) == 1000
 
 
+async def test_one_who_is_made_to_wait_is_heard_again_when_it_is_slow_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link, "BACK_PRESSURE", 100_000)
+    async with scene() as it:
+        agent = await it.open()
+        agent.transport.pause_reading()
+        it.client.write(*flood("s", 400))
+        await settled(it)
+        assert it.client.transport.backlog > 100 * LINE
+        # Now the agent waits for the client in its turn: somebody has to be read.
+        it.client.transport.pause_reading()
+        agent.write(*flood("s", 400))
+        await settled(it)
+        assert it.client.transport.backlog == 0
+
+
 @pytest.mark.requirement("jsonrpc.outbox-hard-cap")
 async def test_a_peer_that_never_reads_is_lost_alone_when_too_much_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,

@@ -89,7 +89,6 @@ class Call:
         "asker",
         "crossing",
         "far_id",
-        "is_answered",
         "is_cancelled",
         "is_settled",
         "is_urgent",
@@ -120,7 +119,6 @@ class Call:
         self.is_urgent = False
         self.is_cancelled = False
         self.is_settled = False
-        self.is_answered = False
 
     def settle(self, answer: Answer, *, after: int = BEFORE_ALL) -> None:
         """Send the answer back through the mods that wait for it; a second answer is dropped.
@@ -141,11 +139,9 @@ class Call:
 
     def give(self, answer: Answer) -> None:
         """Hand the answer to whoever asked; the last step of its way back."""
-        if not self.is_answered:
-            self.is_answered = True
-            if answer.body is UNSET and answer.error_body is UNSET:
-                answer = writable(answer, self.crossing)
-            self.asker.answered(self, answer)
+        if answer.body is UNSET and answer.error_body is UNSET:
+            answer = writable(answer, self.crossing)
+        self.asker.answered(self, answer)
 
     def started(self, rest: Started) -> None:
         """A mod takes its time over the request; it can be cancelled before its first step too."""

@@ -80,7 +80,7 @@ class FakeAsker:
         self.answers: list[Answer] = []
 
     def answered(self, call: Call, answer: Answer) -> None:
-        assert call.is_answered
+        assert call.is_settled
         self.answers.append(answer)
 
 
@@ -185,6 +185,32 @@ def test_a_flood_behind_one_held_message_is_let_go_in_one_pass() -> None:
     span.tasks[0].finish()
 
     assert span.agent.came == ["held", *(f"m{number}" for number in range(5000))]
+
+
+def test_what_comes_while_others_are_let_go_stands_behind_them() -> None:
+    tasks: list[FakeTask] = []
+    gone: list[str] = []
+
+    def spawn(work: Coroutine[Any, Any, None]) -> FakeTask:
+        tasks.append(FakeTask(work))
+        return tasks[-1]
+
+    async def nothing() -> None: ...
+
+    lanes = Lanes(spawn, lambda _: None)
+
+    def first() -> None:
+        gone.append("first")
+        lanes.park(0, b"s", nothing())
+        lanes.keeps(0, Item(b"s", 0, lambda: gone.append("latecomer")))
+
+    lanes.park(0, b"s", nothing())
+    lanes.keeps(0, Item(b"s", 0, first))
+    lanes.keeps(0, Item(b"s", 0, lambda: gone.append("second")))
+    tasks[0].finish()
+    tasks[1].finish()
+
+    assert gone == ["first", "second", "latecomer"]
 
 
 def test_lanes_of_no_stop_keep_nothing() -> None:
