@@ -23,6 +23,8 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.catalog": "what is installed is read only for a mod that is no built-in",
     "symposium.conductor.bridge.bridge": "most chains open no endpoint of a server",
     "peerwire.mcp.client": "h11 is for servers at a URL only",
+    "symposium.run_mode.directory": "the registry is for whoever chooses an agent",
+    "symposium.run_mode.composition": "the registry is for agents that are not here yet",
     "symposium.cli.recording": "who records nothing need not wait for what records",
     "symposium.registry.fetch": "ssl and http.client are for who asks the network",
     "symposium.registry.starting": "archives and installers are for what is not installed yet",

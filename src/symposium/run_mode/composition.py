@@ -44,6 +44,20 @@ class NoResolver:
         )
 
 
+class RegistryResolver:
+    """Installs what has to be, into our own prefix."""
+
+    async def resolve(self, source: ComponentSource) -> str:
+        """What to start.
+
+        Raises:
+            SymposiumError: it cannot be had.
+        """
+        from symposium.run_mode.registry_agents import obtained  # noqa: PLC0415 - see there
+
+        return await obtained(source)
+
+
 @dataclass(frozen=True, slots=True)
 class Composer:
     """Makes the components of a config.

@@ -94,6 +94,7 @@ class ConfigMode:
                     self.leave(session)
 
         self._floor.aside("config mode", play)
+        self._floor.aside("the registry", self._floor.settings.directory.refresh)
 
     def _pause(self, session: Session) -> None:
         chain = session.chain
@@ -115,11 +116,14 @@ class _MenuHost:
         self._floor = floor
         self._session = session
         self._seen = seen
+        self._offered: AgentChoices | None = None
         self._path = floor.settings.config
 
     async def agents(self) -> AgentChoices:
-        """The agents on offer."""
-        return await self._floor.settings.directory.choices()
+        """The agents on offer, looked up once in a visit: it may start programs to ask them."""
+        if self._offered is None:
+            self._offered = await self._floor.settings.directory.choices()
+        return self._offered
 
     async def save(self, config: Config) -> Sequence[str]:
         """Write the config; a session that waits for its agent gets one, others keep their own."""

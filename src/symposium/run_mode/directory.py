@@ -1,9 +1,8 @@
 """The agents on offer: programs found on this machine first, then those that are built in."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from symposium.catalog import builtin_agents
 from symposium.run_mode.menu_text import AgentChoice, AgentChoices
@@ -40,31 +39,18 @@ KNOWN: Final = (
 """Agents that speak ACP once they are installed."""
 
 
-class More(Protocol):
-    """Another place where agents are listed, such as the registry."""
-
-    async def choices(self) -> AgentChoices:
-        """What it lists; what is at hand at once, never an exception."""
-        ...
-
-
 class LocalDirectory:
-    """What can be started without fetching anything, then what others list."""
+    """What can be started without fetching anything."""
 
-    def __init__(self, more: Sequence[More] = (), *, path: str | None = None) -> None:
-        self._more = more
+    def __init__(self, *, path: str | None = None) -> None:
         self._path = path
 
     async def choices(self) -> AgentChoices:
-        """The agents on offer; of two with one name the first."""
-        agents = [*self._found(), *_built_in()]
-        warnings: list[str] = []
-        for place in self._more:
-            listed = await place.choices()
-            names = {agent.name for agent in agents}
-            agents += [agent for agent in listed.agents if agent.name not in names]
-            warnings += [listed.warning] if listed.warning else []
-        return AgentChoices(agents, "; ".join(warnings) or None)
+        """The agents on offer."""
+        return AgentChoices([*self._found(), *_built_in()])
+
+    async def refresh(self) -> None:
+        """Nothing here grows old."""
 
     def _found(self) -> list[AgentChoice]:
         found: list[AgentChoice] = []
@@ -82,6 +68,25 @@ class LocalDirectory:
             if os.access(place, os.X_OK) and not os.path.isdir(place):  # noqa: PTH112 - starts fast
                 return place
         return None
+
+
+class FullDirectory:
+    """What is here, and what the registry lists; the built-in agents that it leaves out too."""
+
+    async def choices(self) -> AgentChoices:
+        """The agents on offer; asks the network nothing."""
+        from symposium.run_mode.registry_agents import registry_choices  # noqa: PLC0415 - see there
+
+        listed = await registry_choices()
+        known = {label for agent in listed.agents for label in agent.labels}
+        more = [agent for agent in _built_in() if agent.agent not in known]
+        return AgentChoices([*listed.agents, *more], listed.warning)
+
+    async def refresh(self) -> None:
+        """Renew what is known of the registry."""
+        from symposium.run_mode.registry_agents import refresh_registry  # noqa: PLC0415 - see there
+
+        await refresh_registry()
 
 
 def _built_in() -> list[AgentChoice]:

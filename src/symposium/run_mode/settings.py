@@ -43,6 +43,10 @@ class Directory(Protocol):
         """The agents on offer; what is at hand at once, never an exception."""
         ...
 
+    async def refresh(self) -> None:
+        """Renew what is known, beside the work; whoever asks later gets it."""
+        ...
+
 
 def unrecorded(chain: ChainSpec) -> ChainSettings:
     """How chains are made of which nothing is recorded."""

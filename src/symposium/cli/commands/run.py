@@ -16,9 +16,9 @@ from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.conductor import Settings
 from symposium.config.paths import paths
 from symposium.config.user_config import ModEntry
-from symposium.run_mode.composition import Composer, NoResolver
+from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent
-from symposium.run_mode.directory import LocalDirectory
+from symposium.run_mode.directory import FullDirectory, LocalDirectory
 from symposium.run_mode.settings import PauseScope, RunSettings
 
 EXAMPLE = example("symposium run --pause conductor")
@@ -82,10 +82,11 @@ async def serve(options: RunOptions) -> int:
             return files.enter_context(records)
 
         editor = record(ChainSpec((), None), None).client(stdio_transport())
+        resolver = NoResolver() if options.no_registry else RegistryResolver()
         settings = RunSettings(
             config=options.config or paths().config,
-            compose=Composer(NoResolver(), options.bridge or "auto").compose,
-            directory=LocalDirectory(),
+            compose=Composer(resolver, options.bridge or "auto").compose,
+            directory=LocalDirectory() if options.no_registry else FullDirectory(),
             default_mods=[ModEntry(name) for name in DEFAULT_MODS],
             pause=options.pause,
             chain_settings=lambda chain: record(chain, options.trace_dir).settings,

@@ -1,0 +1,298 @@
+"""`symposium run` as a program between one editor and the agents that its config names."""
+
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+Start: TypeAlias = Callable[..., subprocess.Popen[str]]
+Spec: TypeAlias = Callable[..., str]
+
+HELLO = "How do you do. Please state your problem."
+BANNED = {"httpx", "mcp", "pydantic", "rich", "h11", "importlib.metadata", "urllib.request"}
+
+
+class Editor:
+    """One editor connection, blocking: what nobody has asked for yet is kept."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.answers: dict[Any, Any] = {}
+        self.said: dict[str, str] = {}
+        self._asked = 0
+
+    def begin(self, method: str, params: dict[str, Any]) -> int:
+        """Write a request; its id."""
+        self._asked += 1
+        self.write({"id": self._asked, "method": method, "params": params})
+        return self._asked
+
+    def write(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Read on until it is so."""
+        assert self.process.stdout is not None
+        while not done():
+            message = json.loads(self.process.stdout.readline())
+            if "method" not in message:
+                self.answers[message["id"]] = message
+            elif message["method"] == "session/update":
+                self._updated(message["params"])
+
+    def answer(self, request_id: int) -> Any:
+        """The answer to a request."""
+        self.until(lambda: request_id in self.answers)
+        return self.answers.pop(request_id)
+
+    def ask(self, method: str, params: dict[str, Any]) -> Any:
+        """Ask, and wait for the answer."""
+        return self.answer(self.begin(method, params))
+
+    def session(self) -> str:
+        """Make a session."""
+        answer = self.ask("session/new", {"cwd": "/", "mcpServers": []})
+        assert "result" in answer, answer
+        return answer["result"]["sessionId"]
+
+    def prompt(self, session: str, text: str) -> int:
+        """Begin a turn; its id."""
+        prompt = [{"type": "text", "text": text}]
+        return self.begin("session/prompt", {"sessionId": session, "prompt": prompt})
+
+    def say(self, session: str, text: str) -> str:
+        """What is said in a turn."""
+        self.said.pop(session, None)
+        answer = self.answer(self.prompt(session, text))
+        assert answer["result"]["stopReason"] == "end_turn", answer
+        return self.said.pop(session, "")
+
+    def end(self) -> int:
+        """Close its input; its exit code."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(5)
+
+    def _updated(self, params: dict[str, Any]) -> None:
+        update, session = params["update"], params["sessionId"]
+        if update["sessionUpdate"] == "agent_message_chunk":
+            self.said[session] = self.said.get(session, "") + update["content"]["text"]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """The config file that `symposium run` reads here."""
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home" / "config.jsonc"
+
+
+@pytest.fixture
+def editor(start: Start) -> Callable[..., Editor]:
+    """Starts `symposium run` with these words, and greets it."""
+
+    def begin(*words: str) -> Editor:
+        made = Editor(start("run", "--no-registry", *words))
+        assert "result" in made.ask("initialize", {"protocolVersion": 1})
+        return made
+
+    return begin
+
+
+def config_text(agent: str, *mods: str) -> str:
+    return json.dumps({"agent": agent, "proxies": [{"name": name} for name in mods]})
+
+
+@pytest.mark.requirement("run-mode.first-start", "run-mode.file-mode")
+def test_from_the_first_start_to_the_first_answer(
+    editor: Callable[..., Editor], config: Path
+) -> None:
+    it = editor()
+    session = it.session()
+    it.until(lambda: "to return" in it.said.get(session, ""))
+    row = re.search(r"\| (\d+) \| Eliza \|", it.said.pop(session))
+    assert row is not None
+    assert "Agent set to `Eliza`." in it.say(session, row[1])
+    assert it.say(session, "SAVE") == "Configuration saved. Starting your session.\n\n"
+    assert it.say(session, "Hello") == HELLO
+    assert config.stat().st_mode & 0o777 == 0o600
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.first-start")
+def test_a_config_made_in_one_run_is_there_in_the_next(
+    editor: Callable[..., Editor], config: Path
+) -> None:
+    config.write_text(config_text("eliza"))
+    for _ in range(2):
+        it = editor()
+        assert it.say(it.session(), "Hello") == HELLO
+        assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-shared")
+def test_two_sessions_share_one_process_of_the_agent(
+    editor: Callable[..., Editor], config: Path, tmp_path: Path, ourselves: Spec
+) -> None:
+    shell = f"echo started >> {tmp_path}/starts; exec {ourselves('eliza')}"
+    config.write_text(config_text(shlex.join(["sh", "-c", shell])))
+    it = editor()
+    one, two = it.session(), it.session()
+    assert one != two
+    assert it.say(one, "Hello") == it.say(two, "Hello") == HELLO
+    assert (tmp_path / "starts").read_text() == "started\n"
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-config-edited")
+def test_an_edited_config_is_for_the_next_session(
+    editor: Callable[..., Editor], config: Path, ourselves: Spec
+) -> None:
+    config.write_text(config_text(ourselves("eliza")))
+    it = editor()
+    old = it.session()
+    config.write_text(config_text(ourselves("eliza"), "arrow"))
+    new = it.session()
+    assert it.say(new, "Hello") == f">{HELLO}"
+    assert it.say(old, "Hello") == HELLO
+    assert "editor → arrow →" in it.say(new, "/symposium:status")
+    assert "arrow" not in it.say(old, "/symposium:status")
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-menu-beside-turn")
+def test_a_menu_in_one_session_leaves_the_turn_of_another_alone(
+    editor: Callable[..., Editor], config: Path
+) -> None:
+    config.write_text(config_text("testy"))
+    it = editor()
+    busy, other = it.session(), it.session()
+    turn = it.prompt(busy, '{"command": "wait_for_cancel"}')
+    it.until(lambda: busy in it.said)
+    assert "## Current Configuration" in it.say(other, "/symposium:config")
+    it.write({"method": "session/cancel", "params": {"sessionId": busy}})
+    assert it.answer(turn)["result"]["stopReason"] == "cancelled"
+    assert "cancelled" in it.say(other, "cancel")
+    assert "Hello" in it.say(other, '{"command": "greet"}')
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-agent-killed")
+def test_an_agent_killed_in_its_turn_ends_the_turn_and_not_the_editor(
+    editor: Callable[..., Editor], config: Path, scripted: Spec, ourselves: Spec
+) -> None:
+    config.write_text(config_text(scripted("prompt=stderr:last-words", "prompt=kill")))
+    it = editor()
+    error = it.answer(it.prompt(it.session(), "Hello"))["error"]
+    assert error["code"] == -32603
+    assert (error["data"]["reason"], error["data"]["signal"]) == ("component_exited", "SIGKILL")
+    assert "last-words" in error["data"]["stderrTail"]
+    config.write_text(config_text(ourselves("eliza")))
+    assert it.say(it.session(), "Hello") == HELLO
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-agent-killed")
+def test_after_a_death_the_same_config_starts_a_new_agent(
+    editor: Callable[..., Editor], config: Path, scripted: Spec
+) -> None:
+    config.write_text(config_text(scripted("prompt=kill")))
+    it = editor()
+    for _ in range(2):
+        assert it.answer(it.prompt(it.session(), "Hello"))["error"]["data"]["signal"] == "SIGKILL"
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-config-broken")
+def test_a_config_broken_by_hand_is_told_where_one_looks_and_nothing_is_lost(
+    editor: Callable[..., Editor], config: Path
+) -> None:
+    config.write_text(config_text("eliza"))
+    it = editor()
+    session = it.session()
+    broken = '{ "agent": "eliza",\n  "proxies": [ { ]\n}'
+    config.write_text(broken)
+    told = it.say(session, "/symposium:config")
+    assert f"{config}:2:" in told
+    refused = it.ask("session/new", {"cwd": "/", "mcpServers": []})["error"]
+    assert refused["code"] == -32603
+    assert f"{config}:2:" in refused["data"]["detail"]
+    assert it.say(session, "Hello") == HELLO
+    assert config.read_text() == broken
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-start-failed")
+def test_an_agent_that_is_not_there_is_named_with_what_was_to_be_started(
+    editor: Callable[..., Editor], config: Path
+) -> None:
+    config.write_text(config_text("/no/such/agent --acp"))
+    it = editor()
+    error = it.ask("session/new", {"cwd": "/", "mcpServers": []})["error"]
+    assert error["data"]["reason"] == "component_start_failed"
+    assert error["data"]["argv"] == ["/no/such/agent", "--acp"]
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.unknown-mod")
+def test_a_mod_that_nobody_knows_is_left_out_and_told(
+    editor: Callable[..., Editor], config: Path
+) -> None:
+    config.write_text(config_text("eliza", "arrow", "sparkel"))
+    it = editor()
+    session = it.session()
+    it.until(lambda: session in it.said)
+    assert "The mod `sparkel` is left out" in it.said.pop(session)
+    assert it.say(session, "Hello") == f">{HELLO}"
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.end-answers")
+def test_what_is_open_when_the_editor_ends_is_answered(
+    editor: Callable[..., Editor], config: Path
+) -> None:
+    config.write_text(config_text("eliza"))
+    it = editor()
+    session = it.session()
+    turn = it.prompt(session, "Hello")
+    assert it.process.stdin is not None
+    it.process.stdin.close()
+    assert it.answer(turn)["result"] == {"stopReason": "end_turn"}
+    assert it.process.wait(5) == 0
+
+
+@pytest.mark.requirement("run-mode.option-config", "run-mode.recorded")
+def test_the_config_and_what_is_recorded_can_be_elsewhere(
+    editor: Callable[..., Editor], tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere.jsonc"
+    elsewhere.write_text(config_text("eliza"))
+    it = editor("--config", str(elsewhere), "--trace-dir", "traces", "--log-dir", "logs")
+    assert it.say(it.session(), "Hello") == HELLO
+    assert it.end() == 0
+    (trace,) = (tmp_path / "traces").iterdir()
+    assert '"session/prompt"' in trace.read_text()
+    logs = "".join(path.read_text() for path in (tmp_path / "logs").iterdir())
+    assert "C →" in logs or "C ←" in logs
+
+
+@pytest.mark.requirement("run-mode.imports")
+def test_starting_imports_nothing_heavy(
+    config: Path, environment: dict[str, str], ourselves: Spec
+) -> None:
+    config.write_text(config_text("eliza"))
+    python = f"{ourselves()}".split()[0]
+    words = [str(Path(python).with_name("python")), "-X", "importtime", "-m", "symposium", "run"]
+    talk = subprocess.run(
+        words, input="", capture_output=True, text=True, env=environment, timeout=8, check=True
+    ).stderr
+    imported = {line.rpartition("|")[2].strip() for line in talk.splitlines()}
+    assert "symposium.run_mode.config_agent" in imported
+    assert imported & BANNED == set()
+    assert not {name for name in imported if name.startswith("symposium.registry")}
