@@ -1,0 +1,199 @@
+"""`symposium setup`: prints, writes after asking, and takes back."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from peerwire.catalog import names_in
+from symposium.__main__ import main
+from symposium.cli.ending import ExitCode
+
+SETTINGS = """// mine
+{
+    "theme": "One", // nice
+    "agent_servers": {
+        "Other": {"command": "x"} // another
+    },
+}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("XDG_CONFIG_HOME", "SYMPOSIUM_HOME", "SYMPOSIUM_CONFIG", "NVIM_APPNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    return tmp_path
+
+
+@pytest.fixture
+def settings(home: Path) -> Path:
+    path = home / ".config" / "zed" / "settings.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(SETTINGS)
+    return path
+
+
+def setup(*words: str, answer: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["setup", *words], input=answer)
+
+
+def files(home: Path) -> list[Path]:
+    return sorted(path for path in home.rglob("*") if path.is_file())
+
+
+@pytest.mark.requirement("editors.snippet")
+@pytest.mark.parametrize("editor", names_in("symposium.editors.known"))
+def test_the_snippet_is_printed_and_nothing_is_changed(home: Path, editor: str) -> None:
+    result = setup(editor)
+
+    assert result.exit_code == ExitCode.OK
+    assert "symposium" in result.stdout
+    assert "Put this into" in result.stderr or "Type this line" in result.stderr
+    assert files(home) == []
+
+
+@pytest.mark.requirement("editors.write", "editors.backup")
+def test_a_change_is_shown_and_written_and_what_was_before_is_kept(
+    home: Path, settings: Path
+) -> None:
+    result = setup("zed", "--write", "--yes")
+
+    assert result.exit_code == ExitCode.OK, result.output
+    assert '+        "Symposium": {' in result.stdout
+    text = settings.read_text()
+    for line in ("// mine", '    "theme": "One", // nice', "// another"):
+        assert line in text
+    backup = home / ".symposium" / "editors" / "zed.settings.json.bak"
+    assert backup.read_text() == SETTINGS
+    assert str(backup) in result.stderr
+    again = setup("zed", "--write")
+    assert (again.exit_code, again.stdout) == (ExitCode.OK, "")
+    assert settings.read_text() == text
+
+
+@pytest.mark.requirement("editors.write")
+def test_without_a_terminal_and_without_yes_nothing_is_written(home: Path, settings: Path) -> None:
+    result = setup("zed", "--write")
+
+    assert result.exit_code == ExitCode.USAGE
+    assert "--yes" in result.stderr
+    assert settings.read_text() == SETTINGS
+    assert files(home) == [settings]
+
+
+@pytest.mark.requirement("editors.write")
+@pytest.mark.parametrize("answer", ["n\n", "y\n"])
+def test_a_person_is_asked(
+    home: Path, settings: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    monkeypatch.setattr("symposium.cli.commands.setup.is_person_here", lambda: True)
+
+    result = setup("zed", "--write", answer=answer)
+
+    is_yes = answer == "y\n"
+    assert result.exit_code == (ExitCode.OK if is_yes else ExitCode.DENIED)
+    assert (settings.read_text() != SETTINGS) is is_yes
+    assert (len(files(home)) > 1) is is_yes
+
+
+@pytest.mark.requirement("editors.unreadable")
+def test_settings_that_cannot_be_read_are_not_touched(home: Path, settings: Path) -> None:
+    settings.write_text('{\n  "theme": One\n}')
+
+    result = setup("zed", "--write", "--yes")
+
+    assert result.exit_code == ExitCode.RUNTIME
+    assert f"{settings}:2:12" in result.stderr
+    assert settings.read_text() == '{\n  "theme": One\n}'
+    assert files(home) == [settings]
+
+
+@pytest.mark.requirement("editors.unreadable")
+def test_a_read_only_file_is_not_touched(home: Path, settings: Path) -> None:
+    settings.chmod(0o444)
+
+    result = setup("zed", "--write", "--yes")
+
+    assert result.exit_code == ExitCode.RUNTIME
+    assert "read-only" in result.stderr
+    assert files(home) == [settings]
+
+
+@pytest.mark.requirement("editors.undo")
+@pytest.mark.parametrize("editor", ["zed", "jetbrains", "vscode", "neovim", "emacs"])
+def test_what_was_written_is_taken_back_without_a_trace(home: Path, editor: str) -> None:
+    assert setup(editor, "--write", "--yes").exit_code == ExitCode.OK
+    assert len(files(home)) == 2
+
+    result = setup(editor, "--undo", "--yes")
+
+    assert result.exit_code == ExitCode.OK, result.output
+    assert files(home) == []
+    assert setup(editor, "--undo").exit_code == ExitCode.NOT_FOUND
+
+
+@pytest.mark.requirement("editors.undo")
+def test_a_later_change_of_the_person_survives_the_undo(settings: Path) -> None:
+    setup("zed", "--write", "--yes")
+    settings.write_text(settings.read_text().replace("One", "Two"))
+
+    assert setup("zed", "--undo", "--yes").exit_code == ExitCode.OK
+
+    assert settings.read_text() == SETTINGS.replace("One", "Two")
+
+
+@pytest.mark.requirement("editors.undo")
+def test_writing_twice_is_taken_back_at_once(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup("zed", "--write", "--yes")
+    monkeypatch.setenv("SYMPOSIUM_CONFIG", "/elsewhere.jsonc")
+    setup("zed", "--write", "--yes")
+    assert "/elsewhere.jsonc" in settings.read_text()
+
+    setup("zed", "--undo", "--yes")
+
+    assert settings.read_text() == SETTINGS
+
+
+@pytest.mark.requirement("editors.undo-changed")
+def test_what_a_person_has_changed_of_ours_is_left(settings: Path) -> None:
+    setup("zed", "--write", "--yes")
+    changed = settings.read_text().replace('"run"', '"run", "--more"')
+    settings.write_text(changed)
+
+    result = setup("zed", "--undo", "--yes")
+
+    assert result.exit_code == ExitCode.RUNTIME
+    assert "by hand" in result.stderr
+    assert settings.read_text() == changed
+
+
+@pytest.mark.requirement("editors.own-file")
+def test_a_file_of_ours_is_written_where_the_editor_loads_it(home: Path) -> None:
+    setup("neovim", "--write", "--yes")
+
+    text = (home / ".config/nvim/after/plugin/symposium.lua").read_text()
+
+    assert text.startswith("-- >>> symposium >>>\n")
+    assert text.endswith("-- <<< symposium <<<\n")
+    assert "init.el" in setup("emacs", "--write", "--yes").stderr
+
+
+@pytest.mark.requirement("editors.write")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("toad", "--write"), "type the line"),
+        (("zed", "--write", "--undo"), "exclude each other"),
+        (("vi",), "'vi' is not one of"),
+    ],
+)
+def test_what_makes_no_sense_is_said(words: tuple[str, ...], told: str) -> None:
+    result = setup(*words)
+
+    assert result.exit_code == ExitCode.USAGE
+    assert told in result.stderr

@@ -1,0 +1,161 @@
+"""Each editor is given what it needs, where it looks for it."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerwire.catalog import module_name, names_in, only_object
+from symposium.editors.editor import (
+    CommandLine,
+    Editor,
+    JsonSetting,
+    OwnFile,
+    Surroundings,
+    snippet,
+)
+from symposium.editors.known.emacs import lisp_string
+from symposium.editors.known.neovim import lua_string
+from symposium.editors.launch import Launch, find_launch
+
+PACKAGE = "symposium.editors.known"
+HOME = Path("/home/ada")
+ODD = Launch('/opt/a "b"\\c/symposium', ("run",), {"SYMPOSIUM_HOME": "/s p"})
+
+
+def known(name: str) -> Editor:
+    return only_object(f"{PACKAGE}.{module_name(name)}", Editor)
+
+
+@pytest.mark.requirement("editors.snippet")
+def test_the_six_editors_are_known() -> None:
+    assert names_in(PACKAGE) == ["emacs", "jetbrains", "neovim", "toad", "vscode", "zed"]
+
+
+@pytest.mark.requirement("editors.places")
+@pytest.mark.parametrize(
+    ("name", "platform", "environment", "expected"),
+    [
+        ("zed", "linux", {}, "/home/ada/.config/zed/settings.json"),
+        ("zed", "linux", {"XDG_CONFIG_HOME": "/x"}, "/x/zed/settings.json"),
+        ("zed", "darwin", {}, "/home/ada/.config/zed/settings.json"),
+        ("zed", "win32", {"APPDATA": "/r"}, "/r/Zed/settings.json"),
+        ("jetbrains", "linux", {}, "/home/ada/.jetbrains/acp.json"),
+        ("jetbrains", "darwin", {}, "/home/ada/.jetbrains/acp.json"),
+        ("vscode", "linux", {}, "/home/ada/.config/Code/User/settings.json"),
+        (
+            "vscode",
+            "darwin",
+            {},
+            "/home/ada/Library/Application Support/Code/User/settings.json",
+        ),
+        ("vscode", "win32", {}, "/home/ada/AppData/Roaming/Code/User/settings.json"),
+        ("neovim", "linux", {}, "/home/ada/.config/nvim/after/plugin/symposium.lua"),
+        (
+            "neovim",
+            "linux",
+            {"NVIM_APPNAME": "lazy"},
+            "/home/ada/.config/lazy/after/plugin/symposium.lua",
+        ),
+        ("neovim", "win32", {"LOCALAPPDATA": "/l"}, "/l/nvim/after/plugin/symposium.lua"),
+        ("emacs", "linux", {}, "/home/ada/.emacs.d/symposium.el"),
+    ],
+)
+def test_settings_are_where_the_editor_keeps_them(
+    name: str, platform: str, environment: dict[str, str], expected: str
+) -> None:
+    setting = known(name).setting
+
+    assert not isinstance(setting, CommandLine)
+    assert setting.file(Surroundings(HOME, environment, platform)) == Path(expected)
+
+
+@pytest.mark.requirement("editors.places")
+def test_emacs_is_followed_to_the_directory_it_uses(tmp_path: Path) -> None:
+    setting = known("emacs").setting
+    assert isinstance(setting, OwnFile)
+    where = Surroundings(tmp_path, {}, "linux")
+    new = tmp_path / ".config" / "emacs"
+    new.mkdir(parents=True)
+
+    assert setting.file(where) == new / "symposium.el"
+
+    (tmp_path / ".emacs").touch()
+    assert setting.file(where) == tmp_path / ".emacs.d" / "symposium.el"
+
+
+@pytest.mark.requirement("editors.snippet")
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("zed", ("agent_servers", "Symposium")),
+        ("jetbrains", ("agent_servers", "Symposium")),
+        ("vscode", ("acp.agents", "Symposium")),
+    ],
+)
+def test_a_json_snippet_is_a_whole_settings_file(name: str, keys: tuple[str, ...]) -> None:
+    setting = known(name).setting
+    assert isinstance(setting, JsonSetting)
+
+    value: Any = json.loads(snippet(setting, ODD))
+
+    for key in keys:
+        (value,) = [value[key]]
+    assert value.get("type", "custom") == "custom"
+    assert [value["command"], *value["args"]] == list(ODD.argv)
+    assert value["env"] == ODD.env
+
+
+@pytest.mark.requirement("editors.snippet")
+def test_a_line_for_the_terminal_reads_back_as_the_command() -> None:
+    words = shlex.split(snippet(known("toad").setting, ODD))
+
+    assert words[:3] == ["SYMPOSIUM_HOME=/s p", "toad", "acp"]
+    assert shlex.split(words[3]) == list(ODD.argv)
+    assert words[4:] == ["."]
+
+
+@pytest.mark.requirement("editors.snippet")
+def test_words_are_quoted_as_each_language_wants_them() -> None:
+    assert lua_string('a "b"\\c\n') == '"a \\"b\\"\\\\c\\010"'
+    assert lisp_string('a "b"\\c\n') == '"a \\"b\\"\\\\c\n"'
+    lua = snippet(known("neovim").setting, ODD)
+    assert f'default = {{ {lua_string(ODD.command)}, "run" }}' in lua
+    assert 'env = { SYMPOSIUM_HOME = "/s p" }' in lua
+    lisp = snippet(known("emacs").setting, ODD)
+    assert f":command {lisp_string(ODD.command)}" in lisp
+    assert '\'("run")' in lisp
+    assert '\'("SYMPOSIUM_HOME=/s p")' in lisp
+    plain = snippet(known("emacs").setting, Launch("/bin/symposium", ("run",)))
+    assert plain.count("(") == plain.count(")")
+
+
+@pytest.mark.requirement("editors.absolute-path")
+def test_this_installation_is_started_by_an_absolute_path(tmp_path: Path) -> None:
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    script, link = python.with_name("symposium"), tmp_path / "bin" / "symposium"
+
+    assert find_launch(str(python), {}) == Launch(str(python), ("-m", "symposium", "run"))
+
+    script.touch(mode=0o755)
+    assert find_launch(str(python), {}) == Launch(str(script), ("run",))
+
+    link.parent.mkdir()
+    link.symlink_to(script)
+    assert find_launch(str(python), {"PATH": str(link.parent)}) == Launch(str(link), ("run",))
+
+    link.unlink()
+    link.touch(mode=0o755)
+    assert find_launch(str(python), {"PATH": str(link.parent)}) == Launch(str(script), ("run",))
+
+
+@pytest.mark.requirement("editors.absolute-path")
+def test_where_our_files_are_is_passed_on() -> None:
+    launch = find_launch(
+        "/bin/python", {"SYMPOSIUM_HOME": "/s", "SYMPOSIUM_CONFIG": "~/c", "HOME": "/h", "X": "1"}
+    )
+
+    assert launch.env == {"SYMPOSIUM_HOME": "/s", "SYMPOSIUM_CONFIG": str(Path("~/c").expanduser())}
