@@ -1,8 +1,8 @@
 """Installs a crate's program: fetched by cargo-binstall if it is there, else built by cargo."""
 
+import os
 import tempfile
 from pathlib import Path
-from shutil import which
 from typing import Final, TypeVar
 from urllib.parse import quote
 
@@ -11,6 +11,7 @@ import msgspec
 from symposium.registry.building import Built, InstallError, one_program
 from symposium.registry.entries import Crate
 from symposium.registry.fetch import INDEX_TIME, fetch
+from symposium.registry.path_probe import look_up, usual_path
 from symposium.registry.tool_run import ToolError, run_tool
 from symposium.registry.wish import Wish
 
@@ -101,7 +102,7 @@ async def build_from_cargo(
 
 async def _fetched(origin: str, directory: Path) -> bool:
     """Whether cargo-binstall is here and had a program ready to be fetched."""
-    if which("cargo-binstall") is None:
+    if look_up("cargo-binstall", usual_path(os.environ).split(os.pathsep)) is None:
         return False
     argv = ["cargo", "binstall", "--no-confirm", "--root", str(directory), "--", origin]
     try:

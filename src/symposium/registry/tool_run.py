@@ -3,13 +3,14 @@
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from symposium.errors import SymposiumError
 from symposium.plain_text import plain_text
+from symposium.registry.path_probe import look_up, usual_path
 
 INSTALL_TIME: Final = 900.0
 """Seconds that an installer may take."""
@@ -25,7 +26,6 @@ async def run_tool(
     argv: Sequence[str],
     *,
     cwd: Path,
-    env: Mapping[str, str] | None = None,
     seconds: float = INSTALL_TIME,
 ) -> str:
     """What it wrote to stdout and stderr; whoever is cancelled takes it along.
@@ -33,11 +33,14 @@ async def run_tool(
     Raises:
         ToolError: it failed.
     """
+    # As `has_tool` looks for them: a desktop's PATH does not lead to all installers.
+    search_path = usual_path(os.environ)
+    program = look_up(argv[0], search_path.split(os.pathsep)) or argv[0]
     try:
         process = await asyncio.create_subprocess_exec(
-            *argv,
+            *(program, *argv[1:]),
             cwd=cwd,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, "PATH": search_path},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -1,0 +1,98 @@
+"""What the commands on agents print: a table or a few lines for people, JSON for programs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from peerwire.jsonrpc.values import encode_value
+from peerwire.transports.command import Command
+from symposium.config.component_source import ComponentSource
+from symposium.plain_text import one_line
+from symposium.registry.directory import KnownAgent
+from symposium.registry.handshake import Handshake
+from symposium.registry.receipts import Receipt
+
+_WIDE: Final = 60
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on a line."""
+    print(encode_value(value).decode())
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as they need to be; the last one is cut where it grows too long."""
+    cells = [[one_line(cell, width=_WIDE) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print(line.rstrip())
+
+
+def server_json(command: Command, name: str) -> dict[str, Any]:
+    """The stdio form of ACP's McpServer (acp-host §4.10)."""
+    env = [{"name": key, "value": value} for key, value in command.env.items()]
+    return {"name": name, "command": command.argv[0], "args": list(command.argv[1:]), "env": env}
+
+
+def known_json(known: KnownAgent) -> dict[str, Any]:
+    """One agent of the list."""
+    agent = known.agent
+    return {
+        "id": known.id,
+        "name": known.name,
+        "version": known.version or None,
+        "description": known.description,
+        "how": known.how,
+        "installed": known.is_installed,
+        "place": known.place or None,
+        "agent": agent.as_json() if isinstance(agent, ComponentSource) else agent,
+    }
+
+
+def receipt_json(receipt: Receipt) -> dict[str, Any]:
+    """How an installed agent came here."""
+    return {
+        "version": receipt.version,
+        "source": receipt.source,
+        "origin": receipt.origin,
+        "sha256": receipt.sha256,
+        "verified": receipt.is_verified,
+        "integrity": receipt.integrity,
+        "installed": receipt.when,
+    }
+
+
+def handshake_json(shaken: Handshake, command: Command) -> dict[str, Any]:
+    """What an agent says of itself."""
+    return {
+        "command": list(command.argv),
+        "seconds": round(shaken.seconds, 3),
+        "protocolVersion": shaken.answer.get("protocolVersion"),
+        "agentInfo": shaken.answer.get("agentInfo"),
+        "agentCapabilities": shaken.capabilities,
+        "authMethods": shaken.auth_methods,
+        "sessionMethods": shaken.session_methods,
+        "mcpTransports": shaken.mcp_transports,
+    }
+
+
+def print_handshake(shaken: Handshake) -> None:
+    """The same for people."""
+    prompt = _true(shaken.capabilities.get("promptCapabilities"))
+    logins = [str(each.get("name") or each.get("id")) for each in shaken.auth_methods]
+    print_table(
+        [
+            ("agent", shaken.agent or "does not say its name"),
+            ("answered in", f"{shaken.seconds:.2f} s"),
+            ("ACP version", str(shaken.answer.get("protocolVersion"))),
+            ("sessions", ", ".join(name.partition("/")[2] for name in shaken.session_methods)),
+            ("prompts", ", ".join(["text", *prompt])),
+            ("MCP servers", ", ".join(shaken.mcp_transports)),
+            ("log in by", ", ".join(logins) or "nothing needed"),
+        ]
+    )
+
+
+def _true(value: Any) -> list[str]:
+    members = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else {})
+    return [name for name, is_so in members.items() if is_so is True]

@@ -1,0 +1,239 @@
+"""See, install, try and remove the agents one can choose."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from peerwire.transports.command import parse_command
+from symposium.cli.agent_views import (
+    handshake_json,
+    known_json,
+    print_handshake,
+    print_json,
+    print_table,
+    receipt_json,
+    server_json,
+)
+from symposium.cli.options import example
+from symposium.cli.registry_options import AS_JSON, REGISTRY
+from symposium.cli.running import run
+from symposium.errors import NotFoundError
+from symposium.near_names import near_names
+from symposium.registry.added import AddedAgent, id_of
+from symposium.registry.directory import KnownAgent, RegistryDirectory
+from symposium.registry.handshake import HANDSHAKE_TIME, shake_hands
+from symposium.registry.install import uninstall
+from symposium.registry.path_probe import reachable
+from symposium.registry.receipts import Receipt, installed, installed_versions
+from symposium.registry.resolve import find_entry
+from symposium.registry.starting import Obtained, obtain, obtain_agent, obtain_source
+from symposium.registry.surroundings import Surroundings, surroundings
+
+ID = click.argument("agent_id", metavar="ID")
+
+
+@click.group("agents", epilog=example("symposium agents add gemini"))
+def command() -> None:
+    """See, install, try and remove the agents one can choose."""
+
+
+@command.command("list")
+@AS_JSON
+@REGISTRY
+def list_agents(*, as_json: bool, address: str | None) -> int:
+    """What can be chosen: what is here first, then what the registry offers."""
+    around = surroundings(os.environ, address)
+
+    async def work() -> int:
+        loaded = await around.index.current()
+        listing = await RegistryDirectory(around).choices()
+        if as_json:
+            print_json([known_json(each) for each in listing.agents])
+        else:
+            heads = ("ID", "VERSION", "STATE", "WHAT")
+            rows = [(a.id, a.version, a.how, a.description) for a in listing.agents]
+            print_table([heads, *rows])
+        for warning in filter(None, (loaded.describe(), listing.warning)):
+            click.echo(warning, err=True)
+        return 0
+
+    return run(work())
+
+
+@command.command()
+@ID
+@AS_JSON
+@REGISTRY
+def show(agent_id: str, *, as_json: bool, address: str | None) -> int:
+    """One agent: what it is, how it is started, and how it came here."""
+    around = surroundings(os.environ, address)
+
+    async def work() -> int:
+        known = await _known(agent_id, around)
+        receipts = installed_versions(around.bin_directory / agent_id)
+        if as_json:
+            print_json({**known_json(known), "receipts": [receipt_json(r) for r in receipts]})
+            return 0
+        rows = [
+            ("id", known.id),
+            ("name", known.name),
+            ("version", known.version or "unknown"),
+            ("state", known.how),
+            ("what", known.description),
+        ]
+        rows += [("place", known.place)] if known.place else []
+        rows += [(r.version, f"{r.source}, {r.origin}, {_sum(r)}") for r in receipts]
+        print_table(rows)
+        return 0
+
+    return run(work())
+
+
+@command.command()
+@click.argument("what", metavar="ID|COMMAND")
+@click.option("--id", "chosen_id", metavar="ID", help="The id of a command; made of its name.")
+@AS_JSON
+@REGISTRY
+def add(what: str, *, chosen_id: str | None, as_json: bool, address: str | None) -> int:
+    """Install an agent of the registry, or note a command line as an agent."""
+    around = surroundings(os.environ, address)
+
+    async def work() -> int:
+        is_command = chosen_id is not None or any(each in what for each in " /{=")
+        if is_command:
+            given = parse_command(what)
+            its_id = chosen_id or id_of(given)
+            around.added.add(AddedAgent(its_id, given.argv, dict(given.env)))
+            _tell(its_id, Obtained(given), as_json=as_json)
+            return 0
+        loaded = await around.index.current()
+        click.echo(loaded.describe(), err=True)
+        _tell(what, await obtain(find_entry(loaded.index, what), around), as_json=as_json)
+        return 0
+
+    return run(work())
+
+
+@command.command()
+@click.argument("agent_id", metavar="ID|COMMAND")
+@click.option("--timeout", default=HANDSHAKE_TIME, show_default=True, help="Seconds to answer in.")
+@AS_JSON
+@REGISTRY
+def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -> int:
+    """Start an agent, ask it what it can do, and end it."""
+    around = surroundings(os.environ, address)
+
+    async def work() -> int:
+        obtained = await _obtained(agent_id, around)
+        if obtained.note:
+            click.echo(obtained.note, err=True)
+        wanted = await reachable(obtained.command, around.env)
+        shaken = await shake_hands(wanted, seconds=timeout)
+        if as_json:
+            print_json(handshake_json(shaken, wanted))
+        else:
+            print_handshake(shaken)
+        return 0
+
+    return run(work())
+
+
+@command.command()
+@click.argument("agent_ids", metavar="[ID]...", nargs=-1)
+@AS_JSON
+@REGISTRY
+def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> int:
+    """Install the registry's version of what is installed; the one before it stays."""
+    around = surroundings(os.environ, address)
+
+    async def work() -> int:
+        loaded = await around.index.refresh()
+        click.echo(loaded.describe(), err=True)
+        here = installed(around.bin_directory)
+        done: list[dict[str, str]] = []
+        for each in agent_ids or here:
+            if each not in here:
+                raise NotFoundError(f"{each} is not installed", f"symposium agents add {each}")
+            entry, before = find_entry(loaded.index, each), here[each].version
+            await obtain(entry, around)
+            done.append({"id": each, "from": before, "to": entry.version})
+        if as_json:
+            print_json(done)
+        for row in [] if as_json else done:
+            is_new = row["from"] != row["to"]
+            change = f"{row['from']} -> {row['to']}" if is_new else f"is at {row['to']}"
+            print(f"{row['id']}: {change}")
+        return 0
+
+    return run(work())
+
+
+@command.command()
+@ID
+@AS_JSON
+def remove(agent_id: str, *, as_json: bool) -> int:
+    """Remove an installed agent with all its versions, or a noted command."""
+    around = surroundings(os.environ)
+
+    async def work() -> int:
+        was_added = around.added.remove(agent_id)
+        was_installed = await uninstall(agent_id, around.bin_directory)
+        if not (was_added or was_installed):
+            raise NotFoundError(
+                f"{agent_id} is neither installed nor added", "see `symposium agents list`"
+            )
+        if as_json:
+            print_json({"id": agent_id, "removed": True})
+        else:
+            print(f"{agent_id} is removed")
+        return 0
+
+    return run(work())
+
+
+async def _known(agent_id: str, around: Surroundings) -> KnownAgent:
+    listing = await RegistryDirectory(around).choices()
+    found = {each.id: each for each in listing.agents}
+    if agent_id not in found:
+        near = near_names(agent_id, found)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see `symposium agents list`"
+        raise NotFoundError(f"Agent '{agent_id}' not found in registry", hint)
+    return found[agent_id]
+
+
+async def _obtained(agent_id: str, around: Surroundings) -> Obtained:
+    """By id, built-in and detected ones too; else by command line."""
+    if any(each in agent_id for each in " /{="):
+        return Obtained(parse_command(agent_id))
+    known = await _known(agent_id, around)
+    if isinstance(known.agent, str):
+        return Obtained(parse_command(known.agent))
+    if known.agent.kind == "registry":
+        return await obtain_agent(agent_id, around)
+    return await obtain_source(known.agent, around)
+
+
+def _tell(agent_id: str, obtained: Obtained, *, as_json: bool) -> None:
+    if obtained.note:
+        click.echo(obtained.note, err=True)
+    if as_json:
+        receipt = obtained.receipt
+        print_json(
+            {
+                "id": agent_id,
+                "server": server_json(obtained.command, agent_id),
+                "receipt": None if receipt is None else receipt_json(receipt),
+                "note": obtained.note or None,
+            }
+        )
+        return
+    at = f" {obtained.receipt.version}" if obtained.receipt else ""
+    sys.stdout.write(f"{agent_id}{at} is ready; try it: symposium agents test {agent_id}\n")
+
+
+def _sum(receipt: Receipt) -> str:
+    if receipt.sha256:
+        return f"sha256 {receipt.sha256}" + ("" if receipt.is_verified else " (none published)")
+    return receipt.integrity or "no checksum published"

@@ -1,0 +1,135 @@
+"""Ask the registry what there is, and how it is started, in JSON."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from peerwire.transports.command import Command
+from symposium.catalog import builtin_mods
+from symposium.cli.agent_views import print_json, server_json
+from symposium.cli.options import example
+from symposium.cli.registry_options import AS_JSON, REGISTRY
+from symposium.cli.running import run
+from symposium.registry.directory import BUILT_IN
+from symposium.registry.entries import Entry
+from symposium.registry.index import Loaded
+from symposium.registry.resolve import find_entry, find_mod_entry
+from symposium.registry.starting import obtain_agent, read_entry, resolved
+from symposium.registry.surroundings import Surroundings, surroundings
+
+ID = click.argument("entry_id", metavar="ID|JSON")
+
+
+@click.group("registry", epilog=example("symposium registry resolve-agent gemini"))
+def command() -> None:
+    """Ask the registry what there is, and how it is started, in JSON."""
+
+
+@command.command("list")
+@AS_JSON
+@REGISTRY
+def list_agents(*, as_json: bool, address: str | None) -> int:
+    """The agents: our own, then the registry's."""
+    del as_json  # it is JSON in any case, as other tools expect
+    around = surroundings(os.environ, address)
+
+    async def work() -> int:
+        loaded = await _current(around)
+        print_json(_rows(BUILT_IN, loaded.index.agents))
+        return 0
+
+    return run(work())
+
+
+@command.command("list-mods")
+@AS_JSON
+@REGISTRY
+def list_mods(*, as_json: bool, address: str | None) -> int:
+    """The mods: our own, then the registry's."""
+    del as_json  # as above
+    around = surroundings(os.environ, address)
+
+    async def work() -> int:
+        loaded = await _current(around)
+        print_json(_rows({mod.name: mod.summary for mod in builtin_mods()}, loaded.index.mods))
+        return 0
+
+    return run(work())
+
+
+@command.command("resolve-agent")
+@ID
+@AS_JSON
+@REGISTRY
+def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
+    """How an agent is started, as the McpServer JSON that SPECs take; fetched if it must be."""
+    del as_json  # as above
+    around = surroundings(os.environ, address)
+
+    async def work() -> int:
+        print_json(await _agent_server(entry_id, around))
+        return 0
+
+    return run(work())
+
+
+@command.command("resolve-mod")
+@ID
+@AS_JSON
+@REGISTRY
+def resolve_mod(entry_id: str, *, as_json: bool, address: str | None) -> int:
+    """How a mod is started, as the McpServer JSON that SPECs take; fetched if it must be."""
+    del as_json  # as above
+    around = surroundings(os.environ, address)
+
+    async def work() -> int:
+        if entry_id in {mod.name for mod in builtin_mods()}:
+            print_json(_ours(entry_id, "run-with", "--proxy", entry_id))
+            return 0
+        print_json(await _entry_server(await _mod_entry(entry_id, around), around))
+        return 0
+
+    return run(work())
+
+
+async def _agent_server(entry_id: str, around: Surroundings) -> Mapping[str, object]:
+    if entry_id.lstrip().startswith("{"):
+        return await _entry_server(read_entry(entry_id), around)
+    if entry_id in BUILT_IN:
+        return _ours(entry_id, entry_id)
+    if around.has_agent(entry_id):
+        return server_json((await obtain_agent(entry_id, around)).command, entry_id)
+    loaded = await _current(around)
+    return await _entry_server(find_entry(loaded.index, entry_id), around)
+
+
+async def _mod_entry(entry_id: str, around: Surroundings) -> Entry:
+    if entry_id.lstrip().startswith("{"):
+        return read_entry(entry_id)
+    return find_mod_entry((await _current(around)).index, entry_id)
+
+
+async def _entry_server(entry: Entry, around: Surroundings) -> Mapping[str, object]:
+    return server_json((await resolved(entry, around)).command, entry.name)
+
+
+async def _current(around: Surroundings) -> Loaded:
+    loaded = await around.index.current()
+    click.echo(loaded.describe(), err=True)
+    return loaded
+
+
+def _ours(name: str, *words: str) -> Mapping[str, object]:
+    return server_json(Command((sys.executable, "-m", "symposium", *words)), name)
+
+
+def _rows(ours: Mapping[str, str], entries: Sequence[Entry]) -> list[dict[str, str]]:
+    """Ours first; they hide what has the same id."""
+    rows = [{"id": name, "name": name, "description": text} for name, text in ours.items()]
+    return rows + [
+        {"id": each.id, "name": each.name, "version": each.version, "description": each.description}
+        for each in entries
+        if each.id not in ours
+    ]

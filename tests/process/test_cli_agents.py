@@ -1,0 +1,290 @@
+"""`symposium agents` and `symposium registry`, as programs and people use them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from tests.support.web import reply, serving
+
+from peerwire.transports.command import parse_command
+from symposium.registry.platforms import platform_key
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+Spec: TypeAlias = Callable[..., str]
+
+
+@pytest.fixture
+def registry(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Path]:
+    """Writes a registry of agents and makes it the one that is asked."""
+    file = tmp_path / "registry.json"
+    environment["SYMPOSIUM_REGISTRY"] = str(file)
+    environment["HOME"] = str(tmp_path)
+    environment["SHELL"] = "/bin/false"
+
+    def write(*agents: dict[str, Any], mods: tuple[dict[str, Any], ...] = ()) -> Path:
+        file.write_text(json.dumps({"version": "1.0.0", "agents": agents, "extensions": mods}))
+        return file
+
+    write()
+    return write
+
+
+def entry(agent_id: str, ways: dict[str, Any], version: str = "1.0.0") -> dict[str, Any]:
+    return {
+        "id": agent_id,
+        "name": agent_id.title(),
+        "version": version,
+        "description": "An agent.",
+        "distribution": ways,
+    }
+
+
+def local(spec: str) -> dict[str, Any]:
+    command = parse_command(spec)
+    return {"local": {"command": command.argv[0], "args": command.argv[1:]}}
+
+
+FOR_NOBODY: dict[str, Any] = {"binary": {"windows-aarch64": {"archive": "https://a/b", "cmd": "x"}}}
+
+
+@pytest.mark.requirement("registry.cli-list", "registry.unavailable-listed")
+def test_the_list_shows_what_is_here_first_and_what_cannot_be_had_last(
+    symposium: Run, registry: Callable[..., Path], tmp_path: Path
+) -> None:
+    here = tmp_path / ".local" / "bin" / "here"
+    here.parent.mkdir(parents=True)
+    here.write_text("#!/bin/sh\necho here version 1.2.3\n")
+    here.chmod(0o755)
+    js = {"npx": {"package": "x", "args": ["--acp"]}}
+    registry(
+        entry("nowhere", FOR_NOBODY), entry("python-one", local(sys.executable)), entry("here", js)
+    )
+    symposium("agents", "add", "mine --acp")
+
+    done = symposium("agents", "list", "--json")
+    table = symposium("agents", "list").stdout
+
+    rows = {each["id"]: each for each in json.loads(done.stdout)}
+    assert list(rows) == ["eliza", "mine", "here", "python-one", "nowhere"]
+    assert rows["here"]["version"] == "1.2.3"
+    assert rows["here"]["place"] == str(here)
+    assert rows["here"]["agent"] == f"{here} --acp"
+    assert rows["mine"]["agent"] == "mine --acp"
+    assert rows["nowhere"]["how"] == "unavailable"
+    assert "windows-aarch64" in rows["nowhere"]["description"]
+    assert rows["eliza"]["agent"] == {"builtin": "eliza"}
+    assert "registry: file of" in done.stderr
+    assert [line.split()[0] for line in table.splitlines()] == ["ID", *rows]
+
+
+@pytest.mark.requirement("registry.cli-add", "registry.cli-remove")
+def test_a_command_is_added_shown_and_removed(symposium: Run, registry: object) -> None:
+    del registry
+    added = symposium("agents", "add", "KEY=value my-agent --acp", "--json")
+    shown = symposium("agents", "show", "my-agent", "--json")
+    removed = symposium("agents", "remove", "my-agent", "--json")
+    again = symposium("agents", "remove", "my-agent")
+
+    server = {
+        "name": "my-agent",
+        "command": "my-agent",
+        "args": ["--acp"],
+        "env": [{"name": "KEY", "value": "value"}],
+    }
+    assert json.loads(added.stdout)["server"] == server
+    assert json.loads(shown.stdout)["agent"] == "KEY=value my-agent --acp"
+    assert json.loads(removed.stdout) == {"id": "my-agent", "removed": True}
+    assert again.returncode == 4
+    assert "neither installed nor added" in again.stderr
+
+
+@pytest.mark.requirement("registry.cli-add")
+def test_added_agents_are_kept_privately_and_a_broken_file_is_not_overwritten(
+    symposium: Run, registry: object, tmp_path: Path
+) -> None:
+    del registry
+    symposium("agents", "add", "KEY=secret my-agent", "--id", "one")
+    file = tmp_path / "home" / "agents.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_text("{broken")
+
+    done = symposium("agents", "add", "other --acp")
+    listed = symposium("agents", "list", "--json")
+
+    assert done.returncode == 1
+    assert str(file) in done.stderr
+    assert file.read_text() == "{broken"
+    assert [each["id"] for each in json.loads(listed.stdout)] == ["eliza"]
+    assert "agents.json" in listed.stderr
+
+
+@pytest.mark.requirement("registry.cli-test")
+def test_test_shows_what_an_agent_can_do(symposium: Run, registry: object) -> None:
+    del registry
+    found = json.loads(symposium("agents", "test", "eliza", "--json").stdout)
+    text = symposium("agents", "test", "eliza").stdout
+
+    assert found["protocolVersion"] == 1
+    assert found["agentInfo"]["name"] == "eliza"
+    assert found["mcpTransports"] == ["stdio", "http"]
+    assert {"session/new", "session/load", "session/close"} <= set(found["sessionMethods"])
+    assert found["authMethods"] == []
+    assert "MCP servers  stdio, http" in text
+
+
+@pytest.mark.requirement("registry.cli-test")
+@pytest.mark.parametrize(
+    ("spec", "code", "said"),
+    [
+        ("sh -c 'echo my last words >&2; exit 3'", 1, "my last words"),
+        ("sleep 60", 3, "did not answer initialize within 0.5 s"),
+        ("no-such-program-here --acp", 4, "no program 'no-such-program-here' was found in"),
+        ("unknown-id", 4, "Agent 'unknown-id' not found in registry"),
+        (
+            'sh -c \'read x; echo {\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"result\\":3}\'',
+            1,
+            "answered 3",
+        ),
+    ],
+)
+def test_test_says_why_an_agent_does_not_work(
+    spec: str, code: int, said: str, symposium: Run, registry: object
+) -> None:
+    del registry
+    done = symposium("agents", "test", spec, "--timeout", "0.5")
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+
+
+@pytest.mark.requirement("registry.gui-launch")
+def test_an_agent_in_a_usual_place_starts_with_the_path_of_a_dock(
+    symposium: Run, registry: object, scripted: Spec, environment: dict[str, str], tmp_path: Path
+) -> None:
+    del registry
+    place = tmp_path / ".nvm" / "versions" / "node" / "v20.1.0" / "bin" / "dock-agent"
+    place.parent.mkdir(parents=True)
+    place.write_text(f'#!/bin/sh\nexec {scripted()} "$@"\n')
+    place.chmod(0o755)
+    environment["PATH"] = "/usr/bin:/bin"
+
+    done = symposium("agents", "test", "dock-agent --any", "--json")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["command"] == [str(place), "--any"]
+
+
+@pytest.mark.requirement("registry.cli-update", "registry.cli-add", "registry.receipts")
+def test_an_agent_is_added_by_id_tried_updated_and_removed(
+    symposium: Run, registry: Callable[..., Path], scripted: Spec, tmp_path: Path
+) -> None:
+    platform = platform_key(sys.platform, os.uname().machine)
+    with serving() as web:
+        web.answers["/agent"] = reply(f'#!/bin/sh\nexec {scripted()} "$@"\n'.encode())
+        ways = {"binary": {platform: {"archive": web.url("/agent"), "cmd": "./agent"}}}
+        registry(entry("some", ways))
+        added = json.loads(symposium("agents", "add", "some", "--json").stdout)
+        tested = symposium("agents", "test", "some", "--json")
+        registry(entry("some", ways, "2.0.0"))
+        updated = json.loads(symposium("agents", "update", "--json").stdout)
+        shown = json.loads(symposium("agents", "show", "some", "--json").stdout)
+        asked = len(web.asked)
+        resolved = json.loads(symposium("registry", "resolve-agent", "some").stdout)
+
+    place = tmp_path / "home" / "bin" / "some"
+    assert added["server"]["command"] == str(place / "1.0.0" / "agent")
+    assert len(added["receipt"]["sha256"]) == 64
+    assert json.loads(tested.stdout)["command"] == [str(place / "1.0.0" / "agent")]
+    assert updated == [{"id": "some", "from": "1.0.0", "to": "2.0.0"}]
+    assert [each["version"] for each in shown["receipts"]] == ["1.0.0", "2.0.0"]
+    assert shown["how"] == "installed"
+    assert resolved["command"] == str(place / "2.0.0" / "agent")
+    assert (asked, len(web.asked)) == (2, 2)
+    assert symposium("agents", "remove", "some").returncode == 0
+    assert not list(place.glob("[0-9]*"))
+
+
+@pytest.mark.requirement("registry.cli-update")
+def test_update_wants_something_that_is_installed(
+    symposium: Run, registry: Callable[..., Path]
+) -> None:
+    registry(entry("some", FOR_NOBODY))
+
+    everything = symposium("agents", "update", "--json")
+    one = symposium("agents", "update", "some")
+
+    assert (everything.stdout, everything.returncode) == ("[]\n", 0)
+    assert one.returncode == 4
+    assert "symposium agents add some" in one.stderr
+
+
+@pytest.mark.requirement("registry.cli-registry-list")
+def test_the_registry_lists_agents_and_mods_as_the_reference_does(
+    symposium: Run, registry: Callable[..., Path]
+) -> None:
+    npx = {"npx": {"package": "x"}}
+    registry(entry("eliza", npx), entry("some", npx), mods=(entry("some-mod", npx),))
+
+    agents = json.loads(symposium("registry", "list").stdout)
+    mods = json.loads(symposium("registry", "list-mods").stdout)
+
+    assert [each["id"] for each in agents] == ["eliza", "some"]
+    assert "version" not in agents[0]
+    assert agents[1] == {
+        "id": "some",
+        "name": "Some",
+        "version": "1.0.0",
+        "description": "An agent.",
+    }
+    assert {"arrow", "echo"} < {each["id"] for each in mods}
+    assert mods[-1]["id"] == "some-mod"
+
+
+@pytest.mark.requirement("registry.cli-resolve")
+def test_resolve_prints_what_a_chain_takes_as_a_spec(
+    symposium: Run, registry: Callable[..., Path], scripted: Spec
+) -> None:
+    registry(entry("some", local(scripted())), mods=(entry("some-mod", local(scripted())),))
+    raw = json.dumps(entry("raw", local(scripted())))
+
+    some = symposium("registry", "resolve-agent", "some")
+    ours = symposium("registry", "resolve-agent", "eliza")
+    given = symposium("registry", "resolve-agent", raw)
+    mod = symposium("registry", "resolve-mod", "some-mod")
+    our_mod = symposium("registry", "resolve-mod", "arrow")
+
+    argv = parse_command(scripted()).argv
+    server = {"name": "Some", "command": argv[0], "args": list(argv[1:]), "env": []}
+    assert json.loads(some.stdout) == server
+    assert json.loads(given.stdout) == {**server, "name": "Raw"}
+    assert json.loads(mod.stdout) == {**server, "name": "Some-Mod"}
+    turn = symposium("prompt", "--agent", ours.stdout, "--proxy", our_mod.stdout, "Hello")
+    assert turn.stdout.startswith(">")
+
+
+@pytest.mark.requirement("registry.cli-resolve", "registry.resolve-errors")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["resolve-agent", "none"], "Agent 'none' not found in registry"),
+        (["resolve-mod", "none"], "Mod 'none' not found in registry"),
+        (["resolve-agent", "nowhere"], "No compatible distribution found for agent 'nowhere' on"),
+        (["resolve-agent", "{"], "no JSON"),
+        (["resolve-agent", '{"id": "x"}'], "malformed"),
+    ],
+)
+def test_what_cannot_be_resolved_is_said_and_nothing_is_printed(
+    words: list[str], said: str, symposium: Run, registry: Callable[..., Path]
+) -> None:
+    registry(entry("nowhere", FOR_NOBODY))
+
+    done = symposium("registry", *words)
+
+    assert done.stdout == ""
+    assert done.returncode in (1, 4)
+    assert said in done.stderr

@@ -1,0 +1,143 @@
+"""Programs are found although a desktop's PATH does not lead to them (users A-9)."""
+
+import asyncio
+import os
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from peerwire.transports.command import Command
+from symposium.errors import NotFoundError
+from symposium.registry.path_probe import find_program, login_shell_path, reachable
+
+POOR = "/usr/bin:/bin"
+
+
+def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def poor(home: Path, shell: str = "/bin/false") -> dict[str, str]:
+    return {"PATH": POOR, "HOME": str(home), "SHELL": shell}
+
+
+@pytest.mark.requirement("registry.path-known-places")
+@pytest.mark.parametrize(
+    "place", [".local/bin", ".cargo/bin", ".nvm/versions/node/v20.1.0/bin", ".volta/bin"]
+)
+async def test_usual_places_are_searched_behind_path(place: str, tmp_path: Path) -> None:
+    wanted = program(tmp_path / place / "some-agent")
+
+    found = await find_program("some-agent", poor(tmp_path))
+
+    assert found.program == wanted
+    assert found.search_path.startswith(f"{POOR}:")
+
+
+@pytest.mark.requirement("registry.path-known-places")
+async def test_of_several_versions_of_node_the_newest_counts(tmp_path: Path) -> None:
+    for version in ("v9.9.9", "v20.1.0", "v18.20.0"):
+        program(tmp_path / f".nvm/versions/node/{version}/bin/some-agent")
+
+    found = await find_program("some-agent", poor(tmp_path))
+
+    assert found.program.parent.parent.name == "v20.1.0"
+
+
+@pytest.mark.requirement("registry.path-login-shell")
+@pytest.mark.parametrize("shell", ["/bin/bash", "/bin/sh"])
+async def test_the_login_shell_is_asked_and_its_noise_stays_out(
+    shell: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if which(shell) is None:
+        pytest.skip(f"{shell} is not on this machine")
+    wanted = program(tmp_path / "odd place" / "some-agent")
+    noise = f'echo hello; echo ouch >&2; export SECRET=1; PATH="{tmp_path}/odd place:$PATH"\n'
+    (tmp_path / ".profile").write_text(noise + "printf '\\033]0;title\\007'\nread -r answer\n")
+
+    found = await find_program("some-agent", poor(tmp_path, shell))
+    command = await reachable(Command(("some-agent",)), poor(tmp_path, shell))
+
+    assert found.program == wanted
+    assert set(command.env) == {"PATH"}
+    assert "hello" not in command.env["PATH"]
+    assert command.env["PATH"].startswith(f"{POOR}:")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.requirement("registry.path-login-shell")
+async def test_a_shell_that_hangs_is_given_up_and_ended(tmp_path: Path) -> None:
+    shell = program(tmp_path / "shell", f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+
+    async with asyncio.timeout(5):
+        assert await login_shell_path(poor(tmp_path, str(shell)), seconds=0.5) == []
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.mark.requirement("registry.path-login-shell")
+async def test_what_start_up_files_leave_running_is_not_waited_for(tmp_path: Path) -> None:
+    shell = program(tmp_path / "shell", '#!/bin/sh\nsleep 60 &\nPATH=/found\neval "$4"\n')
+
+    async with asyncio.timeout(3):
+        assert await login_shell_path(poor(tmp_path, str(shell))) == ["/found"]
+
+
+@pytest.mark.requirement("registry.path-login-shell")
+@pytest.mark.parametrize("text", ["exit 1", "echo /usr/bin:/bin", "yes"])
+async def test_a_shell_that_does_not_say_is_no_trouble(text: str, tmp_path: Path) -> None:
+    shell = program(tmp_path / "shell", f"#!/bin/sh\n{text}\n")
+
+    assert await login_shell_path(poor(tmp_path, str(shell))) == []
+    assert await login_shell_path(poor(tmp_path, "/no/shell")) == []
+
+
+@pytest.mark.requirement("registry.path-not-found")
+async def test_what_is_nowhere_is_named_with_where_it_was_looked_for(tmp_path: Path) -> None:
+    (tmp_path / ".local/bin").mkdir(parents=True)
+
+    with pytest.raises(NotFoundError) as caught:
+        await find_program("some-agent", poor(tmp_path))
+
+    assert "'some-agent'" in caught.value.message
+    assert "/usr/bin" in caught.value.message
+    assert str(tmp_path / ".local/bin") in caught.value.message
+    assert "install some-agent" in caught.value.hint
+
+
+@pytest.mark.requirement("registry.path-only-path")
+async def test_what_path_leads_to_is_started_as_ever(tmp_path: Path) -> None:
+    given = Command(("sh", "-c", "x"), {"A": "b"}, "name", "/tmp", "rfd")
+
+    command = await reachable(given, poor(tmp_path))
+
+    assert command.argv[1:] == ("-c", "x")
+    assert command.argv[0].endswith("/sh")
+    assert (command.env, command.name, command.cwd, command.dialect) == (
+        *(given.env, given.name, given.cwd, given.dialect),
+    )
+
+
+@pytest.mark.requirement("registry.path-only-path")
+@pytest.mark.parametrize("first", ["#!/usr/bin/env odd-node", "#!/usr/bin/env -S odd-node --x"])
+async def test_a_script_is_given_the_path_to_its_interpreter(first: str, tmp_path: Path) -> None:
+    program(tmp_path / ".nvm/versions/node/v20.1.0/bin/odd-node")
+    script = program(tmp_path / "installed/agent", f"{first}\n")
+
+    command = await reachable(Command((str(script),)), poor(tmp_path))
+
+    assert str(tmp_path / ".nvm/versions/node/v20.1.0/bin") in command.env["PATH"]
+
+
+@pytest.mark.requirement("registry.path-only-path")
+async def test_a_path_that_the_command_sets_itself_counts(tmp_path: Path) -> None:
+    program(tmp_path / ".local/bin/some-agent")
+
+    command = await reachable(Command(("some-agent",), {"PATH": "/mine"}), poor(tmp_path))
+
+    assert command.env == {"PATH": "/mine"}
