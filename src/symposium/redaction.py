@@ -216,12 +216,15 @@ class Redactor:
     def json(self, body: Body) -> bytes:
         """One JSON value without secrets, on one line; as it is written where it holds none."""
         raw = bytes(body)
-        if self._find_marker(raw.lower()) is None:
-            return raw if b"\n" not in raw else raw.replace(b"\n", b" ")
         try:
-            return encode_value(self._value(decode_value(raw)))
+            if self._find_marker(raw.lower()) is not None:
+                value = decode_value(raw)
+                plain = self._value(value)
+                if plain != value:
+                    return encode_value(plain)
         except (ValueError, RecursionError):
             return UNREADABLE
+        return raw if b"\n" not in raw else raw.replace(b"\n", b" ")
 
     def _value(self, value: Any) -> Any:
         match value:
