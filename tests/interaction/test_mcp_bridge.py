@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from inspect import isawaitable
@@ -12,11 +13,14 @@ import pytest
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request
+from peerwire.jsonrpc.transport import Transport
 from peerwire.mcp.client import open_server
-from symposium.conductor.blueprint import InProcess
+from peerwire.mcp.server import McpServer
+from symposium.conductor.blueprint import Blueprint, InProcess, Served
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.bridge.bridge import Bridge
 from symposium.conductor.component import Answer, Crossing, Forward
+from symposium.conductor.conductor import Conductor, Settings
 from symposium.conductor.tool_mod import ToolMod
 from symposium.conductor.tool_server import ToolServer
 from symposium.testing import FakeAgent, FakeEditor, ModLike, chain_of
@@ -285,6 +289,54 @@ async def test_a_prompt_makes_the_agent_call_a_mods_tool(mode: Mode) -> None:
         turn = await editor.prompt(json.dumps(call))
     assert "Echo: Hello from the test!" in turn.text
     assert (len(turn.updates), turn.stop_reason) == (1, "end_turn")
+
+
+@pytest.mark.requirement("bridge.tool-call-through-bridge", "bridge.http-null-ids-serialized")
+@pytest.mark.parametrize("mode", ["http", "stdio"])
+async def test_many_calls_of_many_clients_each_get_their_own_answer(mode: Mode) -> None:
+    chance = random.Random(3)  # noqa: S311 - to be the same in each run
+    gates = [asyncio.Event() for _ in range(60)]
+
+    async def wait_for(number: int) -> int:
+        await gates[number].wait()
+        return number
+
+    agent = agent_with()
+    mod = ToolMod(ToolServer("tools", [wait_for]))
+    answers: dict[int, str] = {}
+
+    async def call(server: McpServer, number: int) -> None:
+        answers[number] = (await server.call_tool("wait_for", {"number": number})).text
+
+    async def client(declared: dict[str, Any], numbers: range) -> None:
+        async with open_server(declared) as server, asyncio.TaskGroup() as tasks:
+            for number in numbers:
+                tasks.create_task(call(server, number))
+
+    async with bridged(mod, "pass", agent=agent, mode=mode) as editor:
+        await editor.initialize()
+        (declared,) = await set_up(editor, agent, "session/new")
+        async with asyncio.TaskGroup() as tasks:
+            for first in range(6):
+                tasks.create_task(client(declared, range(first, 60, 6)))
+            for gate in chance.sample(gates, len(gates)):
+                gate.set()
+    assert answers == {number: str(number) for number in range(60)}
+
+
+@pytest.mark.requirement("bridge.mode-last-hop", "bridge.connect-routed")
+@pytest.mark.parametrize("mode", ["http", "stdio"])
+async def test_tools_of_a_mod_in_a_conductor_within_reach_the_agent_outside(mode: Mode) -> None:
+    async def serve(transport: Transport) -> None:
+        inner = Blueprint([InProcess("tools", tools())], None)
+        await Conductor(transport, lambda _: inner, Settings(is_proxy=True)).run()
+
+    agent = agent_with()
+    async with bridged("pass", Served("inner", serve), agent=agent, mode=mode) as editor:
+        await editor.initialize()
+        (declared,) = await set_up(editor, agent, "session/new")
+        async with open_server(declared) as server:
+            assert (await server.call_tool("echo", {"message": "x"})).text == '"Echo: x"'
 
 
 @pytest.mark.requirement("bridge.unknown-server")

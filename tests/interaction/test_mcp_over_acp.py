@@ -278,6 +278,34 @@ async def test_a_tool_is_told_of_its_server_and_its_caller() -> None:
     assert result["content"][0]["text"] == f'["{server.server_id}","{connection}"]'
 
 
+@pytest.mark.requirement("bridge.message-server-to-client", "bridge.disconnect")
+async def test_our_own_client_answers_a_ping_and_hears_of_the_end() -> None:
+    async def probe(context: ToolContext) -> list[Any]:
+        context.notify("notifications/message", {"data": "heard by nobody"})
+        answers: list[Any] = [await context.request("ping")]
+        try:
+            await context.request("roots/list")
+        except RpcError as error:
+            answers.append(error.code)
+        return answers
+
+    agent, tunnels = native_agent(), Tunnels()
+    agent.requests |= tunnels.requests
+    async with native_chain(ToolMod(ToolServer("tools", [probe])), agent=agent) as (editor, _):
+        await editor.new_session()
+        tunnels.connection = agent.connection
+        async with open_server(declared(agent)[0], tunnels=tunnels) as server:
+            result = await server.call_tool("probe")
+            assert result.text == f"[{{}},{METHOD_NOT_FOUND}]"
+        for method in ("mcp/message", "mcp/disconnect"):
+            gone = {"connectionId": "gone", "method": "ping"}
+            outcome = editor.connection.request(method, gone)
+            if method == "mcp/message":
+                assert (await refused(outcome)).code == INVALID_PARAMS
+            else:
+                assert await outcome == {}
+
+
 @pytest.mark.requirement("bridge.tools-scoped-proxy")
 async def test_a_tool_reaches_what_its_mod_holds() -> None:
     class Notes(ToolMod):

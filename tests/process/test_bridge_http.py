@@ -491,6 +491,20 @@ async def test_server_messages_wait_for_a_stream_and_come_in_order() -> None:
         stream.writer.close()
 
 
+@pytest.mark.requirement("bridge.http-get-stream")
+async def test_a_client_that_listens_again_is_written_to_on_its_new_stream_only() -> None:
+    async with opened() as (door, owner):
+        await door.send(request("initialize"))
+        first = await door.begin(method="GET")
+        await first.head()
+        second = await door.begin(method="GET")
+        await second.head()
+        told = {"connectionId": "c1", "method": "told"}
+        owner.editor.connection.notify("mcp/message", told)
+        assert await second.methods(1) == ["told"]
+        assert await first.data() is None
+
+
 @pytest.mark.requirement("bridge.message-server-to-client", "bridge.http-get-stream")
 async def test_a_question_of_the_server_is_answered_by_a_post() -> None:
     async with opened() as (door, owner):
