@@ -30,7 +30,7 @@ def test_what_looks_like_a_comment_in_a_string_is_text() -> None:
 
 
 @pytest.mark.requirement("config.never-crashes")
-@given(st.text() | st.text('{}[]",:/*\n\\ 1e+-tru'))
+@given(st.text() | st.text('{}[]",:/*\n\\ 1e+-true'))
 @example("1" * 5000)
 @example("1e999")
 @example('"\ud800"')
@@ -79,7 +79,7 @@ def test_no_text_takes_more_time_than_its_length(text: str) -> None:
         ("{} /* end", 1, 4, "not closed"),
         ("{}\n{}", 2, 1, "the end of the file"),
         ('{"a": "\\q"}', 1, 8, "string is broken"),
-        ('{"a": tru}', 1, 7, "expected a value, found 't'"),
+        ('{"a": yes}', 1, 7, "expected a value, found 'y'"),
         ("[01]", 1, 2, "expected a value"),
         ("[1,,2]", 1, 4, "expected a value, found ','"),
         ("[" * (MAX_DEPTH + 2), 1, MAX_DEPTH + 2, "nested deeper"),

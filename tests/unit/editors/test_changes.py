@@ -105,7 +105,7 @@ def test_what_somebody_has_changed_of_ours_stays() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{\n  "a": tru }', "settings.json:2:8: expected a value"),
+        ('{\n  "a": yes }', "settings.json:2:8: expected a value"),
         ("// nothing", "settings.json:1:11: the file ends"),
         ("[]", "no object"),
         ('{"agent_servers": []}', "`agent_servers` is no object"),

@@ -14,7 +14,7 @@ from symposium.cli.recording import Recorded, recorded
 from symposium.cli.running import run
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.conductor import Settings
-from symposium.config.paths import paths
+from symposium.config.paths import config_file
 from symposium.config.user_config import ModEntry
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent
@@ -84,7 +84,7 @@ async def serve(options: RunOptions) -> int:
         editor = record(ChainSpec((), None), None).client(stdio_transport())
         resolver = NoResolver() if options.no_registry else RegistryResolver()
         settings = RunSettings(
-            config=options.config or paths().config,
+            config=config_file(options.config),
             compose=Composer(resolver, options.bridge or "auto").compose,
             directory=LocalDirectory() if options.no_registry else FullDirectory(),
             default_mods=[ModEntry(name) for name in DEFAULT_MODS],
