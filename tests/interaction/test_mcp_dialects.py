@@ -235,6 +235,64 @@ async def test_an_owner_without_connections_is_spoken_to_by_its_url() -> None:
     assert told(agent) == [("mcp/message", came)]
 
 
+def agent_of_the_first_era() -> FakeAgent:
+    agent = FakeAgent()
+    symposium = {"version": "1.0", "mcp_acp_transport": True}
+    agent.capabilities = {"mcpCapabilities": {"http": True}, "_meta": {"symposium": symposium}}
+    return agent
+
+
+@pytest.mark.requirement("bridge.mode-capability-forms", "acp.dialect-mcp-sacp")
+async def test_an_agent_of_the_first_era_reaches_the_tools_of_a_mod_in_its_own_names() -> None:
+    agent = agent_of_the_first_era()
+    async with chain_of("echo", agent=agent) as editor:
+        await editor.new_session()
+        assert editor.agent is not None
+        assert editor.agent["agentCapabilities"] == agent.capabilities
+        (declared,) = agent.received.items[-1].params["mcpServers"]
+        assert declared["url"].startswith("acp:mcp-server:")
+        assert (declared["type"], declared["headers"]) == ("http", [])
+        opened = await ask(agent, "_mcp/connect", acp_url=declared["url"])
+        connection = opened["connection_id"]
+        sent: dict[str, Any] = {"connectionId": connection, "method": "tools/list", "meta": {}}
+        listed = await ask(agent, "_mcp/message", **sent)
+        assert [tool["name"] for tool in listed["tools"]] == ["echo", "add"]
+        assert agent.connection is not None
+        agent.connection.notify("_mcp/disconnect", {"connection_id": connection})
+        assert await ask(agent, "_mcp/connect", acp_url=declared["url"]) != opened
+        with pytest.raises(RpcError, match="unknown MCP connection"):
+            await ask(agent, "_mcp/message", connectionId=connection, method="ping")
+
+
+@pytest.mark.requirement("bridge.mode-capability-forms", "acp.dialect-mcp-sacp")
+async def test_what_any_owner_says_reaches_an_agent_of_the_first_era_in_its_names() -> None:
+    agent = agent_of_the_first_era()
+    agent.requests["_mcp/message"] = lambda _: {"roots": []}
+    async with chain_of("pass", agent=agent) as editor:
+        Owner(editor, {"mcp/connect": {"connectionId": "c"}, "mcp/message": None})
+        await editor.new_session(servers=[{"type": "acp", "name": "t", "serverId": "s"}])
+        assert await ask(agent, "_mcp/connect", acp_url="acp:s") == {"connection_id": "c"}
+        wrapped = {"connectionId": "c", "method": "roots/list", "_meta": {"a": 1}}
+        assert await editor.connection.request("mcp/message", wrapped) == {"roots": []}
+        gone = {"connectionId": "c"}
+        assert await editor.connection.request("mcp/disconnect", gone) == {}
+        await agent.received.until(lambda _: len(told(agent)) == 2)
+    assert told(agent) == [
+        ("_mcp/message", {"connectionId": "c", "method": "roots/list", "meta": {"a": 1}}),
+        ("_mcp/disconnect", {"connection_id": "c"}),
+    ]
+
+
+@pytest.mark.requirement("bridge.mode-forced")
+async def test_a_forced_bridge_serves_an_agent_of_the_first_era_as_any_other() -> None:
+    agent = agent_of_the_first_era()
+    async with chain_of("echo", agent=agent, bridge="http") as editor:
+        await editor.new_session()
+        (declared,) = agent.received.items[-1].params["mcpServers"]
+        async with open_server(declared) as server:
+            assert len(await server.list_tools()) == 2
+
+
 @pytest.mark.requirement("acp.dialect-mcp-sacp", "acp.dialect-mcp-rfd", "acp.dialect-mcp-b1")
 @pytest.mark.parametrize(
     ("server", "connect", "answer"),

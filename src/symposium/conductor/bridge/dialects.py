@@ -1,7 +1,7 @@
 """Lets owners of servers and agents of any era speak MCP over ACP with each other (acp-host §1.2).
 
-Right above the bridge. Below it all speak as we do; above, each owner in the era that its
-declaration shows. Remembered by server id and by connection id.
+Right above the bridge. Each owner is spoken to in the era that its declaration shows, remembered by
+server id and by connection id; the agent in ours, unless it declares the first era and no other.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,10 @@ from peerwire.acp.mcp_names import (
     canonical_members,
     renamed,
 )
+from peerwire.acp.names import INITIALIZE
 from peerwire.jsonrpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from symposium.conductor.bridge.agent_side import Mode, speaks_first_era
+from symposium.conductor.bridge.declarations import server_id
 from symposium.conductor.bridge.tunnel import unknown_connection
 from symposium.conductor.component import (
     Answer,
@@ -40,27 +43,45 @@ from symposium.conductor.component import (
 )
 
 _ACP_URL: Final = "acp:"
+_OURS: Final = MCP_ERAS[McpDialect.RUST_SDK]
 
 
 class Dialects(Mod):
-    """Translates between the eras; what is in ours already passes as it came."""
+    """Translates between the eras; what needs no translation passes as it came.
 
-    def __init__(self) -> None:
+    Args:
+        mode: of the bridge below; where it is forced, the agent's own era does not matter.
+    """
+
+    def __init__(self, mode: Mode = "auto") -> None:
+        self._mode = mode
+        self._agent = _OURS
+        self._urls: dict[str, str] = {}
         self._servers: dict[str, McpDialect] = {}
         self._connections: dict[str, McpDialect] = {}
+
+    @from_client(INITIALIZE)
+    def greet(self, message: Crossing) -> Forward:
+        """Learn from the answer which era the agent speaks."""
+        del message
+        return Forward(then=self._greeted)
+
+    def _greeted(self, answer: Answer) -> None:
+        if self._mode == "auto" and speaks_first_era(answer.result):
+            self._agent = MCP_ERAS[McpDialect.SACP]
 
     # -- declarations, on their way to the agent
 
     @from_client(*SETUP_METHODS)
     def declare(self, message: Crossing) -> Outcome:
-        """Write every declaration in our form."""
+        """Write every declaration in the form that is understood below."""
         params = _object(message.params)
         declared = params.get("mcpServers")
         if not isinstance(declared, list):
             return Forward()
         entries = cast("list[Any]", declared)
         try:
-            ours = [self._declaration(entry) for entry in entries]
+            ours = [self._for_agent(self._declaration(entry)) for entry in entries]
         except RpcError as error:
             return Refuse(error)
         if all(one is other for one, other in zip(ours, entries, strict=True)):
@@ -81,6 +102,15 @@ class Dialects(Mod):
             case _:
                 return entry
 
+    def _for_agent(self, entry: Any) -> Any:
+        named = server_id(entry)
+        if named is None or self._agent is _OURS:
+            return entry
+        url = named if named.startswith(_ACP_URL) else f"{_ACP_URL}{named}"
+        self._urls[url] = named
+        rest = {name: value for name, value in entry.items() if name not in {"type", "serverId"}}
+        return {"type": "http", **rest, "url": url, "headers": []}
+
     # -- from the agent's side to the owner
 
     @from_agent(*CONNECTS)
@@ -92,6 +122,7 @@ class Dialects(Mod):
         server = params.get("serverId")
         if not isinstance(server, str):
             return Refuse(RpcError(INVALID_PARAMS, f"{message.method} needs the id of a server"))
+        params["serverId"] = server = self._urls.get(server, server)
         dialect = self._servers.get(server, McpDialect.RUST_SDK)
         era = MCP_ERAS[dialect]
 
@@ -111,7 +142,11 @@ class Dialects(Mod):
         connection = result.get("connectionId")
         if isinstance(connection, str):
             self._connections[connection] = dialect
+        result = self._opened_for_agent(result)
         return None if result == answer.result else Reply(result)
+
+    def _opened_for_agent(self, result: dict[str, Any]) -> dict[str, Any]:
+        return renamed(result, {"connectionId": self._agent.opened, "_meta": self._agent.meta})
 
     def _not_opened(self, answer: Answer, server: str, dialect: McpDialect) -> Revision:
         if answer.error is None or answer.error.code != METHOD_NOT_FOUND:
@@ -119,7 +154,7 @@ class Dialects(Mod):
         if dialect is McpDialect.SACP:
             # The oldest era has no connections: a server is spoken to by its URL.
             self._connections[server] = McpDialect.PACP_SEND
-            return Reply({"connectionId": server})
+            return Reply(self._opened_for_agent({"connectionId": server}))
         return Refuse(
             RpcError(INVALID_PARAMS, {"reason": "unknown MCP server", "serverId": server})
         )
@@ -184,11 +219,11 @@ class Dialects(Mod):
 
     @from_client(*MESSAGES)
     def told(self, message: Crossing) -> Outcome:
-        """Carry a message of a server's owner, in our form."""
+        """Carry a message of a server's owner, as the agent understands it."""
         params = _members(message)
-        if params is None or message.method == MESSAGE:
+        if params is None or message.method == self._agent.request:
             return Forward()
-        return Forward(params, MESSAGE)
+        return Forward(_written(params, self._agent), self._agent.request)
 
     @from_client(*DISCONNECTS)
     def ended(self, message: Crossing) -> Outcome:
@@ -197,6 +232,9 @@ class Dialects(Mod):
         if params is None:
             return Forward()
         self._connections.pop(str(params.get("connectionId")), None)
+        if self._agent is not _OURS:
+            self.agent.notify(self._agent.disconnect, self._opened_for_agent(params))
+            return Reply({}) if message.is_request else Drop()
         if message.is_request:
             return Forward() if message.method == DISCONNECT else Forward(params, DISCONNECT)
         return Later(_told(self.agent.request(DISCONNECT, params)))

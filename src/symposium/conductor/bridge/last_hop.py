@@ -11,6 +11,6 @@ def bridge_components(mode: Mode = "auto") -> list[InProcess]:
     if mode == "off":
         return []
     return [
-        InProcess("dialects", Dialects(), is_hidden=True),
+        InProcess("dialects", Dialects(mode), is_hidden=True),
         InProcess("bridge", Bridge(mode), is_hidden=True),
     ]
