@@ -8,7 +8,14 @@ from tests.support.scenes import VERSION_ONE, Peer, Stand, bare, inner, mods, sc
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.conductor.blueprint import Blueprint, Served
-from symposium.conductor.component import Crossing, Forward, Mod, from_agent
+from symposium.conductor.component import (
+    Answer,
+    Crossing,
+    Forward,
+    Mod,
+    from_agent,
+    from_client,
+)
 from symposium.conductor.link import PeerState
 
 
@@ -117,6 +124,22 @@ async def test_a_component_that_is_ended_gets_what_waits_and_may_ask_nothing_mor
         assert (await it.client.read())["result"] == {"stopReason": "end_turn"}
         assert await it.exit_code() == 1
         await proxy.ended()
+
+
+async def test_a_proxy_that_asks_for_a_dead_agent_is_told_at_once() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        await proxy.read()
+        proxy.write({"jsonrpc": "2.0", "id": 1, "result": VERSION_ONE})
+        await it.client.read()
+        it.client.ask(7, "a")
+        await proxy.read()
+        await (await it.agent()).hang_up()
+        proxy.ask("late", "_proxy/successor", {"method": "a"})
+        answer = await proxy.read()
+        assert answer["error"]["data"]["reason"] in {"component_exited", "shutting_down"}
 
 
 async def test_what_a_surviving_proxy_does_not_answer_is_answered_for_it() -> None:
@@ -254,6 +277,32 @@ async def test_last_words_that_a_mod_holds_still_come_before_the_error() -> None
         messages = await it.client.reads(6)
         assert [one["params"]["n"] for one in messages[:5]] == [*range(5)]
         assert messages[5]["error"]["data"]["reason"] == "component_exited"
+
+
+@pytest.mark.requirement("conductor.death-while-starting")
+async def test_a_death_while_a_mod_holds_the_answer_to_initialize_ends_the_chain() -> None:
+    holds, may_go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(Mod):
+        @from_client("initialize")
+        def greet(self, _: Crossing) -> Forward:
+            async def wait(_: Answer) -> None:
+                holds.set()
+                await may_go_on.wait()
+
+            return Forward(then=wait)
+
+    async with scene(*mods(Slow())) as it:
+        it.client.ask(1, "initialize", VERSION_ONE)
+        agent = await it.agent()
+        agent.answer(await agent.read(), VERSION_ONE)
+        await holds.wait()
+        await agent.hang_up()
+        it.client.ask(2, "session/new")
+        assert (await it.client.read())["id"] == 2  # comes after the end of the agent
+        may_go_on.set()
+        assert (await it.client.read())["result"] == VERSION_ONE
+        assert await it.exit_code() == 1
 
 
 async def test_nothing_is_kept_of_what_is_finished() -> None:

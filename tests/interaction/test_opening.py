@@ -547,6 +547,21 @@ async def test_a_proxy_that_has_greeted_its_successor_hears_it_in_order() -> Non
         assert second["id"] == "greeting"
 
 
+async def test_a_component_is_greeted_once() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        await greet(proxy)
+        agent = await it.agent()
+        agent.answer(await agent.read(), VERSION_ONE)
+        assert "result" in await proxy.read()
+        proxy.ask("again", "_proxy/successor", {"method": "initialize", "params": VERSION_ONE})
+        error = (await proxy.read())["error"]
+        assert (error["code"], error["data"]) == (-32600, "agent has been initialized already")
+        assert not agent.unread
+
+
 @pytest.mark.requirement("conductor.state-spawning-failed", "conductor.death-while-starting")
 async def test_a_program_that_cannot_be_started_is_one_error_and_what_was_started_ends() -> None:
     stand = Stand("first")

@@ -54,7 +54,7 @@ class Intake:
         is_proxy = link.wrapped is not None
         for line in lines:
             if isinstance(line, Overlong):
-                self.receive(self._overlong(line), b"", self._alone)
+                self.receive(_overlong(line, link.name), b"", self._alone)
                 continue
             if is_proxy and line.startswith(OPENING) and self._relayed(line):
                 continue
@@ -246,7 +246,7 @@ class Intake:
         key = wire.NULL_ID if message.id is UNSET else wire.id_key(message.id)
         waiter = self._link.asked.pop(key, None)
         if waiter is None:
-            self._unasked(key)
+            _unasked(self._link, key)
             return
         extra = wire.extra_members(message, line)
         error = message.error
@@ -256,20 +256,22 @@ class Intake:
             body = b"null" if message.result is UNSET else message.result
             waiter.settle(Answer(body, extra=extra))
 
-    def _unasked(self, key: bytes) -> None:
-        if key == wire.NULL_ID:
-            # Some clients answer notifications that they do not know so.
-            _log.debug("%s answered nothing of ours", self._link.name)
-        elif key.isdigit() and 0 < int(key) <= self._link.last_id:
-            _log.debug("%s answered %s late, or twice", self._link.name, key.decode())
-        else:
-            shown = key[:64].decode(errors="replace")
-            _log.warning("%s answered id %s, which it was never asked", self._link.name, shown)
 
-    def _overlong(self, line: Overlong) -> Malformed:
-        data = {"reason": "line_too_long", "limit": line.limit, "peer": self._link.name}
-        request_id, is_response = wire.early_id(line.head, line.tail) or (wire.NULL_ID, False)
-        return Malformed(RpcError(INVALID_REQUEST, data), answer=not is_response, id=request_id)
+def _unasked(link: Link, key: bytes) -> None:
+    if key == wire.NULL_ID:
+        # Some clients answer notifications that they do not know so.
+        _log.debug("%s answered nothing of ours", link.name)
+    elif key.isdigit() and 0 < int(key) <= link.last_id:
+        _log.debug("%s answered %s late, or twice", link.name, key.decode())
+    else:
+        shown = key[:64].decode(errors="replace")
+        _log.warning("%s answered id %s, which it was never asked", link.name, shown)
+
+
+def _overlong(line: Overlong, name: str) -> Malformed:
+    data = {"reason": "line_too_long", "limit": line.limit, "peer": name}
+    request_id, is_response = wire.early_id(line.head, line.tail) or (wire.NULL_ID, False)
+    return Malformed(RpcError(INVALID_REQUEST, data), answer=not is_response, id=request_id)
 
 
 def _is_object(params: Body) -> bool:
