@@ -112,6 +112,9 @@ class Conductor:
         for method in greetings:
             entrance.steps[method] = (Step(0, refuse, "conductor"),)
         self.client.plain = entrance
+        if opening.chain.failure is not None:
+            # A component has died while a mod held the answer back.
+            self._died(opening.chain.failure)
 
     def opening_failed(self, opening: Opening, error: RpcError) -> None:
         """The client has its error and may try again; a conductor above us may not (§2.2)."""

@@ -21,6 +21,7 @@ _PLAIN: Final = b'{"jsonrpc":"2.0",'
 _INNER: Final = len(OPENING) - 1
 """Where the message in an envelope begins."""
 
+_END: Final = b"}"
 _FRAME: Final = len(b'{"method":"","params":}')
 """Bytes of the message in an envelope besides its name and its params."""
 
@@ -32,6 +33,8 @@ def opened(line: bytes) -> tuple[Message, bytes] | None:
 
     None to go the long way: there is more in it, or less, or white space, or the name has escapes.
     """
+    if not line.endswith(_END):
+        return None
     inner = line[_INNER:-1]
     try:
         if not line.isascii():

@@ -74,6 +74,8 @@ def test_an_unusual_writing_is_not_put_in_by_moving_bytes(line: bytes) -> None:
         envelope(b'{"method":"x","params":{}}', b',"id":5'),
         envelope(b'{"method":"x","params":{}}', b" "),
         envelope(b'{"method":"x","params":{}}') + b" ",
+        envelope(b'{"method":"x","params":{}}')[:-1] + b"]",
+        envelope(b'{"method":"x","params":{}}')[:-1] + b"\r",
         envelope(b'{"method":"x","params":{}')[:-1],
         envelope(b'{"method":"x","params":{"a":"\xff"}}'),
         envelope(b'{"method":"x","params":' + b"[" * 100_000 + b"}"),
