@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from symposium.registry.platforms import platform_key
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 Spec: TypeAlias = Callable[..., str]
+
+NO_OBJECT = """read x; echo '{"jsonrpc": "2.0", "id": 1, "result": 3}'"""
 
 
 @pytest.fixture
@@ -142,24 +145,28 @@ def test_test_shows_what_an_agent_can_do(symposium: Run, registry: object) -> No
     ("spec", "code", "said"),
     [
         ("sh -c 'echo my last words >&2; exit 3'", 1, "my last words"),
-        ("sleep 60", 3, "did not answer initialize within 0.5 s"),
         ("no-such-program-here --acp", 4, "no program 'no-such-program-here' was found in"),
         ("unknown-id", 4, "Agent 'unknown-id' not found in registry"),
-        (
-            'sh -c \'read x; echo {\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"result\\":3}\'',
-            1,
-            "answered 3",
-        ),
+        (f"sh -c {shlex.quote(NO_OBJECT)}", 1, "answered 3"),
     ],
 )
 def test_test_says_why_an_agent_does_not_work(
     spec: str, code: int, said: str, symposium: Run, registry: object
 ) -> None:
     del registry
-    done = symposium("agents", "test", spec, "--timeout", "0.5")
+    done = symposium("agents", "test", spec)
 
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
+
+
+@pytest.mark.requirement("registry.cli-test")
+def test_test_waits_for_an_agent_only_so_long(symposium: Run, registry: object) -> None:
+    del registry
+    done = symposium("agents", "test", "sleep 60", "--timeout", "0.5")
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "did not answer initialize within 0.5 s" in done.stderr
 
 
 @pytest.mark.requirement("registry.gui-launch")

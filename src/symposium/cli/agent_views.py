@@ -12,6 +12,7 @@ from symposium.registry.handshake import Handshake
 from symposium.registry.receipts import Receipt
 
 _WIDE: Final = 60
+_LAST: Final = 200
 
 
 def print_json(value: Any) -> None:
@@ -20,8 +21,11 @@ def print_json(value: Any) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as they need to be; the last one is cut where it grows too long."""
-    cells = [[one_line(cell, width=_WIDE) for cell in row] for row in rows]
+    """Columns as wide as they need to be; what grows too long is cut."""
+    cells = [
+        [*(one_line(cell, width=_WIDE) for cell in row[:-1]), one_line(row[-1], width=_LAST)]
+        for row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))

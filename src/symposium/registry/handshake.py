@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from peerwire.acp.methods import METHODS, is_offered
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers
@@ -18,6 +19,7 @@ HANDSHAKE_TIME: Final = 30.0
 """Seconds that an agent has to answer `initialize`."""
 
 _SHOWN: Final = 5
+_ALWAYS: Final = ("session/new", "session/prompt", "session/cancel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,12 @@ class Handshake:
     @property
     def session_methods(self) -> list[str]:
         """What can be done with its sessions (acp-host §7.1)."""
-        more = _object(self.capabilities, "sessionCapabilities")
-        offered = [f"session/{name}" for name, value in more.items() if value not in (None, False)]
-        load = ["session/load"] if self.capabilities.get("loadSession") is True else []
-        return ["session/new", "session/prompt", "session/cancel", *load, *sorted(offered)]
+        offered = [
+            name
+            for name, method in METHODS.items()
+            if name.startswith("session/") and method.capability and is_offered(method, self.answer)
+        ]
+        return [*_ALWAYS, *offered]
 
     @property
     def mcp_transports(self) -> list[str]:
