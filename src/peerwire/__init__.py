@@ -1,1 +1,4 @@
-"""The protocols that peers speak: JSON-RPC, ACP's vocabulary, and the transports. Knows no host and no agent."""
+"""The protocols that peers speak: JSON-RPC, ACP's vocabulary, MCP's client, and the transports.
+
+Knows no host and no agent.
+"""

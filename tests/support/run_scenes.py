@@ -58,14 +58,13 @@ class FixedDirectory:
 
     offered: AgentChoices = AGENTS
     gate: asyncio.Event = field(default_factory=asyncio.Event)
-    refreshed: int = 0
 
     async def choices(self) -> AgentChoices:
         await self.gate.wait()
         return self.offered
 
     async def refresh(self) -> None:
-        self.refreshed += 1
+        """Nothing is fetched."""
 
 
 class Workshop:

@@ -103,11 +103,6 @@ class Stand:
         assert self._peer is not None
         return self._peer
 
-    @property
-    def was_started(self) -> bool:
-        """Whether the conductor has started it."""
-        return self._came.is_set()
-
     async def _serve(self, transport: Transport) -> None:
         self._peer = Peer(transport)
         self._came.set()
