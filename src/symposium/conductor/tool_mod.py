@@ -60,6 +60,12 @@ class ToolMod(Mod):
         del params
         return ()
 
+    def session_opened(self, session_id: str, servers: Sequence[ToolServer]) -> None:
+        """Learn the id of the session that these servers are for; to be overridden."""
+
+    def session_ended(self, servers: Sequence[ToolServer]) -> None:
+        """Learn that the session is over, or has not come to be; to be overridden."""
+
     def interceptions(self) -> list[Interception]:
         """What the mod wants to see by itself, and what its tools need."""
         own = super().interceptions()
@@ -113,6 +119,8 @@ class ToolMod(Mod):
 
         def opened(answer: Answer) -> Revision:
             one.session_id = _session_id(answer.result) or message.session_id
+            if one.session_id is not None:
+                self.session_opened(one.session_id, one.servers)
             return None
 
         def failed(_: Answer) -> Revision:
@@ -134,6 +142,7 @@ class ToolMod(Mod):
     def _forget(self, one: _ForOne) -> None:
         if one in self._sessions:
             self._sessions.remove(one)
+            self.session_ended(one.servers)
         gone = {server.server_id for server in one.servers}
         for connection_id, (server, _) in list(self._connections.items()):
             if server.server_id in gone:

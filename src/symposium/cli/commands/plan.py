@@ -1,0 +1,72 @@
+"""Show which chain an editor would get, and why."""
+
+import json
+from typing import IO, Any, cast
+
+import click
+
+from symposium.chain_spec import read_chain
+from symposium.cli.options import example
+from symposium.errors import SymposiumError
+from symposium.planned_chain import adapters_for, entry_of
+from symposium.planning.plan import MissingCapabilityError, Plan
+from symposium.planning.planner import plan
+from symposium.planning.primitives import as_object, primitives
+
+EXAMPLE = "symposium plan --capabilities editor.json --mods ide-ops"
+
+
+@click.command(name="plan", epilog=example(EXAMPLE))
+@click.option(
+    "--capabilities",
+    "file",
+    type=click.File(encoding="utf-8"),
+    required=True,
+    metavar="FILE",
+    help="What the editor declares: capabilities, params or a whole `initialize`; - for stdin.",
+)
+@click.option(
+    "--mods",
+    default="ide-ops",
+    show_default=True,
+    metavar="NAMES",
+    help="The mods that are enabled, in order, with commas between them.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The plan as one JSON object.")
+def command(file: IO[str], mods: str, *, as_json: bool) -> None:
+    """Print the chain for an editor, and the reason for each of its parts; start nothing."""
+    offered = primitives(_params(file))
+    specs = [spec.strip() for spec in mods.split(",") if spec.strip()]
+    enabled = [entry_of(make()) for make in read_chain(specs, None).mods]
+    try:
+        made = plan(offered, enabled, adapters_for(enabled))
+    except MissingCapabilityError as error:
+        hint = f"let the editor declare {error.capability}, or leave {error.component} out"
+        raise SymposiumError(str(error), hint) from error
+    if as_json:
+        click.echo(json.dumps({**made.as_json(), "reasons": list(made.reasons)}, indent=2))
+    else:
+        _print(made, offered)
+
+
+def _print(made: Plan, offered: dict[str, Any]) -> None:
+    click.echo(f"The editor offers: {', '.join(offered) or 'nothing'}")
+    click.echo(" → ".join(["Editor", *(entry.id for entry in made.chain), "Agent"]))
+    for reason in made.reasons:
+        click.echo(f"- {reason}")
+
+
+def _params(file: IO[str]) -> dict[str, Any]:
+    try:
+        given = json.load(file)
+    except ValueError as error:
+        raise SymposiumError(f"{file.name} is no JSON: {error}", "see what is in it") from error
+    if not isinstance(given, dict):
+        raise SymposiumError(
+            f"{file.name} holds no JSON object",
+            'the least that one can write is {"terminal": true}',
+        )
+    given = as_object(cast("object", given))
+    params = as_object(given["params"]) if "params" in given else given
+    is_params = "clientCapabilities" in params or "protocolVersion" in params
+    return dict(params) if is_params else {"clientCapabilities": params}

@@ -1,0 +1,1 @@
+"""IDE operations: their vocabulary, and language servers that answer them where no editor does."""

@@ -1,0 +1,128 @@
+"""The files of a workspace as a language server is shown them: opened once, kept as on the disk."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import quote, unquote, urlsplit
+
+from symposium.ide.columns import to_column
+from symposium.ide.operations import FileLocation, FileRange
+
+MOST_ENTRIES: Final = 5000
+"""Files and folders that are looked at in search of one of a language."""
+
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of the largest file that is shown to a server."""
+
+_SKIPPED: Final = frozenset({"node_modules", "__pycache__", "target", "dist", "build"})
+
+
+class Told(Protocol):
+    """Whoever is told of documents: a language server."""
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell it."""
+        ...
+
+
+def uri_of(path: Path) -> str:
+    """The URI of an absolute path."""
+    return f"file://{quote(str(path))}"
+
+
+def path_of(uri: str) -> Path:
+    """The path of a `file` URI."""
+    return Path(unquote(urlsplit(uri).path))
+
+
+def first_file(root: Path, endings: frozenset[str]) -> Path | None:
+    """A file with one of these endings, found near the root first; None within bounds."""
+    return next((path for path in _walk(root) if path.suffix in endings), None)
+
+
+class Documents:
+    """What a server knows of files."""
+
+    def __init__(self, server: Told) -> None:
+        self._server = server
+        self._open: dict[Path, tuple[str, int]] = {}
+
+    def show(self, path: Path, language_id: str) -> str:
+        """Open a file for the server, or tell it what has changed; the URI.
+
+        Raises:
+            OSError: it cannot be read.
+            ValueError: it is too large, or no text.
+        """
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"{path} is larger than {MOST_BYTES} bytes")
+        text = path.read_text(encoding="utf-8")
+        uri = uri_of(path)
+        known, version = self._open.get(path, (None, 0))
+        if known == text:
+            return uri
+        self._open[path] = text, version + 1
+        if known is None:
+            document = {"uri": uri, "languageId": language_id, "version": 1, "text": text}
+            self._server.notify("textDocument/didOpen", {"textDocument": document})
+        else:
+            changed = {"uri": uri, "version": version + 1}
+            change = {"textDocument": changed, "contentChanges": [{"text": text}]}
+            self._server.notify("textDocument/didChange", change)
+        return uri
+
+    def version(self, path: Path) -> int:
+        """The version that was shown last; 0 for a file that was not."""
+        return self._open.get(path, ("", 0))[1]
+
+    def range(self, uri: str, span: Any) -> FileRange:
+        """What a server calls a range of a file, as we do."""
+        path = path_of(uri)
+        lines = self._lines(path)
+        start, end = span["start"], span["end"]
+        row: int = start["line"]
+        content = lines[row] if row < len(lines) else None
+        return FileRange(str(path), _location(lines, start), _location(lines, end), content)
+
+    def line(self, path: Path, line: int) -> str:
+        """The text of a line, counted from 1; empty where there is none."""
+        lines = self._lines(path)
+        return lines[line - 1] if 0 < line <= len(lines) else ""
+
+    def _lines(self, path: Path) -> list[str]:
+        text, _ = self._open.get(path, (None, 0))
+        if text is None:
+            try:
+                text = path.read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                text = ""
+        # Not splitlines: a form feed begins no line.
+        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _location(lines: list[str], position: Any) -> FileLocation:
+    row: int = position["line"]
+    line = lines[row] if row < len(lines) else ""
+    return FileLocation(row + 1, to_column(line, position["character"]))
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    level, seen = [root], 0
+    while level:
+        folders: list[Path] = []
+        for folder in level:
+            try:
+                entries = sorted(folder.iterdir())
+            except OSError:
+                continue
+            for entry in entries:
+                seen += 1
+                if seen > MOST_ENTRIES:
+                    return
+                if entry.name.startswith(".") or entry.name in _SKIPPED or entry.is_symlink():
+                    continue
+                if entry.is_dir():
+                    folders.append(entry)
+                else:
+                    yield entry
+        level = folders

@@ -1,0 +1,102 @@
+"""The adapter that answers IDE operations where the editor cannot: with language servers."""
+
+from pathlib import Path
+from typing import Any, cast
+
+from peerwire.acp.mcp_names import SETUP_METHODS
+from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from symposium.conductor.component import (
+    Answer,
+    ComponentSpec,
+    Crossing,
+    Forward,
+    Later,
+    Mod,
+    Outcome,
+    Refuse,
+    Reply,
+    from_agent,
+    from_client,
+)
+from symposium.conductor.meta import with_capability
+from symposium.conductor.needs import Needs
+from symposium.ide.headless import Headless
+from symposium.ide.operations import OPERATIONS
+from symposium.planning.primitives import (
+    IDE_OPERATIONS,
+    as_object,
+    capabilities_member,
+    client_capabilities,
+    primitives,
+)
+
+
+class IdeOpsAdapter(Mod):
+    """Passes operations on to an editor that has them, and answers them otherwise."""
+
+    def __init__(self, headless: Headless | None = None) -> None:
+        self._headless = headless or Headless()
+        self._folders: dict[str, Path] = {}
+        self._editor_answers = False
+
+    async def run(self) -> None:
+        """Keep the language servers."""
+        await self._headless.run()
+
+    @from_client("initialize")
+    def greet(self, message: Crossing) -> Outcome:
+        """Add the capability, unless the editor has it."""
+        self._editor_answers = IDE_OPERATIONS in primitives(message.params)
+        params = as_object(message.params)
+        if self._editor_answers or not params:
+            return Forward()
+        capabilities = with_capability(client_capabilities(params), IDE_OPERATIONS)
+        return Forward({**params, capabilities_member(params): capabilities})
+
+    @from_client(*SETUP_METHODS)
+    def set_up(self, message: Crossing) -> Outcome:
+        """Remember the session's directory."""
+        folder = as_object(message.params).get("cwd")
+        if not isinstance(folder, str):
+            return Forward()
+        if message.session_id is not None and message.method != "session/fork":
+            # Whoever loads a session may ask things before it is loaded.
+            self._folders[message.session_id] = Path(folder)
+
+        def opened(answer: Answer) -> None:
+            session = as_object(answer.result).get("sessionId")
+            if isinstance(session, str):
+                self._folders[session] = Path(folder)
+
+        return Forward(then=opened)
+
+    @from_client("session/close", "session/delete")
+    def close(self, message: Crossing) -> Outcome:
+        """Forget the session."""
+        self._folders.pop(message.session_id or "", None)
+        return Forward()
+
+    @from_agent(*OPERATIONS)
+    def operate(self, message: Crossing) -> Outcome:
+        """Answer, or let the editor."""
+        if self._editor_answers or not message.is_request:
+            return Forward()
+        folder = self._folders.get(message.session_id or "")
+        if folder is None:
+            data = {"reason": "unknown_session", "sessionId": message.session_id}
+            return Refuse(RpcError(INVALID_PARAMS, data))
+        return Later(self._answer(message.method, message.params, folder))
+
+    async def _answer(self, method: str, params: Any, folder: Path) -> Reply | Refuse:
+        try:
+            return Reply(await self._headless.answer(method, cast("object", params), folder))
+        except RpcError as error:
+            return Refuse(error)
+
+
+spec = ComponentSpec(
+    name="ide-ops-adapter",
+    summary="Answers IDE operations with language servers, where the editor cannot.",
+    make=IdeOpsAdapter,
+    needs=Needs("adapter", provides=(IDE_OPERATIONS,)),
+)

@@ -1,0 +1,103 @@
+"""IDE operations answered by a real language server, basedpyright, as an agent sees them."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import convert
+
+from peerwire.jsonrpc.transport import Transport
+from symposium.ide.framed_process import FramedProcess, spawn_framed
+from symposium.ide.headless import Headless
+from symposium.ide.operations import Ranges, Symbols
+from symposium.ide.server_pool import PoolSettings
+from symposium.mods.ide_ops import IdeOps
+from symposium.mods.ide_ops_adapter import IdeOpsAdapter
+from symposium.testing import FakeEditor, chain_of
+
+pytestmark = pytest.mark.timeout(60)
+
+GREETING = '''"""Greetings, with 😀 before them."""
+
+
+def greet(name: str) -> str:
+    """Say hello."""
+    return "😀" + name
+
+
+wave: int = "😀" + greet("you")
+'''
+USE = """from greeting import greet
+
+print(greet("everybody"))
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n", encoding="utf-8")
+    (tmp_path / "greeting.py").write_text(GREETING, encoding="utf-8")
+    (tmp_path / "use.py").write_text(USE, encoding="utf-8")
+    return tmp_path
+
+
+async def use(editor: FakeEditor, tool: str, arguments: dict[str, Any]) -> Any:
+    """What eliza gets from a tool."""
+    turn = await editor.prompt(f"use tool ide::{tool} with {json.dumps(arguments)}")
+    assert turn.text.startswith("OK: ")
+    return json.loads(turn.text.removeprefix("OK: "))
+
+
+def spots(found: Any) -> list[tuple[str, int, int]]:
+    """Where ranges begin: file, line, column."""
+    return sorted(
+        (Path(each.path).name, each.start.line, each.start.column)
+        for each in convert(found, Ranges).ranges
+    )
+
+
+@pytest.mark.requirement("ide.real-servers", "ide.tools")
+async def test_an_agent_asks_about_python_without_an_editor(project: Path) -> None:
+    async with chain_of(IdeOpsAdapter(), IdeOps()) as editor:
+        await editor.new_session(cwd=str(project))
+        at: dict[str, Any] = {"path": "use.py", "line": 3, "column": 8}
+        found = convert(await use(editor, "find_symbols", {"name": "greet"}), Symbols)
+        (symbol,) = found.symbols
+        assert found.is_exact
+        assert symbol.kind == "Function"
+        assert symbol.defined_at.content == "def greet(name: str) -> str:"
+        assert spots(await use(editor, "find_definitions", at)) == [("greeting.py", 4, 5)]
+        assert spots(await use(editor, "find_references", at)) == [
+            ("greeting.py", 9, 19),
+            ("use.py", 1, 22),
+            ("use.py", 3, 7),
+        ]
+        hover = await use(editor, "hover", {"path": "greeting.py", "line": 9, "column": 20})
+        assert "def greet(name: str) -> str" in hover["text"]
+        assert "Say hello." in hover["text"]
+        (wrong,) = (await use(editor, "diagnostics", {"path": "greeting.py"}))["diagnostics"]
+        assert (wrong["severity"], wrong["code"]) == ("error", "reportAssignmentType")
+        assert wrong["range"]["start"] == {"line": 9, "column": 13}
+        assert wrong["range"]["end"] == {"line": 9, "column": 31}
+
+
+@pytest.mark.requirement("ide.no-server-left")
+async def test_the_server_is_gone_when_its_owner_is(project: Path) -> None:
+    started: list[FramedProcess] = []
+
+    async def spawn(argv: Sequence[str], cwd: Path) -> Transport:
+        started.append(await spawn_framed(argv, cwd))
+        return started[-1]
+
+    headless = Headless(PoolSettings(spawn=spawn))
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(headless.run())
+        at: dict[str, Any] = {"sessionId": "s", "path": "use.py", "line": 3, "column": 8}
+        await headless.answer("_symposium/ide/hover", at, project)
+        assert headless.pool.running == ["python"]
+        running.cancel()
+    (process,) = started
+    assert process.has_exited

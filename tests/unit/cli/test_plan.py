@@ -1,0 +1,64 @@
+"""`symposium plan`: the chain for an editor, and its reasons."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from symposium.__main__ import main
+
+
+def run(given: str, *words: str) -> Result:
+    return CliRunner().invoke(main, ["plan", "--capabilities", "-", *words], input=given)
+
+
+@pytest.mark.requirement("planning.cli")
+def test_plan_prints_the_chain_and_why() -> None:
+    result = run('{"terminal": true}')
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        "The editor offers: bash",
+        "Editor → ide-ops-adapter → ide-ops → Agent",
+        "- ide-ops-adapter is added: ide-ops needs ide_operations, the editor has none",
+        "- ide-ops stands in the chain: ide_operations from ide-ops-adapter",
+    ]
+
+
+@pytest.mark.requirement("planning.cli")
+@pytest.mark.parametrize("form", ["capabilities", "params", "request"])
+def test_plan_takes_what_an_editor_sends_in_any_form(form: str, tmp_path: Path) -> None:
+    capabilities = {"_meta": {"symposium": {"ide_operations": True}}}
+    params = {"protocolVersion": 1, "clientCapabilities": capabilities}
+    forms = {
+        "capabilities": capabilities,
+        "params": params,
+        "request": {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params},
+    }
+    file = tmp_path / "editor.json"
+    file.write_text(json.dumps(forms[form]), encoding="utf-8")
+    words = ["plan", "--capabilities", str(file), "--mods", "pass, ide-ops", "--json"]
+    told = json.loads(CliRunner().invoke(main, words).stdout)
+    assert told["chain"] == [
+        {"id": "pass", "kind": "component"},
+        {"id": "ide-ops", "kind": "component"},
+    ]
+    assert told["provided_by"] == {"ide_operations": "editor"}
+    assert told["degraded"] == []
+    assert len(told["reasons"]) == 2
+
+
+@pytest.mark.requirement("planning.cli")
+@pytest.mark.parametrize(
+    ("given", "words", "says"),
+    [
+        ("{", (), "is no JSON"),
+        ("[]", (), "holds no JSON object"),
+        ("{}", ("--mods", "ide-opps"), "'ide-opps' is neither a built-in mod"),
+    ],
+)
+def test_plan_says_what_is_wrong(given: str, words: tuple[str, ...], says: str) -> None:
+    result = run(given, *words)
+    assert result.exit_code != 0
+    assert result.stdout == ""
+    assert says in result.stderr

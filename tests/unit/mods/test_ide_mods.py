@@ -1,0 +1,123 @@
+"""IDE operations in a chain: the same tools, whoever answers them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerwire.jsonrpc.handlers import Request
+from symposium.chain_spec import read_chain
+from symposium.conductor.blueprint import Blueprint
+from symposium.mods.ide_ops import IdeOps
+from symposium.mods.ide_ops_adapter import IdeOpsAdapter
+from symposium.planned_chain import PlannedChain, planned_chain
+from symposium.testing import CAPABILITIES, FakeAgent, FakeEditor, chain_of
+
+HAS_IT = {**CAPABILITIES, "_meta": {"symposium": {"version": "1.0", "ide_operations": True}}}
+SELECTION = {"selectedText": "x = 1", "message": "5 characters"}
+
+
+async def use(editor: FakeEditor, tool: str, **arguments: Any) -> str:
+    return (await editor.prompt(f"use tool ide::{tool} with {json.dumps(arguments)}")).text
+
+
+def selecting(editor: FakeEditor) -> list[Any]:
+    """Let the editor answer for its selection; what it is asked with."""
+    asked: list[Any] = []
+
+    def answer(request: Request) -> dict[str, str]:
+        asked.append(request.params)
+        return SELECTION
+
+    editor.answers["_symposium/ide/get_selection"] = answer
+    return asked
+
+
+@pytest.mark.requirement("ide.adapter-passes-through")
+async def test_an_editor_that_has_operations_answers_them() -> None:
+    async with chain_of(IdeOpsAdapter(), IdeOps()) as editor:
+        asked = selecting(editor)
+        await editor.initialize(capabilities=HAS_IT)
+        session = await editor.new_session()
+        assert json.loads((await use(editor, "get_selection")).removeprefix("OK: ")) == SELECTION
+        assert asked == [{"sessionId": session}]
+
+
+@pytest.mark.requirement("ide.adapter-stands-in")
+async def test_the_adapter_answers_for_an_editor_that_has_none(tmp_path: Path) -> None:
+    async with chain_of(IdeOpsAdapter(), IdeOps()) as editor:
+        asked = selecting(editor)
+        await editor.new_session(cwd=str(tmp_path))
+        said = json.loads((await use(editor, "get_selection")).removeprefix("OK: "))
+        assert said == {"selectedText": None, "message": "no editor"}
+        told = await use(editor, "hover", path="a.py", line=1, column=1)
+        assert f"there is no file {tmp_path}/a.py" in told
+        assert asked == []
+
+
+@pytest.mark.requirement("ide.adapter-stands-in")
+@pytest.mark.parametrize("capabilities", [CAPABILITIES, HAS_IT])
+async def test_the_agent_is_told_of_operations_in_either_case(
+    capabilities: dict[str, Any],
+) -> None:
+    agent = FakeAgent()
+    async with chain_of(IdeOpsAdapter(), IdeOps(), agent=agent) as editor:
+        await editor.initialize(capabilities=capabilities)
+    (greeting,) = [each for each in agent.received.items if each.method == "initialize"]
+    assert greeting.params["clientCapabilities"] == HAS_IT
+
+
+@pytest.mark.requirement("ide.tools")
+@pytest.mark.parametrize("capabilities", [CAPABILITIES, HAS_IT])
+async def test_the_tools_are_the_same_in_either_case(capabilities: dict[str, Any]) -> None:
+    async with chain_of(IdeOpsAdapter(), IdeOps()) as editor:
+        await editor.initialize(capabilities=capabilities)
+        await editor.new_session()
+        said = (await editor.prompt("list tools from ide")).text
+    for tool in (
+        *("find_symbols", "find_definitions", "find_references"),
+        *("hover", "diagnostics", "get_selection"),
+    ):
+        assert tool in said
+
+
+@pytest.mark.requirement("ide.tools")
+async def test_each_session_asks_in_its_own_name() -> None:
+    async with chain_of(IdeOpsAdapter(), IdeOps()) as editor:
+        asked = selecting(editor)
+        await editor.initialize(capabilities=HAS_IT)
+        first, second = await editor.new_session(), await editor.new_session()
+        for session in (second, first):
+            await editor.prompt("use tool ide::get_selection with {}", session_id=session)
+        assert [each["sessionId"] for each in asked] == [second, first]
+
+
+def planned(capabilities: dict[str, Any], *mods: str) -> PlannedChain:
+    params = {"protocolVersion": 1, "clientCapabilities": capabilities}
+    return planned_chain(read_chain(mods, "eliza"), params)
+
+
+@pytest.mark.requirement("planning.four-chains")
+def test_the_catalog_s_adapter_is_added_exactly_when_the_editor_needs_it() -> None:
+    plans = [planned(each, "ide-ops").plan for each in (CAPABILITIES, HAS_IT)]
+    assert [[entry.id for entry in made.chain] for made in plans] == [
+        ["ide-ops-adapter", "ide-ops"],
+        ["ide-ops"],
+    ]
+    assert plans[0].chain[1].needs.enriches == {"ide_operations": "mcp_tools"}
+    mods = planned(CAPABILITIES, "tag", "ide-ops").blueprint.mods
+    assert [mod.name for mod in mods][:3] == ["ide-ops-adapter", "tag", "ide-ops"]
+
+
+@pytest.mark.requirement("planning.prediction-holds")
+@pytest.mark.parametrize("capabilities", [CAPABILITIES, HAS_IT])
+async def test_the_agent_gets_the_request_that_was_predicted(capabilities: dict[str, Any]) -> None:
+    made = planned(capabilities, "ide-ops")
+    agent = FakeAgent()
+    begun: Blueprint = made.blueprint
+    assert begun.params is not None
+    async with chain_of(*begun.mods, agent=agent, bridge="off") as editor:
+        await editor.initialize(capabilities=begun.params["clientCapabilities"])
+    (greeting,) = [each for each in agent.received.items if each.method == "initialize"]
+    assert greeting.params["clientCapabilities"] == made.prediction["clientCapabilities"]
