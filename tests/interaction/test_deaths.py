@@ -126,6 +126,19 @@ async def test_a_component_that_is_ended_gets_what_waits_and_may_ask_nothing_mor
         await proxy.ended()
 
 
+async def test_what_a_dead_agent_has_asked_is_cancelled() -> None:
+    async with scene(inner()) as it:
+        agent = await it.open()
+        it.client.ask(1, "session/prompt", {})
+        await agent.read()
+        agent.ask(0, "session/request_permission", {"sessionId": "s"})
+        permission = await it.client.read()
+        await agent.hang_up()
+        messages = await it.client.reads(2)
+        cancel = next(message for message in messages if "method" in message)
+        assert cancel["params"] == {"requestId": permission["id"]}
+
+
 async def test_a_proxy_that_asks_for_a_dead_agent_is_told_at_once() -> None:
     stand = Stand("proxy")
     async with scene(stand.component) as it:

@@ -136,7 +136,10 @@ async def test_a_request_before_initialize_was_answered_is_refused() -> None:
     async with scene() as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         it.client.ask(1, "session/new", {})
-        assert (await it.client.read())["error"]["code"] == -32600
+        it.client.ask(2, "initialize", VERSION_ONE)
+        for refusal in await it.client.reads(2):
+            assert refusal["error"]["code"] == -32600
+            assert refusal["error"]["data"] == "`initialize` has not been answered yet"
         agent = await it.agent()
         agent.answer(await agent.read(), VERSION_ONE)
         assert (await it.client.read())["id"] == 0
@@ -212,8 +215,12 @@ async def test_the_version_asked_for_reaches_the_agent_and_later_requests_follow
 class Upgrade(Mod):
     """Asks for another version than the client did."""
 
+    def __init__(self, seen: list[int]) -> None:
+        self._seen = seen
+
     @from_client("initialize")
     def change(self, message: Crossing) -> Forward:
+        self._seen.append(message.params["protocolVersion"])
         return Forward({**message.params, "protocolVersion": 1, "edited": True})
 
 
@@ -226,8 +233,10 @@ async def test_neither_mods_nor_who_chooses_them_can_change_the_version() -> Non
     stand = Stand()
     params = {"protocolVersion": 1}
 
+    seen: list[int] = []
+
     def choose(_: Any) -> Blueprint:
-        components = [*mods(Upgrade()), inner(*mods(Upgrade()))]
+        components = [*mods(Upgrade(seen)), inner(*mods(Upgrade(seen)))]
         return Blueprint(components, stand.component, params=params)
 
     async with scene(choose=choose) as it:
@@ -236,6 +245,7 @@ async def test_neither_mods_nor_who_chooses_them_can_change_the_version() -> Non
             "protocolVersion": 2,
             "edited": True,
         }
+    assert seen == [2, 2]
 
 
 @pytest.mark.requirement("conductor.init-version-answer-missing")
@@ -363,6 +373,20 @@ async def test_initialize_can_be_cancelled_while_the_components_are_chosen() -> 
         agent = await stands[1].peer()
         agent.answer(await agent.read(), VERSION_ONE)
         assert (await it.client.read())["id"] == 1
+        await (await stands[0].peer()).ended()
+
+
+async def test_no_further_form_is_tried_for_an_initialize_that_was_cancelled() -> None:
+    stand = Stand("proxy")
+    async with scene(stand.component) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        proxy = await stand.peer()
+        greeting = await proxy.read()
+        it.client.tell("$/cancel_request", {"requestId": 0})
+        assert (await proxy.read())["method"] == "$/cancel_request"
+        proxy.refuse(greeting, -32601)
+        assert (await it.client.read())["error"]["code"] == -32800
+        assert not proxy.unread
 
 
 @pytest.mark.requirement(

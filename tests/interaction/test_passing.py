@@ -280,6 +280,13 @@ async def test_params_results_and_errors_cross_with_equal_bytes(chain: Any) -> N
             asked.write(b'{"jsonrpc":"2.0","id":%b,"result":%b,"root":1.0}' % (name, NUMBERS))
             back = await asker.line()
             assert back == b'{"jsonrpc":"2.0","id":"q","result":%b,"root":1.0}' % NUMBERS
+            for number in (b"5", b'"q"'):
+                head = b'{"jsonrpc":"2.0","id":%b,"method":"m",' % number
+                asker.write(head + b'"params":{},"traceparent":"00-1"}')
+                request = await asked.line()
+                assert request.endswith(b'"params":{},"traceparent":"00-1"}')
+                asked.answer(json.loads(request), None)
+                await asker.line()
             asker.write(b'{"jsonrpc":"2.0","id":"q","method":"m"}')
             name = json.dumps((await asked.read())["id"]).encode()
             error = b'{"code":-32002,"message":"no \\ud800","data":%b}' % NUMBERS
