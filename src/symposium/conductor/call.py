@@ -104,7 +104,7 @@ class Call:
         crossing: Crossing,
         asker: Asker,
         request_id: bytes,
-        way: "Route",
+        way: Route,
         *,
         place: int = BEFORE_ALL,
     ) -> None:

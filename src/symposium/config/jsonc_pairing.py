@@ -1,12 +1,9 @@
 """Which element of a changed list was which before, so that comments go along."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from symposium.config.jsonc_text import json_text
-
-Likeness: TypeAlias = Callable[[Any, Any], int]
-"""How much an old and a new element have in common; 0 if they are strangers."""
 
 
 def pair(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
