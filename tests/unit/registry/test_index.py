@@ -1,5 +1,6 @@
 """Where the index comes from, against a server on this machine."""
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -208,6 +209,23 @@ async def test_a_slow_server_is_waited_for_only_so_long(web: Web, tmp_path: Path
     with pytest.raises(FetchError, match="did not come"):
         await fetch(Wish(web.url("/slow"), 0.2, 1_000_000), tmp_path / "got")
     over.set()
+
+
+@pytest.mark.requirement("registry.fetch-limits")
+async def test_headers_that_never_end_are_waited_for_only_so_long(web: Web, tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def drip(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+        while not over.wait(0.01):
+            request.wfile.write(b"x")
+
+    web.answers["/slow"] = drip
+
+    async with asyncio.timeout(3):
+        with pytest.raises(FetchError, match="did not come"):
+            await fetch(Wish(web.url("/slow"), 0.2, 1_000_000), tmp_path / "got")
+        over.set()
 
 
 @pytest.mark.requirement("registry.fetch-limits")
