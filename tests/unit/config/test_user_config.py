@@ -4,7 +4,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -367,31 +366,53 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
         save(tmp_path / "file" / "config.jsonc", Config("x"), None)
 
 
-SAVING = """
-import sys
+DYING = """
+import os, signal, sys
 from pathlib import Path
-from symposium.config.user_config import Config, ModEntry, load, save
-path, number = Path(sys.argv[1]), 0
-print("ready", flush=True)
-while True:
-    seen = load(path)
-    number += 1
-    mods = tuple(ModEntry(f"mod{index}") for index in range(400))
-    save(path, Config(f"agent {number}", mods), None if seen is None else seen.text)
+from symposium.config.user_config import Config, load, save
+
+path, deadly, steps = Path(sys.argv[1]), int(sys.argv[2]), []
+seen = load(path)
+
+def step(event, *rest):
+    if event in {"open", "os.mkdir", "os.chmod", "os.rename", "os.remove", "fsync"}:
+        steps.append(event)
+        if len(steps) == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+def watched(handle, fsync=os.fsync):
+    step("fsync")
+    fsync(handle)
+
+os.fsync = watched
+sys.addaudithook(step)
+save(path, Config("changed", seen.config.mods), seen.text)
+print(*steps)
 """
+"""Saves, and is killed before its n-th step that could change anything on the disk."""
+
+
+def save_and_die(path: Path, deadly: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", DYING, str(path), str(deadly)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.requirement("config.save-atomic")
 @pytest.mark.timeout(60)
-def test_a_kill_in_the_midst_of_a_save_leaves_a_whole_file(path: Path) -> None:
-    for attempt in range(8):
-        command = [sys.executable, "-c", SAVING, str(path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as saving:
-            assert saving.stdout is not None
-            saving.stdout.readline()
-            started = time.monotonic()
-            while time.monotonic() - started < 0.02 + 0.013 * attempt:
-                load(path)  # raises if it is ever seen half-written
-            saving.send_signal(signal.SIGKILL)
-        left = load(path)
-        assert left is None or len(left.config.mods) == 400
+def test_a_kill_at_any_step_of_a_save_leaves_a_whole_file(path: Path) -> None:
+    after, deadly = SEED.replace("npx -y @zed-industries/claude-code-acp", "changed"), 0
+    done, texts = None, list[str]()
+    while done is None or done.returncode:
+        write(path, SEED)
+        deadly += 1
+        done = save_and_die(path, deadly)
+        assert done.returncode in {0, -signal.SIGKILL}, done.stderr
+        texts.append(path.read_text())
+
+    steps = done.stdout.split()
+    assert texts == [SEED] * texts.index(after) + [after] * texts.count(after)
+    assert len(steps) == deadly - 1
+    # What is renamed must have reached the disk, or a power cut leaves an empty file.
+    last = len(steps) - 1 - steps[::-1].index("os.rename")
+    assert steps[:last].count("fsync") > steps[:last].count("os.rename")
+    assert "fsync" in steps[last:]

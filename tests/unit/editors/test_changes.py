@@ -12,6 +12,7 @@ from symposium.config.jsonc import parse
 from symposium.config.jsonc_edit import rewrite
 from symposium.config.jsonc_text import json_text
 from symposium.editors import block_change, json_change
+from symposium.editors.change import Change, carry_out
 from symposium.editors.receipt import Receipt, Receipts, SettingsError
 
 FILE = Path("/home/ada/settings.json")
@@ -164,6 +165,24 @@ def test_a_block_that_somebody_has_changed_stays() -> None:
 def test_marks_that_do_not_match_are_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="mark"):
         block_change.put(FILE, text, "--", BODY)
+
+
+# -- carrying out
+
+
+@pytest.mark.requirement("editors.write")
+def test_a_file_that_has_changed_since_it_was_shown_is_not_touched(tmp_path: Path) -> None:
+    file, receipts = tmp_path / "settings.json", Receipts(tmp_path / "editors")
+    file.write_text("{}")
+    after, receipt = json_change.put(file, "{}", KEYS, OURS)
+    change = Change(file, "{}", after, receipt)
+    file.write_text('{"since": 1}')
+
+    with pytest.raises(SettingsError, match="changed meanwhile"):
+        carry_out(change, "zed", receipts)
+
+    assert file.read_text() == '{"since": 1}'
+    assert receipts.read("zed") is None
 
 
 # -- receipts
