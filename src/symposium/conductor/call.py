@@ -15,12 +15,17 @@ BEFORE_ALL: Final = -1
 """The place of a link: before the first mod of the way that its messages take."""
 
 
+def stay(_: Crossing) -> Forward:
+    """Stands for the handler of a mod that has none, where its lane is to be kept."""
+    return Forward()
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One mod on a way: its position, its handler for a method if it has one, and its name."""
+    """One mod on a way: its position, its handler for a method, and its name."""
 
     position: int
-    handler: Handler | None
+    handler: Handler
     mod: str = ""
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import UNSET
 
 from peerwire.jsonrpc.errors import REQUEST_CANCELLED, RpcError
-from symposium.conductor.call import BEFORE_ALL, Call, End, Step
+from symposium.conductor.call import BEFORE_ALL, Call, End, Step, stay
 from symposium.conductor.component import (
     EVERY_METHOD,
     UNCHANGED,
@@ -36,7 +36,7 @@ from symposium.conductor.component import (
 from symposium.conductor.lanes import Item, Lanes, Started
 from symposium.conductor.outcomes import (
     answer_of,
-    fault_in,
+    fault_of,
     guarded,
     guarded_wait,
     revised,
@@ -89,7 +89,10 @@ class Way:
 
     def take(self, crossing: Crossing, call: Call | None = None, *, after: int = -1) -> None:
         """Carry a message on from behind the mod at `after`; a request comes with its call."""
-        self._carry(crossing, call, after, BEFORE_ALL)
+        if call is None and self.lanes.idle and after == BEFORE_ALL:
+            self._tell(crossing)
+        else:
+            self._carry(crossing, call, after, BEFORE_ALL)
 
     def carry_back(self, call: Call, answer: Answer, *, after: int = -1) -> None:
         """Carry an answer to whoever asked, behind what was sent before it."""
@@ -99,6 +102,20 @@ class Way:
             self._carry_back(call, answer, after, BEFORE_ALL)
 
     # -- towards the far end
+
+    def _tell(self, crossing: Crossing) -> None:
+        """The short way of a notification past mods that let it go on at once."""
+        lanes = self.lanes
+        for step in self.steps.get(crossing.method, self.other):
+            outcome = guarded(step.mod, step.handler, crossing, crossing)
+            if type(outcome) is Forward and outcome.method is None and lanes.idle:
+                if outcome.params is not UNCHANGED:
+                    crossing.edit(outcome.params)
+            else:
+                if self._heed(outcome, step, crossing, None):
+                    self._carry(crossing, None, step.position, BEFORE_ALL)
+                return
+        self._deliver(crossing, None)
 
     def _carry(self, crossing: Crossing, call: Call | None, after: int, cleared: int) -> None:
         if call is not None and call.is_settled:
@@ -116,7 +133,8 @@ class Way:
                 resume = partial(self._carry, crossing, call, position - 1, position)
                 if lanes.keeps(position, Item(session_key(crossing), crossing.size, resume)):
                     return
-            if step.handler is not None and not self._meet(step, crossing, call):
+            outcome = guarded(step.mod, step.handler, crossing, crossing)
+            if not self._heed(outcome, step, crossing, call):
                 return
             if was_idle and not lanes.idle and not (call is not None and call.is_urgent):
                 # This very mod has sent something that another one holds now.
@@ -124,9 +142,8 @@ class Way:
                 return
         self._deliver(crossing, call)
 
-    def _meet(self, step: Step, crossing: Crossing, call: Call | None) -> bool:
-        """Show a message to a mod; whether it travels on at once."""
-        outcome: Any = guarded(step.mod, step.handler or _forward, crossing, crossing)
+    def _heed(self, outcome: Any, step: Step, crossing: Crossing, call: Call | None) -> bool:
+        """Do as a mod says; whether the message travels on at once."""
         if type(outcome) is Forward:
             return self._forward(outcome, step, crossing, call)
         if type(outcome) in {Reply, Refuse, Drop, Later} or not hasattr(outcome, "__await__"):
@@ -147,8 +164,10 @@ class Way:
 
     def _forward(self, outcome: Forward, step: Step, crossing: Crossing, call: Call | None) -> bool:
         method = outcome.method
-        if method is not None or outcome.params is not UNCHANGED:
-            crossing.replace(method=method, params=outcome.params)
+        if outcome.params is not UNCHANGED:
+            crossing.edit(outcome.params)
+        if method is not None:
+            crossing.replace(method=method, params=UNCHANGED)
         if call is not None and (outcome.then or outcome.catch or outcome.cancelled):
             call.thens.append((step, outcome))
         if method is None:
@@ -177,7 +196,9 @@ class Way:
         return self.length - 1 - position
 
     def _deliver(self, crossing: Crossing, call: Call | None) -> None:
-        fault = fault_in(crossing) if crossing.body is UNSET else None
+        fault: RpcError | None = None
+        if crossing.body is UNSET:
+            fault = fault_of(guarded("that edited it", Crossing.encoded, crossing, crossing))
         if call is None:
             if fault is None:
                 self.far.notify(crossing)
@@ -230,7 +251,7 @@ class Way:
 
 def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:
     handled = {step.position for step in steps}
-    others = [Step(position, None) for position in stops if position not in handled]
+    others = [Step(position, stay) for position in stops if position not in handled]
     return sorted((*steps, *others), key=lambda step: step.position)
 
 
@@ -238,10 +259,6 @@ def _watch(task: Started, call: Call | None, *work: Any) -> None:
     if call is not None:
         call.started(task)
     task.add_done_callback(lambda _: _close(*work))
-
-
-def _forward(_: Crossing) -> Forward:
-    return Forward()
 
 
 def _close(*work: Any) -> None:

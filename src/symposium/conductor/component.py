@@ -118,11 +118,15 @@ class Crossing:
             self.method = method
             self.line = b""
         if params is not UNCHANGED:
-            self._value = params
-            if self.body is not UNSET:
-                self._size = len(self.body)
-                self.body = UNSET
-            self.line = b""
+            self.edit(params)
+
+    def edit(self, params: Any) -> None:
+        """Change the params that travel on."""
+        self._value = params
+        if self.body is not UNSET:
+            self._size = len(self.body)
+            self.body = UNSET
+        self.line = b""
 
 
 class Answer:

@@ -90,7 +90,11 @@ class Intake:
         try:
             match incoming:
                 case Message():
-                    if place is not self._alone or not self._exchanged(incoming, line):
+                    if incoming.method is not UNSET and incoming.id is UNSET:
+                        # Not looked at more closely: what is odd is for whoever takes it to say.
+                        self._notification(incoming.method, incoming, line)
+                        place.done()
+                    elif place is not self._alone or not self._exchanged(incoming, line):
                         self._message(incoming, line, place)
                 case Batch(lines):
                     self._batch(lines, place)
@@ -115,11 +119,7 @@ class Intake:
             place.done()
 
     def _message(self, message: Message, line: bytes, place: Place) -> None:
-        if message.method is not UNSET and message.id is UNSET:
-            # Not looked at more closely: what is odd about it is for whoever takes it to say.
-            self._notification(message.method, message, line)
-            place.done()
-        elif (fault := wire.check(message)) is not None:
+        if (fault := wire.check(message)) is not None:
             self._malformed(fault, place)
         elif message.method is UNSET:
             self._response(message, line)

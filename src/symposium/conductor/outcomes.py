@@ -65,9 +65,14 @@ def writable(answer: Answer, crossing: Crossing) -> Answer:
     return Answer(error=fault.error) if isinstance(fault, Refuse) else answer
 
 
-def fault_in(crossing: Crossing) -> RpcError | None:
-    """What is wrong with the params that mods have made; None where they have a JSON form."""
-    fault = guarded("that edited it", Crossing.encoded, crossing, crossing)
-    if isinstance(fault, Refuse):
-        return fault.error
-    return RpcError(INTERNAL_ERROR) if isinstance(fault, Forward) else None
+def fault_of(encoded: object) -> RpcError | None:
+    """What was wrong with params that mods have made; None where they have a JSON form."""
+    if isinstance(encoded, bytes):
+        return None
+    match encoded:
+        case Refuse(error):
+            return error
+        case Forward():
+            return RpcError(INTERNAL_ERROR)
+        case _:
+            return None
