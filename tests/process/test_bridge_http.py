@@ -557,6 +557,26 @@ async def test_what_the_server_asks_and_then_tells_comes_in_that_order() -> None
         assert await stream.methods(2) == ["asked", "told"]
 
 
+@pytest.mark.requirement("bridge.cancel-not-tunnelled")
+async def test_a_question_that_the_server_takes_back_is_cancelled_in_mcps_way() -> None:
+    async with opened() as (door, owner):
+        await door.send(request("initialize"))
+        stream = await door.begin(method="GET")
+        await stream.head()
+        connection = owner.editor.connection
+        async with asyncio.TaskGroup() as tasks:
+            asked = {"connectionId": "c1", "method": "first"}
+            first = tasks.create_task(connection.request("mcp/message", asked))
+            await asyncio.sleep(0)  # the task's first step, which writes the question
+            connection.post("mcp/message", {"connectionId": "c1", "method": "second"})
+            assert await stream.methods(2) == ["first", "second"]
+            first.cancel()
+            (data,) = EventReader().feed(await stream.data() or b"")
+        cancelled = json.loads(data)
+    assert cancelled["method"] == "notifications/cancelled"
+    assert cancelled["params"] == {"requestId": 1}
+
+
 @pytest.mark.requirement("bridge.message-server-to-client")
 async def test_what_the_server_says_right_behind_its_answer_to_the_connect_is_not_lost() -> None:
     async with opened() as (door, owner):

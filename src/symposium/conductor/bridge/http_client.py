@@ -137,7 +137,8 @@ class HttpClient:
             RpcError: it refused, or has gone.
         """
         self._last_id += 1
-        request_id = b"%d" % self._last_id
+        number = self._last_id
+        request_id = b"%d" % number
         waiting: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._asked[request_id] = waiting
         try:
@@ -147,7 +148,7 @@ class HttpClient:
                 raise RpcError(INTERNAL_ERROR, {"reason": reason, "method": method})
             message = await waiting
         except asyncio.CancelledError:
-            self.notify(CANCELLED, {"requestId": self._last_id})
+            self.notify(CANCELLED, {"requestId": number})
             raise
         finally:
             self._asked.pop(request_id, None)
