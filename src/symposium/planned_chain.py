@@ -2,19 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from peerwire.errors import LocalError
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from symposium.catalog import builtin_mods, find_mod
 from symposium.chain_spec import ChainSpec
-from symposium.conductor.blueprint import Blueprint, Component, InProcess
+from symposium.conductor.agent_first import agent_first
+from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program
 from symposium.conductor.bridge.last_hop import bridge_components
 from symposium.planning.advertisement import to_agent, to_chain, to_editor
 from symposium.planning.entry import Entry
 from symposium.planning.plan import MissingCapabilityError, Plan
 from symposium.planning.planner import plan
 from symposium.planning.primitives import primitives
+
+Order: TypeAlias = Literal["agent-first", "through-chain"]
+"""Who is asked `initialize` first: the agent, with what is predicted, or the first mod."""
 
 VERSION: Final = "0.1.0"
 """The host's version, as the editor is told."""
@@ -39,12 +43,15 @@ class PlannedChain:
         return to_editor(result, self.plan, VERSION)
 
 
-def planned_chain(chain: ChainSpec, params: Mapping[str, Any]) -> PlannedChain:
+def planned_chain(
+    chain: ChainSpec, params: Mapping[str, Any], order: Order = "through-chain"
+) -> PlannedChain:
     """The chain for an editor that sends these params of `initialize`.
 
     Args:
         chain: the enabled mods, in the configured order, and the agent.
         params: the editor's.
+        order: when the agent is asked; one that is built in is asked through the chain.
 
     Raises:
         RpcError: a component that is required lacks what it needs; the answer to `initialize`.
@@ -60,8 +67,10 @@ def planned_chain(chain: ChainSpec, params: Mapping[str, Any]) -> PlannedChain:
     fitting = [by_entry.get(id(entry)) or _added(entry.id) for entry in made.chain]
     if chain.agent is not None:
         fitting += bridge_components(chain.bridge)
-    blueprint = Blueprint(fitting, chain.agent, to_chain(params))
-    return PlannedChain(made, blueprint, to_agent(params, made))
+    agent, prediction = chain.agent, to_agent(params, made)
+    if order == "agent-first" and isinstance(agent, Program):
+        agent = agent_first(agent, prediction)
+    return PlannedChain(made, Blueprint(fitting, agent, to_chain(params)), prediction)
 
 
 def adapters_for(enabled: Sequence[Entry]) -> list[Entry]:

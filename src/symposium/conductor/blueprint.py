@@ -1,6 +1,6 @@
 """What a chain is to be made of, before any of it runs."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -8,6 +8,14 @@ from peerwire.acp.names import Dialect
 from peerwire.transports.command import Command
 from peerwire.transports.transport import Transport
 from symposium.conductor.component import Mod
+
+StartWork: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
+"""Starts work that ends with the chain at the latest."""
+
+OnStderr: TypeAlias = Callable[[bytes], None]
+
+Opener: TypeAlias = Callable[[StartWork, OnStderr | None], Transport]
+"""Starts a program; raises `SpawnError` if it cannot be started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +41,13 @@ class Program:
         name: how errors and the trace call it.
         command: what to start.
         dialect: the era it speaks, where it must not be found out by asking.
+        opener: starts it in a way of its own; the command is then for people.
     """
 
     name: str
     command: Command
     dialect: Dialect | None = None
+    opener: Opener | None = None
 
 
 @dataclass(frozen=True, slots=True)

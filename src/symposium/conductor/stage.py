@@ -10,7 +10,7 @@ from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.transports.memory import MemoryTransport, memory_pair
 from peerwire.transports.process import spawn
 from peerwire.transports.transport import HIGH_WATER, Transport
-from symposium.conductor.blueprint import InProcess, Program, Served
+from symposium.conductor.blueprint import InProcess, OnStderr, Program, Served
 from symposium.conductor.lanes import Lanes
 from symposium.conductor.link import OVERFLOW, Link, LinkOwner
 
@@ -93,9 +93,10 @@ class Stage:
     def _open(self, component: Program | Served) -> Transport:
         if isinstance(component, Program):
             tell, name = self._on_stderr, component.name
-            return spawn(
-                component.command, on_stderr=None if tell is None else lambda line: tell(name, line)
-            )
+            on_stderr: OnStderr | None = None if tell is None else lambda line: tell(name, line)
+            if component.opener is not None:
+                return component.opener(self.start, on_stderr)
+            return spawn(component.command, on_stderr=on_stderr)
         ours, theirs = memory_pair()
         self.start(_served(component, theirs))
         return ours
