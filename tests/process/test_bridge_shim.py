@@ -269,6 +269,25 @@ async def test_an_owner_that_disconnects_ends_the_shims_connection() -> None:
         writer.close()
 
 
+@pytest.mark.requirement("bridge.cancel-not-tunnelled", "bridge.message-server-to-client")
+async def test_a_question_of_the_server_is_taken_back_in_mcps_way() -> None:
+    async with opened() as (declaration, owner):
+        port, token = port_and_token(declaration)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(token + b'\n{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+            await reader.readline()
+            asked = {"connectionId": "c1", "method": "roots/list"}
+            work = owner.editor.connection.request("mcp/message", asked)
+            asking = tasks.create_task(work)
+            question = json.loads(await reader.readline())
+            asking.cancel()
+            cancelled = json.loads(await reader.readline())
+        writer.close()
+    assert cancelled["method"] == "notifications/cancelled"
+    assert cancelled["params"] == {"requestId": question["id"]}
+
+
 @pytest.mark.requirement("bridge.security-shim-token")
 @pytest.mark.parametrize("said", [b"\n", b"wrong\n", b"x" * 500, b'{"jsonrpc":"2.0","id":1}\n'])
 async def test_a_connection_without_the_token_is_closed_and_reaches_nobody(said: bytes) -> None:

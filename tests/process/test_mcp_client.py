@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +92,28 @@ async def test_what_the_block_raises_comes_out_as_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
         async with open_server(ECHO):
             raise ZeroDivisionError
+
+
+async def test_a_call_that_is_given_up_is_taken_back_in_mcps_way(tmp_path: Path) -> None:
+    code = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        print(json.dumps({"id": message["id"], "result": {}}), flush=True)
+    with open(sys.argv[1], "a") as file:
+        file.write(json.dumps([message.get(name) for name in ("method", "id", "params")]))
+        file.write("\\n")
+"""
+    seen = tmp_path / "seen"
+    declaration = {"name": "x", "command": sys.executable, "args": ["-c", code, str(seen)]}
+    async with open_server(declaration) as server:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await server.call_tool("slow")
+    *_, call, cancelled = map(json.loads, seen.read_text().splitlines())
+    assert call[0] == "tools/call"
+    assert cancelled == ["notifications/cancelled", None, {"requestId": call[1]}]
 
 
 # -- HTTP

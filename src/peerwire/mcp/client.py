@@ -9,6 +9,7 @@ from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
+from peerwire.mcp.lines import McpLines
 from peerwire.mcp.over_acp import Tunnels
 from peerwire.mcp.server import McpError, McpServer
 from peerwire.transports.command import Command
@@ -51,7 +52,7 @@ async def open_server(
                         yield server
                 case _:
                     transport = _transport(name, declaration, cwd, tasks)
-                    connection = Connection(transport, Handlers(requests={"ping": _pong}))
+                    connection = Connection(McpLines(transport), Handlers(requests={"ping": _pong}))
                     tasks.create_task(connection.run())
                     try:
                         server = McpServer(name, connection)

@@ -13,6 +13,7 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.values import encode_value
+from peerwire.mcp.lines import McpLines
 from peerwire.transports.fd import FdTransport
 from symposium.conductor.bridge.forms import stdio_declaration
 from symposium.conductor.bridge.in_flight import CANCELLED, InFlight
@@ -83,7 +84,7 @@ class ShimEndpoint:
             return
         transport = FdTransport((fd := sock.detach()), fd)
         calls = _Calls()
-        connection = Connection(transport, calls.handlers(), max_backlog=MAX_BACKLOG)
+        connection = Connection(McpLines(transport), calls.handlers(), max_backlog=MAX_BACKLOG)
         try:
             tunnel = await self._tunnels.open(self._server_id, connection)
         except RpcError as error:
