@@ -1,0 +1,84 @@
+"""Slow and vanishing clients over real pipes, with a program that floods them."""
+
+import asyncio
+import json
+import os
+import sys
+
+import pytest
+
+from peerwire.transports.command import Command
+from peerwire.transports.fd import FdTransport
+from symposium.conductor.blueprint import Blueprint, Program
+from symposium.conductor.conductor import Conductor
+
+FLOOD = """
+import os, sys
+count = int(sys.argv[1])
+sys.stdin.readline()
+os.write(1, b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}\\n')
+head = b'{"jsonrpc":"2.0","method":"session/update","params":'
+for number in range(count):
+    os.write(1, head + b'{"n":%d,"p":"%b"}}\\n' % (number, b"x" * 2000))
+sys.stdin.read()
+"""
+OPEN = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n'
+COUNT = 4000
+
+
+class Watched(FdTransport):
+    """A transport that remembers how much has ever waited."""
+
+    most = 0
+
+    def send(self, line: bytes) -> None:
+        super().send(line)
+        self.most = max(self.most, self.backlog)
+
+
+class Wires:
+    """The client's two pipes, one end of each in the test's hands."""
+
+    def __init__(self) -> None:
+        self.there_read, self.there_write = os.pipe()
+        self.back_read, self.back_write = os.pipe()
+        self.transport = Watched(self.there_read, self.back_write)
+
+    def conductor(self, count: int) -> Conductor:
+        command = Command((sys.executable, "-I", "-c", FLOOD, str(count)), {})
+        agent = Program("flood", command)
+        return Conductor(self.transport, lambda _: Blueprint([], agent))
+
+
+@pytest.mark.requirement("conductor.pressure-slow-client", "jsonrpc.invariant-bounded")
+async def test_a_client_that_reads_in_sips_gets_all_and_little_is_held_for_it() -> None:
+    wires = Wires()
+    conductor = wires.conductor(COUNT)
+    numbers: list[int] = []
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(conductor.run())
+        os.write(wires.there_write, OPEN)
+        rest = b""
+        while len(numbers) < COUNT:
+            rest += await asyncio.to_thread(os.read, wires.back_read, 16384)
+            *lines, rest = rest.split(b"\n")
+            messages = [json.loads(line) for line in lines]
+            numbers += [one["params"]["n"] for one in messages if "params" in one]
+        os.close(wires.there_write)
+        assert await running == 0
+    os.close(wires.back_read)
+    assert numbers == [*range(COUNT)]
+    assert wires.transport.most < 512 * 1024
+
+
+async def test_a_client_that_vanishes_while_it_is_written_to_ends_the_chain() -> None:
+    wires = Wires()
+    conductor = wires.conductor(10**9)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(conductor.run())
+        os.write(wires.there_write, OPEN)
+        await asyncio.to_thread(os.read, wires.back_read, 16384)
+        os.close(wires.back_read)
+        async with asyncio.timeout(6):
+            assert await running == 0
+    os.close(wires.there_write)
