@@ -2,7 +2,6 @@
 
 import os
 import stat
-import tempfile
 from errno import EACCES
 from pathlib import Path
 from typing import Final
@@ -23,8 +22,9 @@ def write_whole(path: Path, text: str) -> None:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_writable(path)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else PRIVATE
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    temporary = Path(name)
+    # Not from tempfile: its import alone takes milliseconds of every start.
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode())

@@ -15,7 +15,7 @@ MAX_DEPTH: Final = 100
 """Levels of nesting that are read; a config has four."""
 
 _SCALAR: Final = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_STEP: Final = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
+_STEP: Final = r"\[(\d+)\]|\.?([^.\[\]]+)"  # compiled when an error needs it
 _DECODER: Final = json.JSONDecoder()
 _LONGEST_NUMBER: Final = 1000
 
@@ -104,7 +104,7 @@ def parse(text: str) -> Node:
 def node_at(root: Node, where: str) -> Node:
     """The node that a path such as `proxies[0].source` leads to, or the last one on the way."""
     node = root
-    for index, key in _STEP.findall(where):
+    for index, key in re.findall(_STEP, where):
         if not isinstance(node, ContainerNode) or node.is_object is bool(index):
             break
         inner = [

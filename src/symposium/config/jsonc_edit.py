@@ -16,7 +16,7 @@ from symposium.config.jsonc_text import (
     rest_of_line,
 )
 
-_INDENT: Final = re.compile(r"\n(\t|[ ]{1,8})[^\s]")
+_INDENT: Final = r"\n(\t|[ ]{1,8})[^\s]"  # compiled when a file is changed
 
 
 def rewrite(text: str, value: Any) -> str:
@@ -64,7 +64,7 @@ class _Editor:
     def __init__(self, text: str) -> None:
         self._text = text
         self._newline = "\r\n" if "\r\n" in text else "\n"
-        found = _INDENT.search(text)
+        found = re.search(_INDENT, text)
         self._step = "  " if found is None else found[1]
 
     def render(self, node: Node, value: Any, indent: str) -> str:

@@ -1,6 +1,7 @@
 """Which element of a changed list was which before, so that comments go along."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from symposium.config.jsonc_text import json_text
@@ -12,29 +13,50 @@ def pair(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
     Equal ones come first, then those of one `name`, then those with most members in common.
     """
     found: list[int | None] = [None] * len(new)
-    left = list(range(len(old)))
-    for likeness in (_is_equal, _has_name, _members_in_common):
-        for at, element in enumerate(new):
-            if found[at] is None and left:
-                best = max(left, key=lambda index: (likeness(old[index], element), -index))
-                if likeness(old[best], element):
-                    found[at] = best
-                    left.remove(best)
+    _pair_by(_text, old, new, found)
+    _pair_by(_name, old, new, found)
+    taken = set(found)
+    left = [index for index in range(len(old)) if index not in taken]
+    for at, element in enumerate(new):
+        if found[at] is None and left:
+            alike = [(_members_in_common(old[index], element), -index) for index in left]
+            most, index = max(alike)
+            if most:
+                found[at] = -index
+                left.remove(-index)
     return found
 
 
 def is_same(one: Any, other: Any) -> bool:
     """Whether they are one JSON value: the order of members does not count, `1` is not `true`."""
-    return json_text(one, sort_keys=True) == json_text(other, sort_keys=True)
+    return _text(one) == _text(other)
 
 
-def _is_equal(one: Any, other: Any) -> int:
-    return is_same(one, other)
+def _pair_by(
+    key: Callable[[Any], str | None],
+    old: Sequence[Any],
+    new: Sequence[Any],
+    found: list[int | None],
+) -> None:
+    taken = set(found)
+    waiting: defaultdict[str, deque[int]] = defaultdict(deque)
+    for index, element in enumerate(old):
+        known_by = None if index in taken else key(element)
+        if known_by is not None:
+            waiting[known_by].append(index)
+    for at, element in enumerate(new):
+        known_by = key(element) if found[at] is None else None
+        if known_by is not None and waiting[known_by]:
+            found[at] = waiting[known_by].popleft()
 
 
-def _has_name(one: Any, other: Any) -> int:
-    name = _member(one, "name")
-    return isinstance(name, str) and name == _member(other, "name")
+def _text(element: Any) -> str:
+    return json_text(element, sort_keys=True)
+
+
+def _name(element: Any) -> str | None:
+    name = cast("Mapping[str, Any]", element).get("name") if isinstance(element, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def _members_in_common(one: Any, other: Any) -> int:
@@ -43,7 +65,3 @@ def _members_in_common(one: Any, other: Any) -> int:
     first = cast("Mapping[str, Any]", one)
     second = cast("Mapping[str, Any]", other)
     return sum(is_same(first[key], second[key]) for key in first if key in second)
-
-
-def _member(element: Any, name: str) -> Any:
-    return cast("Mapping[str, Any]", element).get(name) if isinstance(element, Mapping) else None

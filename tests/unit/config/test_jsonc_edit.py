@@ -130,3 +130,28 @@ def test_a_change_looks_like_its_surroundings(text: str, value: Any, expected: s
 def test_what_is_no_value_of_json_is_refused() -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         rewrite("1", float("nan"))
+
+
+@pytest.mark.requirement("config.rewrite-keeps-comments")
+def test_an_element_without_a_name_is_known_by_what_it_has_in_common() -> None:
+    text = """[
+  {"source": 1, "on": true}, // one
+  {"source": 2, "on": true} // two
+]"""
+
+    written = rewrite(text, [{"source": 2, "on": False}, {"source": 1, "on": True}])
+
+    assert (
+        written
+        == """[
+  {"source": 2, "on": false}, // two
+  {"source": 1, "on": true} // one
+]"""
+    )
+
+
+@pytest.mark.requirement("config.rewrite-keeps-comments")
+def test_a_long_list_is_changed_at_once() -> None:
+    value: list[Any] = [{"name": f"mod {number}", "on": number % 2} for number in range(2000)]
+
+    assert parse(rewrite(json_text(value, "  "), value[::-1])).value == value[::-1]
