@@ -1,6 +1,6 @@
 """From the components that are enabled to the chain that fits an editor (acp-host §3.3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -11,6 +11,7 @@ from symposium.chain_spec import ChainSpec
 from symposium.conductor.agent_first import agent_first
 from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program
 from symposium.conductor.bridge.last_hop import bridge_components
+from symposium.conductor.component import ComponentSpec
 from symposium.planning.advertisement import to_agent, to_chain, to_editor
 from symposium.planning.entry import Entry
 from symposium.planning.plan import MissingCapabilityError, Plan
@@ -19,6 +20,8 @@ from symposium.planning.primitives import primitives
 
 Order: TypeAlias = Literal["agent-first", "through-chain"]
 """Who is asked `initialize` first: the agent, with what is predicted, or the first mod."""
+
+LookUp: TypeAlias = Callable[[str], ComponentSpec | None]
 
 VERSION: Final = "0.1.0"
 """The host's version, as the editor is told."""
@@ -44,7 +47,11 @@ class PlannedChain:
 
 
 def planned_chain(
-    chain: ChainSpec, params: Mapping[str, Any], order: Order = "through-chain"
+    chain: ChainSpec,
+    params: Mapping[str, Any],
+    order: Order = "through-chain",
+    *,
+    look_up: LookUp = find_mod,
 ) -> PlannedChain:
     """The chain for an editor that sends these params of `initialize`.
 
@@ -52,12 +59,13 @@ def planned_chain(
         chain: the enabled mods, in the configured order, and the agent.
         params: the editor's.
         order: when the agent is asked; one that is built in is asked through the chain.
+        look_up: finds a mod by its name.
 
     Raises:
         RpcError: a component that is required lacks what it needs; the answer to `initialize`.
     """
     mods = [make() for make in chain.mods]
-    entries = [entry_of(mod) for mod in mods]
+    entries = [entry_of(mod, look_up) for mod in mods]
     try:
         made = plan(primitives(params), entries, adapters_for(entries))
     except MissingCapabilityError as error:
@@ -81,9 +89,9 @@ def adapters_for(enabled: Sequence[Entry]) -> list[Entry]:
     return [Entry(spec.name, spec.needs) for spec in adapters]
 
 
-def entry_of(component: Component) -> Entry:
+def entry_of(component: Component, look_up: LookUp = find_mod) -> Entry:
     """A component as a plan sees it; a program of its own needs nothing that we know of."""
-    spec = find_mod(component.name) if isinstance(component, InProcess) else None
+    spec = look_up(component.name) if isinstance(component, InProcess) else None
     return Entry(component.name) if spec is None else Entry(spec.name, spec.needs)
 
 

@@ -1,12 +1,21 @@
 """From enabled components and an editor's `initialize` to a chain, and what both ends see of it."""
 
+import asyncio
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.transports.memory import memory_pair
 from symposium.chain_spec import read_chain
+from symposium.conductor.blueprint import Blueprint
+from symposium.conductor.component import ComponentSpec, Mod
+from symposium.conductor.conductor import Conductor
+from symposium.conductor.needs import Needs
 from symposium.planned_chain import VERSION, planned_chain
+from symposium.testing import CAPABILITIES, editor_on
 
 ROOT = Path(__file__).parents[3]
 
@@ -27,3 +36,29 @@ def test_components_stand_in_the_configured_order_before_the_bridge_and_the_agen
     told = made.advertised({"protocolVersion": 1})["agentCapabilities"]["_meta"]["symposium"]
     assert told["details"]["chain"][0] == {"id": "tag", "kind": "component"}
     assert [entry.id for entry in made.plan.chain] == ["tag", "pass", "tag"]
+
+
+NEEDY = ComponentSpec("tag", "Needs what nobody has.", Mod, needs=Needs(requires=("teleport",)))
+
+
+@pytest.mark.requirement("planning.required-missing")
+async def test_what_is_missing_is_said_to_the_editor_which_may_try_again() -> None:
+    chain = read_chain(["tag"], "eliza")
+
+    def instantiate(params: Any) -> Blueprint:
+        return planned_chain(chain, params, look_up=lambda _: NEEDY).blueprint
+
+    near, far = memory_pair()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(Conductor(far, instantiate).run())
+        async with editor_on(near) as editor:
+            with pytest.raises(RpcError) as caught:
+                await editor.initialize()
+            able = {**CAPABILITIES, "_meta": {"symposium": {"teleport": True}}}
+            assert (await editor.initialize(capabilities=able))["protocolVersion"] == 1
+    assert caught.value.code == INTERNAL_ERROR
+    assert caught.value.data == {
+        "reason": "missing_capability",
+        "component": "tag",
+        "capability": "teleport",
+    }
