@@ -1,18 +1,19 @@
 """What a config stands for: the components of its chain, and what of it cannot be had."""
 
 import json
+import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from symposium.chain_spec import ChainSpec, MakeMod, read_chain
-from symposium.conductor.blueprint import InProcess
+from symposium.conductor.blueprint import InProcess, Program
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.gate import members_of
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
-from symposium.errors import SpecError, SymposiumError
+from symposium.errors import NotFoundError, SpecError, SymposiumError
 from symposium.run_mode.mcp_servers import SERVERS, McpServers
 from symposium.run_mode.settings import Composition
 
@@ -76,7 +77,7 @@ class Composer:
         Raises:
             SymposiumError: the agent cannot be had; a mod that cannot be is left out with a note.
         """
-        agent = await self._agent(config.agent)
+        agent = await _reached(await self._agent(config.agent))
         mods: list[MakeMod] = []
         secrets: list[str] = []
         servers: list[Mapping[str, Any]] = []
@@ -145,6 +146,21 @@ class Composer:
             return spec
         command, *arguments = shlex.split(spec)
         return json.dumps({"command": command, "args": arguments})
+
+
+async def _reached(chain: ChainSpec) -> ChainSpec:
+    """The chain with what its agent's program needs of PATH: a dock's leads nowhere (users A-9)."""
+    if not isinstance(chain.agent, Program):
+        return chain
+    from symposium.registry.path_probe import reachable  # noqa: PLC0415 - not before a session
+
+    try:
+        command = await reachable(chain.agent.command, os.environ)
+    except NotFoundError:
+        if "/" in chain.agent.command.argv[0]:
+            return chain  # a path: what starts it says best what is wrong with it
+        raise
+    return replace(chain, agent=replace(chain.agent, command=command))
 
 
 def written_program(source: ComponentSource) -> dict[str, Any] | None:
