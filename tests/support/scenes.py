@@ -26,12 +26,26 @@ HASTY_PROXY = Settings(is_proxy=True, quiet_grace=0.02)
 """For tests that leave before all is answered."""
 
 
+class Lines(LinePeer):
+    """The bare end of a wire, of which one can wait for the end as long as it takes."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.over = asyncio.Event()
+        super().__init__(transport)
+
+    def ended(self, error: Exception | None) -> None:
+        """Record the end."""
+        super().ended(error)
+        self.over.set()
+
+
 class Peer:
     """One end of a wire: writes what it is told, and reads line by line."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
-        self._lines = LinePeer(transport)
+        self._lines = Lines(transport)
+        self.over = self._lines.over
         self._read = 0
 
     def write(self, *messages: bytes | dict[str, Any] | list[Any]) -> None:
@@ -106,7 +120,7 @@ class Stand:
     async def _serve(self, transport: Transport) -> None:
         self._peer = Peer(transport)
         self._came.set()
-        await self._peer.ended()
+        await self._peer.over.wait()
 
 
 def bare(name: str = "bare", *, era: str = "b1", mark: str = "") -> tuple[Served, BareProxy]:
