@@ -142,7 +142,9 @@ async def test_a_mod_may_answer_refuse_drop_and_rename() -> None:
         assert (await agent.read()) == {"jsonrpc": "2.0", "method": "new", "params": {"k": 1}}
         assert (await it.client.read())["result"] == {"mine": True}
         assert (await it.client.read())["error"]["code"] == -32002
-    assert seen == ["renamed new"]
+        it.client.ask(3, "old")
+        assert (await agent.read())["method"] == "new"
+    assert seen == ["renamed new"] * 2
 
 
 @pytest.mark.requirement("conductor.mod-edit")
@@ -621,7 +623,10 @@ async def test_a_handler_that_goes_on_although_it_was_cancelled_asks_nobody() ->
         await reaches(it, agent, "after")
 
 
-async def test_what_a_mod_sends_before_it_lets_a_message_go_arrives_before_it() -> None:
+@pytest.mark.parametrize("name", [{}, {"id": 1}])
+async def test_what_a_mod_sends_before_it_lets_a_message_go_arrives_before_it(
+    name: dict[str, int],
+) -> None:
     class Announces(Mod):
         @from_client("second")
         def announce(self, _: Crossing) -> Forward:
@@ -634,7 +639,8 @@ async def test_what_a_mod_sends_before_it_lets_a_message_go_arrives_before_it() 
 
     async with scene(*mods(Announces(), down("first", slow))) as it:
         agent = await it.open()
-        it.client.tell("second", {"sessionId": "s"})
+        params = {"sessionId": "s"}
+        it.client.write({"jsonrpc": "2.0", **name, "method": "second", "params": params})
         assert [one["method"] for one in await agent.reads(2)] == ["first", "second"]
 
 
