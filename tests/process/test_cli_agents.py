@@ -202,6 +202,8 @@ def test_an_agent_is_added_by_id_tried_updated_and_removed(
         shown = json.loads(symposium("agents", "show", "some", "--json").stdout)
         asked = len(web.asked)
         resolved = json.loads(symposium("registry", "resolve-agent", "some").stdout)
+        registry()
+        gone = symposium("agents", "update", "--json")
 
     place = tmp_path / "home" / "bin" / "some"
     assert added["server"]["command"] == str(place / "1.0.0" / "agent")
@@ -212,6 +214,8 @@ def test_an_agent_is_added_by_id_tried_updated_and_removed(
     assert shown["how"] == "installed"
     assert resolved["command"] == str(place / "2.0.0" / "agent")
     assert (asked, len(web.asked)) == (2, 2)
+    assert (gone.stdout, gone.returncode) == ("[]\n", 0)
+    assert "no longer in the registry" in gone.stderr
     assert symposium("agents", "remove", "some").returncode == 0
     assert not list(place.glob("[0-9]*"))
 

@@ -69,7 +69,10 @@ def test_an_agent_that_path_does_not_lead_to_answers(
     answers = conversation(start("run", "--no-registry"), INITIALIZE, NEW, HELLO)
 
     assert answers[2]["result"]["stopReason"] == "end_turn", answers
-    variables = dict(line.partition("=")[::2] for line in noted.read_text().splitlines())
+    variables: dict[str, str] = {}
+    for line in noted.read_text().splitlines():
+        name, _, value = line.partition("=")
+        variables[name] = value
     assert str(where) in variables["PATH"].split(os.pathsep)
     assert "NOISE" not in variables
 

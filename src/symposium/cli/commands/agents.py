@@ -153,9 +153,13 @@ def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> i
         click.echo(loaded.describe(), err=True)
         here = installed(around.bin_directory)
         done: list[dict[str, str]] = []
+        offered = {entry.id for entry in loaded.index.agents}
         for each in agent_ids or here:
             if each not in here:
                 raise NotFoundError(f"{each} is not installed", f"symposium agents add {each}")
+            if each not in offered and not agent_ids:
+                click.echo(f"{each} is no longer in the registry and stays as it is", err=True)
+                continue
             entry, before = find_entry(loaded.index, each), here[each].version
             await obtain(entry, around)
             done.append({"id": each, "from": before, "to": entry.version})
