@@ -1,6 +1,7 @@
 """IDE operations in a chain: the same tools, whoever answers them."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from peerwire.jsonrpc.handlers import Request
 from symposium.chain_spec import read_chain
 from symposium.conductor.blueprint import Blueprint
+from symposium.conductor.tool_mod import ToolMod
+from symposium.conductor.tool_server import ToolServer
 from symposium.mods.ide_ops import IdeOps
 from symposium.mods.ide_ops_adapter import IdeOpsAdapter
 from symposium.planned_chain import PlannedChain, planned_chain
@@ -91,6 +94,33 @@ async def test_each_session_asks_in_its_own_name() -> None:
         for session in (second, first):
             await editor.prompt("use tool ide::get_selection with {}", session_id=session)
         assert [each["sessionId"] for each in asked] == [second, first]
+
+
+class Noting(ToolMod):
+    """Notes what it learns of the sessions that its tools are for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[tuple[str, str]] = []
+
+    def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
+        return [ToolServer(Path(params["cwd"]).name, [])]
+
+    def session_opened(self, session_id: str, servers: Sequence[ToolServer]) -> None:
+        self.notes += [(session_id, server.name) for server in servers]
+
+    def session_ended(self, servers: Sequence[ToolServer]) -> None:
+        self.notes += [("ended", server.name) for server in servers]
+
+
+@pytest.mark.requirement("ide.tools")
+async def test_a_mod_learns_which_session_its_tools_are_for_and_when_it_is_over() -> None:
+    agent, mod = FakeAgent(), Noting()
+    agent.requests["session/close"] = lambda _: {}
+    async with chain_of(mod, agent=agent, bridge="off") as editor:
+        first, second = await editor.new_session(cwd="/a"), await editor.new_session(cwd="/b")
+        await editor.connection.request("session/close", {"sessionId": first})
+    assert mod.notes == [(first, "a"), (second, "b"), ("ended", "a")]
 
 
 def planned(capabilities: dict[str, Any], *mods: str) -> PlannedChain:
