@@ -13,7 +13,7 @@ LINTED := $(wildcard src tests examples bench docs)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test coverage check lint types contracts shape dependencies dead words docs reference \
-	fix demo bench e2e lock clean
+	fix demo bench e2e fuzz lock clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,10 @@ bench: setup ## measure against the direct pipe and the peers' proxies (BENCH=--
 e2e: setup ## real agents and clients, installed from their registries
 	@test -d tests/e2e || { echo >&2 "tests/e2e is not written yet"; exit 1; }
 	$(BIN)/pytest -q --timeout 600 tests/e2e
+
+fuzz: setup ## broken bytes for a minute, for the codec and for running chains
+	FUZZ_SECONDS=60 $(BIN)/pytest -q tests/interaction/test_invariants.py -k broken_bytes
+	FUZZ_ROUNDS=20000 $(BIN)/pytest -q --timeout 300 tests/unit/jsonrpc/test_fuzz.py
 
 lock: setup ## renew the pinned requirements
 	$(LOCK) --output-file requirements/runtime.txt
