@@ -16,6 +16,7 @@ from symposium.conductor.component import (
     from_agent,
     from_client,
 )
+from symposium.conductor.conductor import Settings
 from symposium.conductor.link import PeerState
 
 
@@ -333,6 +334,22 @@ async def test_nothing_is_kept_of_what_is_finished() -> None:
         link = it.conductor.client
         assert (link.asked, link.serving, link.open) == ({}, {}, {})
         assert link.state is PeerState.READY
+
+
+async def test_a_conductor_that_is_cancelled_while_it_ends_leaves_nothing_behind() -> None:
+    async with scene(inner(), settings=Settings(quiet_grace=60)) as it:
+        agent = await it.open()
+        it.client.ask(1, "session/prompt", {})
+        await agent.read()
+        await it.client.hang_up()
+        # What is no message is answered even now, and by then the end has begun.
+        agent.write(b"sync", b"sync")
+        await agent.reads(2)
+        assert not it.running.done()
+        it.running.cancel()
+        await agent.ended()
+        with pytest.raises(asyncio.CancelledError):
+            await it.running
 
 
 async def test_a_conductor_that_is_cancelled_ends_what_it_started() -> None:

@@ -159,6 +159,25 @@ class Conductor:
         error = self._failure or SHUTTING_DOWN
         self.client.plain = self._gate
         self._gate.refusal = error
+        chain = self._chain or (None if self._opening is None else self._opening.chain)
+        try:
+            await self._settle_open_requests(error)
+            if chain is not None:
+                await chain.end()
+            if self._endings:
+                await asyncio.wait(self._endings)
+        except asyncio.CancelledError:
+            # Whoever is in a hurry waits for no answers, but leaves no process behind either.
+            if chain is not None:
+                await chain.end()
+            raise
+        finally:
+            await self.client.transport.aclose(grace=CLOSE_GRACE)
+            abandon(self.client)
+            self._stage.stop()
+
+    async def _settle_open_requests(self, error: RpcError) -> None:
+        """Let what is open be answered, for a while; then answer it."""
         if self._failure is None:
             await self._wait_until_quiet(self._settings.quiet_grace)
             cancel_serving(self.client)
@@ -166,16 +185,6 @@ class Conductor:
         else:
             await self._wait_until_quiet(RELAY_GRACE)
         fail_serving(self.client, error)
-        chain = self._chain or (None if self._opening is None else self._opening.chain)
-        try:
-            if chain is not None:
-                await chain.end()
-            if self._endings:
-                await asyncio.wait(self._endings)
-        finally:
-            await self.client.transport.aclose(grace=CLOSE_GRACE)
-            abandon(self.client)
-            self._stage.stop()
 
     async def _wait_until_quiet(self, grace: float) -> None:
         """Let what is open be answered, for a while."""

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from peerwire.jsonrpc.values import encode_value
 from symposium.conductor.component import Crossing
 from symposium.conductor.lanes import Key
 
@@ -20,7 +21,7 @@ def session_key(crossing: Crossing) -> Key:
     """The session that a message belongs to, as the lanes know it; None where it names none."""
     if crossing.body is UNSET:
         session = crossing.session_id
-        return None if session is None else msgspec.json.encode(session)
+        return None if session is None else encode_value(session)
     try:
         found = _decode_scope(crossing.body).session
     except (ValueError, RecursionError):

@@ -240,6 +240,8 @@ def test_the_session_of_edited_params_is_read_too() -> None:
     crossing.replace(method=None, params={"sessionId": "s"})
 
     assert session_key(crossing) == b'"s"'
+    crossing.replace(method=None, params={"sessionId": "\ud800"})
+    assert session_key(crossing) == b'"\\ud800"'
     assert session_key(Crossing("m", b'{"sessionId":"s"}', is_request=False)) == b'"s"'
 
 
