@@ -296,3 +296,19 @@ def test_starting_imports_nothing_heavy(
     assert "symposium.run_mode.config_agent" in imported
     assert imported & BANNED == set()
     assert not {name for name in imported if name.startswith("symposium.registry")}
+
+
+@pytest.mark.requirement("run-mode.page")
+def test_the_page_on_run_mode_shows_what_is_said(
+    editor: Callable[..., Editor], config: Path
+) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/run-mode.md").read_text(encoding="utf-8")
+    (written,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (chat,) = re.findall(r"~~~text\n(.*?)~~~", page, re.DOTALL)
+    config.write_text(written)
+    it = editor()
+    session = it.session()
+    typed = re.findall(r"^> (.+)$", chat, re.MULTILINE)
+    said = [f"> {text}\n\n{it.say(session, text).rstrip()}\n" for text in typed]
+    assert "\n".join(said) == chat
+    assert it.end() == 0

@@ -1,0 +1,154 @@
+"""From a config to the components of its chain (acp-host §4.1, §4.2, §4.11)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symposium.conductor.blueprint import InProcess, Program, Served
+from symposium.conductor.component import Crossing, Forward
+from symposium.config.component_source import ComponentSource
+from symposium.config.user_config import Config, ModEntry
+from symposium.errors import SpecError, SymposiumError
+from symposium.run_mode.composition import Composer, NoResolver
+from symposium.run_mode.directory import LocalDirectory
+from symposium.run_mode.mcp_servers import McpServers
+
+
+class FixedResolver:
+    """Knows one registry id."""
+
+    async def resolve(self, source: ComponentSource) -> str:
+        if source.value != "known":
+            raise SpecError(f"{source.value}: nobody knows it", "choose another")
+        return json.dumps({"command": "/opt/known", "args": ["acp"]})
+
+
+def source(kind: str, value: Any) -> ComponentSource:
+    return ComponentSource(kind, value)
+
+
+async def composed(agent: str | ComponentSource, *mods: ModEntry) -> Any:
+    return await Composer(FixedResolver(), "off").compose(Config(agent, mods))
+
+
+@pytest.mark.requirement("run-mode.compose-agent")
+@pytest.mark.parametrize(
+    ("agent", "argv"),
+    [
+        ("TOKEN=x some-agent --acp", ("some-agent", "--acp")),
+        (source("local", {"command": "/x/agent", "args": ["a"]}), ("/x/agent", "a")),
+        (source("npx", {"package": "@z/agent"}), ("npx", "-y", "@z/agent")),
+        (source("uvx", {"package": "agent", "args": ["acp"]}), ("uvx", "agent", "acp")),
+        (source("pipx", {"package": "agent"}), ("pipx", "run", "agent")),
+        (source("python", {"module": "agent"}), ("python3", "-m", "agent")),
+        (source("registry", "known"), ("/opt/known", "acp")),
+        ("known", ("/opt/known", "acp")),
+    ],
+)
+async def test_an_agent_is_had_as_its_source_says(
+    agent: str | ComponentSource,
+    argv: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("some-agent", "npx", "uvx", "pipx", "python3"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    made = (await composed(agent)).chain.blueprint().agent
+    assert isinstance(made, Program)
+    program, *arguments = made.command.argv
+    assert (Path(program).name, *arguments) == (Path(argv[0]).name, *argv[1:])
+
+
+@pytest.mark.requirement("run-mode.compose-agent")
+@pytest.mark.parametrize("agent", ["eliza", source("builtin", "eliza")])
+async def test_a_built_in_agent_runs_in_this_process(agent: str | ComponentSource) -> None:
+    assert isinstance((await composed(agent)).chain.blueprint().agent, Served)
+
+
+@pytest.mark.requirement("run-mode.compose-agent-missing")
+@pytest.mark.parametrize("agent", ["", "unknown-agent", source("registry", "unknown")])
+async def test_an_agent_that_cannot_be_had_is_an_error(agent: str | ComponentSource) -> None:
+    with pytest.raises(SymposiumError):
+        await composed(agent)
+
+
+@pytest.mark.requirement("run-mode.compose-mods")
+async def test_the_enabled_mods_stand_in_order_and_what_cannot_be_had_is_noted() -> None:
+    made = await composed(
+        "eliza",
+        ModEntry("tag"),
+        ModEntry("arrow", enabled=False),
+        ModEntry("nobody-knows"),
+        ModEntry("mine", source=source("local", {"command": "/x/mod", "env": {"K": "secret"}})),
+        ModEntry("pass"),
+    )
+    names = [mod.name for mod in made.chain.blueprint().mods]
+    assert names == ["tag", "mod", "pass"]
+    assert made.mods == ["tag", "mine", "pass"]
+    (note,) = made.notes
+    assert note.startswith("_The mod `nobody-knows` is left out: ")
+    assert "--proxy" not in note
+    assert made.chain.secrets == ("secret",)
+
+
+@pytest.mark.requirement("run-mode.compose-mcp")
+async def test_a_mod_of_kind_mcp_is_offered_to_every_session() -> None:
+    local = source("local", {"command": "/x/server", "args": ["a"], "env": {"K": "v"}})
+    remote = source("http", {"name": "r", "url": "http://x/", "headers": []})
+    made = await composed(
+        "eliza",
+        ModEntry("own", source=local, kind="mcp"),
+        ModEntry("web", source=remote, kind="mcp"),
+    )
+    (component,) = made.chain.blueprint().mods
+    assert isinstance(component, InProcess)
+    assert component.is_hidden
+    mod = component.mod
+    assert isinstance(mod, McpServers)
+    theirs = {"name": "editor's", "command": "x"}
+    body = json.dumps({"cwd": "/", "mcpServers": [theirs]}).encode()
+    outcome = mod.offer(Crossing("session/new", body, is_request=True))
+    assert isinstance(outcome, Forward)
+    assert outcome.params["mcpServers"] == [
+        theirs,
+        {
+            "name": "own",
+            "command": "/x/server",
+            "args": ["a"],
+            "env": [{"name": "K", "value": "v"}],
+        },
+        {"type": "http", "name": "web", "url": "http://x/", "headers": []},
+    ]
+    wanted = {each.method for each in mod.interceptions()}
+    assert wanted == {"session/new", "session/load", "session/resume", "session/fork"}
+
+
+@pytest.mark.requirement("run-mode.compose-mcp")
+async def test_a_server_of_the_editor_keeps_its_name() -> None:
+    mod = McpServers([{"name": "same", "command": "ours"}])
+    body = b'{"mcpServers":[{"name":"same","command":"theirs"}]}'
+    outcome = mod.offer(Crossing("session/new", body, is_request=True))
+    assert outcome.params["mcpServers"] == [{"name": "same", "command": "theirs"}]
+
+
+@pytest.mark.requirement("run-mode.no-registry")
+async def test_without_the_registry_nothing_is_fetched() -> None:
+    with pytest.raises(SpecError):
+        await NoResolver().resolve(source("registry", "known"))
+
+
+@pytest.mark.requirement("run-mode.directory")
+async def test_programs_found_on_the_path_come_before_what_is_built_in(tmp_path: Path) -> None:
+    program = tmp_path / "opencode"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (tmp_path / "goose").mkdir()
+    agents = (await LocalDirectory(path=str(tmp_path)).choices()).agents
+    assert [agent.name for agent in agents] == ["OpenCode", "Eliza", "Testy"]
+    assert agents[0].agent == "opencode acp"
+    assert agents[0].description == f"Found at {program}"
+    assert [agent.agent for agent in agents[1:]] == ["eliza", "testy"]
