@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 
 from bench.processes import tree
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 20.0
 """Seconds without a byte after which a chain counts as stuck."""
 
 LEAVE: Final = 0.5
