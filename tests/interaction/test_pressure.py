@@ -1,7 +1,7 @@
 """Peers that do not read: bounded, fair, and never a circle (acp-host §1.5 R4, architecture §4)."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
 from typing import Any
 
 import pytest
@@ -217,7 +217,9 @@ async def test_forwarding_makes_no_task() -> None:
     made: list[Any] = []
 
     def make(
-        loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any
+        loop: asyncio.AbstractEventLoop,
+        work: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
+        **options: Any,
     ) -> asyncio.Task[Any]:
         made.append(work)
         return asyncio.Task(work, loop=loop, **options)
