@@ -12,7 +12,9 @@ import pytest
 from tests.support.scenes import VERSION_ONE, Peer, Scene, scene
 
 from peerwire.transports.command import Command
+from peerwire.transports.memory import memory_pair
 from symposium.conductor.blueprint import Program
+from symposium.conductor.conductor import Settings
 
 SUPPORT = Path(__file__).parents[1] / "support"
 NESTED = (
@@ -210,11 +212,28 @@ async def test_a_program_that_is_missing_is_told_and_those_already_started_are_e
         assert await it.exit_code() == 1
 
 
-async def test_a_conductor_that_is_cancelled_reaps_its_processes(tmp_path: Path) -> None:
+async def turns(number: int) -> None:
+    """Some turns of the loop: what is said in memory takes one each."""
+    near, far = memory_pair()
+    echo = Peer(far)
+    for _ in range(number):
+        near.send(b"{}")
+        await echo.line()
+
+
+@pytest.mark.parametrize("client", ["stays", "has left"])
+async def test_a_conductor_that_is_cancelled_reaps_its_processes(
+    client: str, tmp_path: Path
+) -> None:
     programs = Programs(tmp_path)
     chain = programs.chain()
-    async with scene(*chain, agent=programs.agent("prompt")) as it:
+    patient = Settings(quiet_grace=60)
+    async with scene(*chain, agent=programs.agent("prompt"), settings=patient) as it:
         await reach(it, "prompt")
+        if client == "has left":
+            await it.client.hang_up()
+            await turns(10)
+            assert not it.running.done()
         it.running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await it.running

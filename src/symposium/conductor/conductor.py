@@ -64,6 +64,7 @@ class Conductor:
         self._failure: RpcError | None = None
         self._over = asyncio.Event()
         self._is_ending = False
+        self._grace = self._settings.quiet_grace
         self._endings: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
@@ -80,6 +81,9 @@ class Conductor:
             self.client.transport.start(Intake(self.client))
             try:
                 await self._over.wait()
+            except asyncio.CancelledError:
+                self._grace = 0.0
+                raise
             finally:
                 await self._end()
         return self._exit_code
@@ -179,9 +183,9 @@ class Conductor:
     async def _settle_open_requests(self, error: RpcError) -> None:
         """Let what is open be answered, for a while; then answer it."""
         if self._failure is None:
-            await self._wait_until_quiet(self._settings.quiet_grace)
+            await self._wait_until_quiet(self._grace)
             cancel_serving(self.client)
-            await self._wait_until_quiet(self._settings.quiet_grace / 2)
+            await self._wait_until_quiet(self._grace / 2)
         else:
             await self._wait_until_quiet(RELAY_GRACE)
         fail_serving(self.client, error)
