@@ -78,7 +78,6 @@ demo: setup ## see a conversation pass through a chain (AGENT='…' for another 
 	@$(BIN)/python examples/demo.py # AGENT reaches it through the environment
 
 bench: setup ## measure against the direct pipe and the peers' proxies (BENCH=--quick for less)
-	@test -f bench/run.py || { echo >&2 "bench/run.py is not written yet"; exit 1; }
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m bench.run $(BENCH)
 
