@@ -224,6 +224,22 @@ async def test_sessions_asked_for_at_once_start_one_agent(tmp_path: Path) -> Non
         assert len(it.workshop.started.items) == 1
 
 
+@pytest.mark.requirement("run-mode.single-flight")
+async def test_who_stops_waiting_for_a_start_does_not_stop_it_for_others(tmp_path: Path) -> None:
+    async with run_scene(tmp_path) as it:
+        await it.open()
+        it.write_config(CONFIG)
+        it.editor.ask(1, "session/new", {"cwd": "/1"})
+        it.editor.ask(2, "session/new", {"cwd": "/2"})
+        it.editor.tell("$/cancel_request", {"requestId": 1})
+        assert (await it.editor.read())["error"]["code"] == -32800
+        agent = await it.greeted()
+        request = await agent.read()
+        assert request["params"] == {"cwd": "/2"}
+        agent.answer(request, {"sessionId": "s"})
+        assert (await it.editor.read())["result"] == {"sessionId": "s"}
+
+
 @pytest.mark.requirement("run-mode.failed-start")
 async def test_a_failed_start_fails_all_who_wait_and_is_not_remembered(tmp_path: Path) -> None:
     async with run_scene(tmp_path) as it:

@@ -33,7 +33,6 @@ class Turnstile:
         self._on_size = on_size
         self._closed: Counter[str] = Counter()
         self._held: list[_Held] = []
-        self._held_for: Counter[str | None] = Counter()
         self._expected = 0
         self._known: set[str] = set()
 
@@ -85,7 +84,7 @@ class Turnstile:
         return True
 
     def _must_wait(self, session: str | None) -> bool:
-        if EVERYTHING in self._closed or session in self._held_for:
+        if EVERYTHING in self._closed:
             return True
         if session is None:
             return False
@@ -93,12 +92,10 @@ class Turnstile:
 
     def _keep(self, held: _Held) -> None:
         self._held.append(held)
-        self._held_for[held.session] += 1
         self.size += held.size
 
     def _flush(self) -> None:
         waiting, self._held = self._held, []
-        self._held_for.clear()
         self.size = 0
         for held in waiting:
             if self._must_wait(held.session):
