@@ -156,6 +156,25 @@ async def test_a_proxy_that_asks_for_a_dead_agent_is_told_at_once() -> None:
         assert answer["error"]["data"]["reason"] in {"component_exited", "shutting_down"}
 
 
+async def test_what_a_mod_holds_when_the_agent_dies_is_answered_with_the_reason() -> None:
+    class Keeps(Mod):
+        @from_client("kept")
+        async def keep(self, _: Crossing) -> Forward:
+            await asyncio.Event().wait()
+            return Forward()
+
+    async with scene(*mods(Keeps())) as it:
+        agent = await it.open()
+        it.client.ask(7, "kept")
+        it.client.ask(7, "kept")
+        agent.write(b"sync")
+        await agent.read()
+        await agent.hang_up()
+        for answer in await it.client.reads(2):
+            assert (answer["id"], answer["error"]["data"]["reason"]) == (7, "component_exited")
+        assert await it.exit_code() == 1
+
+
 async def test_what_a_surviving_proxy_does_not_answer_is_answered_for_it() -> None:
     stand = Stand("mute")
     async with scene(stand.component) as it:
@@ -271,6 +290,10 @@ async def test_a_response_that_is_no_response_settles_who_waits_for_it() -> None
         request = await agent.read()
         agent.write({"jsonrpc": "2.0", "id": request["id"]})
         assert await it.client.read() == {"jsonrpc": "2.0", "id": 2, "result": None}
+        it.client.ask(3, "c")
+        request = await agent.read()
+        agent.write({"jsonrpc": "2.0", "id": request["id"], "result": 5, "error": None})
+        assert await it.client.read() == {"jsonrpc": "2.0", "id": 3, "result": 5}
 
 
 @pytest.mark.requirement("conductor.death-order")
