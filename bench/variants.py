@@ -1,7 +1,9 @@
 """What is measured: command lines, and which loads each can bear."""
 
+import json
 import shlex
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -92,6 +94,7 @@ def standard(peers: Peers) -> Field:
                 found.variants.append(_sdk(row, proxy, length))
     found.variants.extend(in_process(mod, length) for mod in ("pass", "tag") for length in LENGTHS)
     found.variants.extend(out_of_process(length) for length in LENGTHS)
+    found.variants.append(run_mode(LENGTHS[1]))
     eliza = [*HOST, "--agent", "eliza"]
     found.variants.append(Variant("eliza", eliza, loads=frozenset()))
     bare = [sys.executable, "-c", "pass"]
@@ -110,6 +113,16 @@ def out_of_process(length: int) -> Variant:
     proxy = shlex.join([*HOST, "--proxy", "pass"])
     loads = SESSION | {Load.SLOW} if length == LENGTHS[1] else SESSION
     return Variant(f"process x{length}", _host([proxy] * length), loads, share=SHARE)
+
+
+def run_mode(length: int) -> Variant:
+    """The same chain as `pass` of that length, chosen by a config file."""
+    mods = [{"name": "pass"}] * length
+    text = json.dumps({"agent": _agent(), "proxies": mods})
+    config = Path(tempfile.mkdtemp(prefix="bench-")) / "config.jsonc"
+    config.write_text(text, encoding="utf-8")
+    command = [HOST[0], "run", "--no-registry", "--config", str(config)]
+    return Variant(f"run x{length}", command, share=FAST)
 
 
 def _host(mods: Sequence[str]) -> list[str]:

@@ -22,6 +22,7 @@ def test_every_target_of_chains_is_there_with_its_stretch() -> None:
         ("pass x10", "rate", "pass x1", 0.70, 0.90),
         ("tag x3", "rate", "cat", 0.15, 0.25),
         ("process x3", "rate", "python sdk x3", 12, 18),
+        ("run x3", "rate", "pass x3", 0.90, 0.97),
         ("pass x3", "round_trip", "cat", 1.8, 1.4),
         ("pass x3", "paced_p50", "cat", 2.5, 1.5),
         ("pass x1", "line", "cat", 1.4, 1.15),
