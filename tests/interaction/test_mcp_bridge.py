@@ -9,6 +9,7 @@ from inspect import isawaitable
 from typing import Any
 
 import pytest
+from tests.support.scenes import mods, scene
 
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
@@ -393,3 +394,11 @@ async def test_an_owner_that_speaks_on_a_connection_that_is_not_open_is_told_so(
         with pytest.raises(RpcError):
             await editor.connection.request("mcp/message", {"method": "x"})
         assert await editor.new_session()
+
+
+@pytest.mark.requirement("bridge.unknown-connection")
+async def test_an_end_of_a_connection_that_names_none_is_the_fault_of_who_sent_it() -> None:
+    async with scene(*mods(Bridge())) as it:
+        await it.open()
+        it.client.write({"jsonrpc": "2.0", "id": 1, "method": "mcp/disconnect", "params": ["x"]})
+        assert (await it.client.read())["error"]["code"] == -32602

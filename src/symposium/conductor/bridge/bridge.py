@@ -216,8 +216,7 @@ class Bridge(Mod):
     def _disconnect(self, message: Crossing) -> Outcome:
         if self._way is Way.NATIVE:
             return Forward()
-        params = message.params
-        named = cast("dict[str, Any]", params).get("connectionId") if params else None
+        named = (_members(message) or {}).get("connectionId")
         if self._tunnels.ended_by_owner(str(named)):
             return Reply({}) if message.is_request else Drop()
         return Refuse(unknown_connection(str(named))) if message.is_request else Drop()
