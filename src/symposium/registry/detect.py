@@ -3,14 +3,13 @@
 import asyncio
 import os
 import re
-import signal
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from symposium.registry.entries import Entry
+from symposium.registry.overheard import Talker, overhear
 from symposium.registry.path_probe import look_up, usual_path
 
 VERSION_TIME: Final = 2.0
@@ -74,28 +73,12 @@ def way_arguments(entry: Entry) -> tuple[tuple[str, ...], Mapping[str, str]]:
 
 
 async def _version(program: Path, env: Mapping[str, str]) -> str:
+    talker = Talker((str(program), "--version"), env)
     try:
-        process = await asyncio.create_subprocess_exec(
-            *(str(program), "--version"),
-            env=dict(env),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
+        heard = await overhear(
+            talker, seconds=VERSION_TIME, is_enough=lambda said: len(said) > _MOST
         )
-    except OSError:
+    except (OSError, TimeoutError):
         return ""
-    assert process.stdout is not None
-    said = b""
-    try:
-        async with asyncio.timeout(VERSION_TIME):
-            while len(said) < _MOST and (piece := await process.stdout.read(_MOST)):
-                said += piece
-    except TimeoutError:
-        return ""
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
-    found = _VERSION.search(said)
+    found = _VERSION.search(heard.said)
     return found[1].decode() if found else ""

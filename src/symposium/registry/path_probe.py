@@ -4,10 +4,8 @@ A login shell runs the user's start-up files, whose noise must not reach anybody
 terminal and no input, four seconds, and only what stands between two marks is read (users A-9).
 """
 
-import asyncio
 import os
 import secrets
-import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from typing import Final
 
 from peerwire.transports.command import Command
 from symposium.errors import NotFoundError
+from symposium.registry.overheard import Talker, overhear
 
 PROBE_TIME: Final = 4.0
 """Seconds that the login shell has."""
@@ -139,33 +138,18 @@ def _interpreter(program: Path) -> str | None:
 async def login_shell_path(env: Mapping[str, str], *, seconds: float = PROBE_TIME) -> list[str]:
     """The directories of the PATH that a terminal would have; none if the shell does not say."""
     mark = f"__{secrets.token_hex(8)}__"
+
+    def has_it_all(said: bytes) -> bool:
+        return said.count(mark.encode()) == len(("before", "after")) or len(said) > _MOST
+
     script = f"printf '%s%s%s' {mark} \"$PATH\" {mark}"
+    shell = env.get("SHELL") or "/bin/sh"
+    talker = Talker((shell, "-l", "-i", "-c", script), env)
     try:
-        process = await asyncio.create_subprocess_exec(
-            *(env.get("SHELL") or "/bin/sh", "-l", "-i", "-c", script),
-            env=dict(env),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError:
+        # Not until its end: what start-up files leave running may hold stdout open.
+        said = (await overhear(talker, seconds=seconds, is_enough=has_it_all)).said
+    except (OSError, TimeoutError):
         return []
-    assert process.stdout is not None
-    said = b""
-    try:
-        async with asyncio.timeout(seconds):
-            # Not until its end: what start-up files leave running may hold stdout open.
-            while said.count(mark.encode()) < len(("before", "after")) and len(said) < _MOST:
-                if not (piece := await process.stdout.read(65536)):
-                    break
-                said += piece
-    except TimeoutError:
-        pass
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
     parts = said.decode(errors="surrogateescape").split(mark)
     complete = len(parts) == len(("noise", "path", "noise"))
     return [each for each in parts[1].split(os.pathsep) if each.startswith("/")] if complete else []

@@ -2,14 +2,13 @@
 
 import asyncio
 import os
-import signal
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from symposium.errors import SymposiumError
 from symposium.plain_text import plain_text
+from symposium.registry.overheard import Talker, overhear
 from symposium.registry.path_probe import look_up, usual_path
 
 INSTALL_TIME: Final = 900.0
@@ -35,33 +34,19 @@ async def run_tool(
     """
     # As `has_tool` looks for them: a desktop's PATH does not lead to all installers.
     search_path = usual_path(os.environ)
-    program = look_up(argv[0], search_path.split(os.pathsep)) or argv[0]
+    program = str(look_up(argv[0], search_path.split(os.pathsep)) or argv[0])
+    env = {**os.environ, "PATH": search_path}
+    talker = Talker((program, *argv[1:]), env, cwd, asyncio.subprocess.STDOUT)
     try:
-        process = await asyncio.create_subprocess_exec(
-            *(program, *argv[1:]),
-            cwd=cwd,
-            env={**os.environ, "PATH": search_path},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise ToolError(f"{argv[0]} did not start: {error.strerror}", "is it installed?") from error
-    try:
-        async with asyncio.timeout(seconds):
-            output, _ = await process.communicate()
+        heard = await overhear(talker, seconds=seconds)
     except TimeoutError as error:
         raise ToolError(f"{argv[0]} took longer than {seconds:g} s", "try again") from error
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    text = plain_text(output.decode(errors="replace"))
-    if process.returncode != 0:
+    except OSError as error:
+        raise ToolError(f"{argv[0]} did not start: {error.strerror}", "is it installed?") from error
+    text = plain_text(heard.said.decode(errors="replace"))
+    if heard.code != 0:
         tail = "\n".join(f"| {line}" for line in text.strip().splitlines()[-_SHOWN:])
         raise ToolError(
-            f"`{' '.join(argv[:3])} …` failed with {process.returncode}", f"its last words:\n{tail}"
+            f"`{' '.join(argv[:3])} …` failed with {heard.code}", f"its last words:\n{tail}"
         )
     return text
