@@ -419,6 +419,18 @@ async def test_our_commands_stand_last_in_every_list_of_the_agent_and_once(tmp_p
         assert offered[1]["description"] == "Configure Symposium settings"
 
 
+@pytest.mark.requirement("run-mode.commands-merged")
+async def test_a_list_in_the_middle_of_a_stream_is_seen(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}
+        listed = {"sessionUpdate": "available_commands_update", "availableCommands": []}
+        for update in (chunk, chunk, listed, chunk, listed):
+            agent.tell("session/update", {"sessionId": "s", "update": update})
+        updates = [each["params"]["update"] for each in await it.editor.reads(5)]
+        assert [len(each.get("availableCommands", [])) for each in updates] == [0, 0, 3, 0, 3]
+
+
 @pytest.mark.requirement("run-mode.own-commands")
 async def test_our_commands_are_ours_and_others_the_agents(tmp_path: Path) -> None:
     async with run_scene(tmp_path, CONFIG) as it:

@@ -16,6 +16,11 @@ from symposium.run_mode.turnstile import Turnstile
 
 _COMMANDS_MARK: Final = COMMANDS_UPDATE.encode()
 
+_KIND: Final = b'"sessionUpdate":"'
+
+_NOTHING: Final = b"\n"
+"""How no line begins."""
+
 MOST_HELD: Final = 16 * 1024 * 1024
 """Bytes that are kept for the editor before the chain is not read any longer (acp-host §4.6)."""
 
@@ -31,16 +36,33 @@ class EditorEnd:
 
     def __init__(self, link: Link) -> None:
         self._plain = PlainEnd(link)
+        # The short way of a stream: nothing is ever kept for the editor's link itself.
+        self._send = link.transport.send
+        self._begins_other = _NOTHING
         self.turnstile = Turnstile(self._brake)
         self.outer_ids: dict[str, str] = {}
         self.sources: list[Link] = []
 
     def forward(self, message: Message, line: bytes) -> None:
         """Take a notification that nobody touched."""
-        if self.turnstile.is_idle and not self.outer_ids and _COMMANDS_MARK not in line:
-            self._plain.forward(message, line)
+        if (
+            self.turnstile.is_idle
+            and not self.outer_ids
+            and (line.startswith(self._begins_other) or self._is_other(line))
+        ):
+            self._send(line)
         elif isinstance(message.method, str):
             self.notify(Crossing(message.method, message.params, is_request=False, line=line))
+
+    def _is_other(self, line: bytes) -> bool:
+        """Whether it is no list of commands; searched once, as lines of a stream begin alike."""
+        if _COMMANDS_MARK in line:
+            return False
+        at = line.find(_KIND)
+        end = line.find(b'"', at + len(_KIND))
+        if at >= 0 and end >= 0:
+            self._begins_other = line[: end + 1]
+        return True
 
     def notify(self, crossing: Crossing) -> None:
         """Take a notification."""
