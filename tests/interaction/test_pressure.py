@@ -11,6 +11,7 @@ from peerwire.jsonrpc.transport import HIGH_WATER
 from peerwire.transports.memory import memory_pair
 from symposium.conductor import link
 from symposium.conductor.component import Crossing, Forward, Mod, from_agent
+from symposium.conductor.link import MOST_OPEN, OVERFLOW
 
 LINE = 2048
 BOUND = 4 * HIGH_WATER
@@ -238,3 +239,37 @@ async def until_answer(peer: Peer) -> dict[str, Any]:
     while "method" in (message := await peer.read()):
         pass
     return message
+
+
+@pytest.mark.requirement("conductor.open-requests-bounded")
+async def test_who_asks_without_end_is_refused_and_may_ask_again_when_answers_have_come() -> None:
+    async with scene() as it:
+        agent = await it.open()
+        for name in range(MOST_OPEN):
+            it.client.ask(name, "session/list")
+        asked = await agent.reads(MOST_OPEN)
+        it.client.ask("too many", "session/list")
+        refusal = await it.client.read()
+        assert refusal["error"]["data"]["reason"] == "too_many_open_requests"
+        agent.answer(asked[0], {"sessions": []})
+        assert (await it.client.read())["id"] == 0
+        it.client.ask("again", "session/list")
+        agent.answer(await agent.read(), {"sessions": []})
+        assert (await it.client.read())["id"] == "again"
+
+
+@pytest.mark.requirement("conductor.open-requests-bounded")
+async def test_what_open_requests_hold_is_bounded_in_bytes() -> None:
+    large = {"x": "x" * (30 * 1024 * 1024)}
+    async with scene() as it:
+        agent = await it.open()
+        for name in range(6):
+            it.client.ask(name, "session/prompt", large)
+        # One above the bound is taken, as what has come is known only then.
+        refused = await it.client.read()
+        assert refused["id"] == 5
+        assert refused["error"]["data"]["limits"]["bytes"] == OVERFLOW
+        for turn in await agent.reads(5):
+            agent.answer(turn, {"stopReason": "end_turn"})
+        assert sorted(one["id"] for one in await it.client.reads(5)) == [0, 1, 2, 3, 4]
+        assert it.conductor.client.open_size == 0

@@ -29,7 +29,7 @@ from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.hop_ids import CANCEL_REQUEST, NAMES_HOP_IDS, cancelled_id, translate_ids
-from symposium.conductor.link import Link, PeerState, greets_successor
+from symposium.conductor.link import MOST_OPEN, OVERFLOW, Link, PeerState, greets_successor
 from symposium.conductor.relay import OPENING, opened
 
 _log = logging.getLogger(__name__)
@@ -144,7 +144,7 @@ class Intake:
         way = link.plain
         if way.steps.get(method, way.other) or not way.lanes.idle or method in _LOOKED_AT:
             return False
-        if params is UNSET or not _is_object(params) or link.state is PeerState.DRAINING:
+        if params is UNSET or not _is_object(params) or _refusal(link) is not None:
             return False
         crossing = Crossing(method, params, is_request=True)
         crossing.extra = wire.extra_members(message, line)
@@ -199,8 +199,8 @@ class Intake:
         request_id = b"" if message.id is UNSET else bytes(message.id)
         way = link.plain
         crossing = Crossing(method, message.params, is_request=True)
-        if link.state is PeerState.DRAINING:
-            _refuse(request_id, SHUTTING_DOWN, place)
+        if (refusal := _refusal(link)) is not None:
+            _refuse(request_id, refusal, place)
             return
         if method in ENVELOPES and link.wrapped is not None:
             way = link.wrapped
@@ -276,6 +276,18 @@ def _overlong(line: Overlong, name: str) -> Malformed:
 
 def _is_object(params: Body) -> bool:
     return memoryview(params)[0] == ord("{")
+
+
+def _refusal(link: Link) -> RpcError | None:
+    """Why this peer may not ask more now: it is being ended, or it has asked too much at a time."""
+    if link.state is PeerState.DRAINING:
+        return SHUTTING_DOWN
+    if len(link.open) < MOST_OPEN and link.open_size <= OVERFLOW:
+        return None
+    # Not by reading it no further: the answers to what we ask come on the same wire.
+    limits = {"requests": MOST_OPEN, "bytes": OVERFLOW}
+    reason = {"reason": "too_many_open_requests", "peer": link.name, "limits": limits}
+    return RpcError(INTERNAL_ERROR, reason)
 
 
 def _refuse(request_id: bytes, error: RpcError, place: Place) -> None:

@@ -24,6 +24,9 @@ Far above the mark for the stream towards the client: requests and answers must 
 other (R4).
 """
 
+MOST_OPEN: Final = 10_000
+"""Requests of one peer that may wait for their answers at a time, as in `Connection`."""
+
 OVERFLOW: Final = 128 * 1024 * 1024
 """Bytes waiting for a peer that reads nothing before it counts as lost: two longest lines."""
 
@@ -110,7 +113,8 @@ class Link:
         self.writers: list[Link] = []
         self.asked: dict[bytes, Waiter] = {}
         self.serving: dict[bytes, Call] = {}
-        self.open: dict[Call, None] = {}
+        self.open: dict[Call, int] = {}
+        self.open_size = 0
         self.is_slow = False
         self.failure: RpcError | None = None
         self.greeting: Greeting | None = None
@@ -183,7 +187,8 @@ class Link:
     def serve(self, call: Call) -> None:
         """Take note of a request of this peer."""
         self.serving[wire.id_key(call.request_id)] = call
-        self.open[call] = None
+        self.open[call] = size = call.crossing.size
+        self.open_size += size
 
     def answered(self, call: Call, answer: Answer) -> None:
         """Write the answer to a request of this peer."""
@@ -192,7 +197,7 @@ class Link:
 
     def forget(self, call: Call) -> None:
         """The call is answered: its id may come again."""
-        self.open.pop(call, None)
+        self.open_size -= self.open.pop(call, 0)
         key = wire.id_key(call.request_id)
         if self.serving.get(key) is call:
             del self.serving[key]
@@ -271,5 +276,6 @@ def abandon(link: Link) -> None:
     """The peer is gone: what it asked of others is cancelled, and nobody is held back for it."""
     cancel_serving(link)
     link.open.clear()
+    link.open_size = 0
     link.serving.clear()
     link.writing_resumed()
