@@ -424,8 +424,12 @@ async def test_a_list_in_the_middle_of_a_stream_is_seen(tmp_path: Path) -> None:
     async with run_scene(tmp_path, CONFIG) as it:
         agent = await it.begin()
         chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}
-        listed = {"sessionUpdate": "available_commands_update", "availableCommands": []}
-        for update in (chunk, chunk, listed, chunk, listed):
+        listed: dict[str, Any] = {
+            "sessionUpdate": "available_commands_update",
+            "availableCommands": [],
+        }
+        stream: list[dict[str, Any]] = [chunk, chunk, listed, chunk, listed]
+        for update in stream:
             agent.tell("session/update", {"sessionId": "s", "update": update})
         updates = [each["params"]["update"] for each in await it.editor.reads(5)]
         assert [len(each.get("availableCommands", [])) for each in updates] == [0, 0, 3, 0, 3]
