@@ -35,6 +35,7 @@ from symposium.conductor.component import (
     from_client,
 )
 from symposium.conductor.gate import SHUTTING_DOWN
+from symposium.conductor.stage import contained
 
 _LOAD: Final = "session/load"
 
@@ -181,7 +182,7 @@ class Bridge(Mod):
         for server_id in servers:
             endpoint = self._endpoints.pop(server_id, None)
             if endpoint is not None and self._tasks is not None:
-                self._tasks.create_task(endpoint.aclose())
+                self._tasks.create_task(contained("an endpoint", endpoint.aclose))
 
     # -- what owners of servers say
 
