@@ -181,12 +181,16 @@ def names_secret(name: str) -> bool:
     )
 
 
+_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
+"""What a shell calls the directory it is in: no password, though it reads like one."""
+
+
 def secret_values(environment: Mapping[str, str]) -> frozenset[str]:
     """The values in an environment that stand under a secret's name: what a `Redactor` knows."""
     return frozenset(
         value
         for name, value in environment.items()
-        if names_secret(name) and len(value) >= LEAST_KNOWN
+        if names_secret(name) and name not in _DIRECTORIES and len(value) >= LEAST_KNOWN
     )
 
 

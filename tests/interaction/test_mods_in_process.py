@@ -663,3 +663,27 @@ async def test_an_answer_to_a_mod_waits_for_nothing_behind_that_mod() -> None:
         background.go.set()
         agent.answer(await agent.read(), {})
         await background.answered.wait()
+
+
+class Forgetful(Mod):
+    """Returns nothing, as one forgets to."""
+
+    @from_agent("session/update")
+    def plain(self, _: Crossing) -> Any:
+        """Say nothing."""
+
+    @from_agent("_later/update")
+    async def later(self, _: Crossing) -> Any:
+        """Say nothing, later."""
+
+
+@pytest.mark.requirement("conductor.mod-returns-nothing")
+@pytest.mark.parametrize("method", ["session/update", "_later/update"])
+async def test_a_notification_that_a_mod_returns_nothing_for_travels_on_and_the_mod_is_named(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with scene(*mods(Forgetful())) as it:
+        agent = await it.open()
+        agent.tell(method, {"sessionId": "s"})
+        assert (await it.client.read())["method"] == method
+    assert f"mod Forgetful returned nothing for {method}" in caplog.text

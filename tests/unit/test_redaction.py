@@ -256,3 +256,13 @@ def test_no_text_takes_more_than_linear_time(unit: str) -> None:
     Redactor().text(text)
 
     assert time.process_time() - started < 2, "what goes back and forth takes minutes"
+
+
+def test_the_directory_that_a_shell_is_in_is_no_password() -> None:
+    environment = {
+        "PWD": "/home/me/project",
+        "OLDPWD": "/home/me/before",
+        "DB_PWD": "hunter2hunter2",
+    }
+
+    assert secret_values(environment) == {"hunter2hunter2"}

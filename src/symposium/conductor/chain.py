@@ -40,6 +40,7 @@ from symposium.conductor.outcomes import (
     guarded,
     guarded_wait,
     revised,
+    told,
 )
 from symposium.conductor.scope import session_key
 
@@ -146,6 +147,8 @@ class Way:
         """Do as a mod says; whether the message travels on at once."""
         if type(outcome) is Forward:
             return self._forward(outcome, step, crossing, call)
+        if type(told(step.mod, outcome, crossing)) is Forward:
+            return True
         if type(outcome) in {Reply, Refuse, Drop, Later} or not hasattr(outcome, "__await__"):
             self._end_here(outcome, step, crossing, call)
             return False
@@ -154,7 +157,7 @@ class Way:
         return False
 
     async def _rest(self, step: Step, crossing: Crossing, call: Call | None, waiting: Any) -> None:
-        outcome = await guarded_wait(step.mod, waiting, crossing)
+        outcome = told(step.mod, await guarded_wait(step.mod, waiting, crossing), crossing)
         if call is not None:
             call.rest = None
         if type(outcome) is not Forward:

@@ -36,6 +36,14 @@ def _outcome_of_fault(mod: str, error: Exception, crossing: Crossing) -> Outcome
     return Refuse(error) if crossing.is_request else Forward()
 
 
+def told(mod: str, outcome: Any, crossing: Crossing) -> Any:
+    """What becomes of a notification; one that a mod returns nothing for travels on as it came."""
+    if outcome is not None or crossing.is_request:
+        return outcome
+    _log.error("mod %s returned nothing for %s; it must say Forward or Drop", mod, crossing.method)
+    return Forward()
+
+
 def answer_of(mod: str, outcome: object, crossing: Crossing) -> Answer:
     """The answer that a mod gives to a request."""
     match outcome:
