@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from peerwire.acp.names import Dialect
+from peerwire.jsonrpc.transport import Transport
 from peerwire.transports.command import Command
-from peerwire.transports.transport import Transport
 from symposium.conductor.component import Mod
 
 StartWork: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]

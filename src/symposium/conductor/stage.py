@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 from peerwire.errors import SpawnError
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc.transport import HIGH_WATER, Transport
 from peerwire.transports.memory import MemoryTransport, memory_pair
 from peerwire.transports.process import spawn
-from peerwire.transports.transport import HIGH_WATER, Transport
 from symposium.conductor.blueprint import InProcess, OnStderr, Program, Served
 from symposium.conductor.lanes import Lanes
 from symposium.conductor.link import OVERFLOW, Link, LinkOwner
