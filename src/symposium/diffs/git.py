@@ -1,0 +1,191 @@
+"""Asks git, and lets no repository run anything by being asked.
+
+What a repository's own settings may start is turned off: external diffs, text converters, pagers,
+hooks, file monitors, content filters, and fetching what a partial clone lacks.
+"""
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from symposium.errors import SymposiumError
+
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of an answer that are read; git is stopped after that."""
+
+PATIENCE: Final = 20.0
+"""Seconds that one question may take."""
+
+_CHUNK: Final = 64 * 1024
+_TAIL: Final = 2000
+_SETTINGS: Final = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.pager": "cat",
+    "core.quotePath": "false",
+    "core.untrackedCache": "false",
+    "diff.external": "",
+    "diff.suppressBlankEmpty": "false",
+    "protocol.allow": "never",
+}
+_FILTER: Final = re.compile(r"filter\..*\.(clean|smudge|process|required)", re.DOTALL)
+
+
+class GitError(SymposiumError):
+    """Git cannot answer: there is no repository, or no such revision."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitAnswer:
+    """What git wrote.
+
+    Attributes:
+        output: at most `MOST_BYTES`.
+        is_cut: whether there was more.
+        code: its exit code; 0 if it was stopped because there was more.
+        said: the end of what it told on stderr.
+    """
+
+    output: bytes
+    is_cut: bool
+    code: int
+    said: str
+
+    @property
+    def text(self) -> str:
+        """The output; what is no UTF-8 is replaced."""
+        return self.output.decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository whose settings can start nothing.
+
+    Attributes:
+        top: the folder that holds the whole work tree.
+    """
+
+    top: Path
+    settings: Mapping[str, str]
+
+    async def ask(self, *arguments: str) -> GitAnswer:
+        """Run git at the top.
+
+        Raises:
+            GitError: it cannot be run, or has not ended in time.
+        """
+        return await _run(self.top, arguments, self.settings)
+
+    async def told(self, *arguments: str) -> str:
+        """What git writes.
+
+        Raises:
+            GitError: git refuses.
+        """
+        answer = await self.ask(*arguments)
+        if answer.code:
+            raise GitError(f"git {arguments[0]}: {answer.said or answer.code}", "")
+        return answer.text
+
+
+async def open_repository(folder: Path) -> Repository:
+    """The repository that a folder is in, found upwards.
+
+    Raises:
+        GitError: there is none, or git is not installed.
+    """
+    found = await _run(folder, ["rev-parse", "--show-toplevel"], _SETTINGS)
+    top = Path(found.text.rstrip("\n"))
+    if found.code or not top.is_absolute():
+        raise GitError(f"{folder} is in no git repository", "run it inside one")
+    listed = await _run(folder, ["config", "--list", "--show-scope", "-z", "--includes"], _SETTINGS)
+    fields = listed.text.split("\0")
+    pairs = zip(fields[::2], fields[1::2], strict=False)
+    # What the user has set for all repositories is trusted: the large-file store is such a filter.
+    keys = [entry.partition("\n")[0] for scope, entry in pairs if scope in {"local", "worktree"}]
+    silenced = {
+        key: "false" if key.endswith("required") else "" for key in keys if _FILTER.fullmatch(key)
+    }
+    return Repository(top, {**_SETTINGS, **silenced})
+
+
+def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    numbered: dict[str, str] = {}
+    for number, (key, value) in enumerate(settings.items()):
+        numbered[f"GIT_CONFIG_KEY_{number}"] = key
+        numbered[f"GIT_CONFIG_VALUE_{number}"] = value
+    return {
+        **kept,
+        **numbered,
+        "GIT_CONFIG_COUNT": str(len(settings)),
+        "GIT_ALLOW_PROTOCOL": "",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
+
+
+async def _run(folder: Path, arguments: Sequence[str], settings: Mapping[str, str]) -> GitAnswer:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *("git", "--no-pager", "--literal-pathspecs", *arguments),
+            cwd=folder,
+            env=_environment(settings),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise GitError(f"git cannot be run in {folder}: {reason}", "install git") from error
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await _read(process)
+    except TimeoutError as error:
+        message = f"git {arguments[0]} has not answered within {PATIENCE:g} s"
+        raise GitError(message, "ask for less") from error
+    finally:
+        await _end(process)
+
+
+async def _read(process: asyncio.subprocess.Process) -> GitAnswer:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    async with asyncio.TaskGroup() as tasks:
+        said = tasks.create_task(_tail(process.stderr))
+        output = bytearray()
+        while len(output) <= MOST_BYTES and (chunk := await process.stdout.read(_CHUNK)):
+            output += chunk
+        is_cut = len(output) > MOST_BYTES
+        if is_cut:
+            _kill(process)
+        code = await process.wait()
+    return GitAnswer(bytes(output[:MOST_BYTES]), is_cut, 0 if is_cut else code, said.result())
+
+
+async def _tail(stream: asyncio.StreamReader) -> str:
+    tail = b""
+    while chunk := await stream.read(_CHUNK):
+        tail = (tail + chunk)[-_TAIL:]
+    return tail.decode(errors="replace").strip()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        _kill(process)
+        await process.wait()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,1 @@
+"""The Dialect: a small language of calls that finds places in code."""

@@ -1,0 +1,1 @@
+"""Walkthroughs: Markdown with comments on code, real diffs, diagrams and actions."""
