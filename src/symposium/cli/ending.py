@@ -23,6 +23,7 @@ class ExitCode(IntEnum):
     TIMEOUT = 3
     NOT_FOUND = 4
     DENIED = 5
+    WAITING = 10
     HUNG_UP = 128 + signal.SIGHUP
     INTERRUPTED = 128 + signal.SIGINT
     READER_GONE = 128 + signal.SIGPIPE
@@ -36,6 +37,7 @@ MEANINGS: Final = {
     ExitCode.TIMEOUT: "An answer did not come in time.",
     ExitCode.NOT_FOUND: "A file, a directory, a session or a program is not there.",
     ExitCode.DENIED: "The agent refused, wants a login, or was denied what it asked for.",
+    ExitCode.WAITING: "Something waits for a person.",
     ExitCode.HUNG_UP: "SIGHUP: the terminal was closed.",
     ExitCode.INTERRUPTED: "Ctrl-C, or the turn was cancelled.",
     ExitCode.READER_GONE: "Nobody reads our output any more, as in `| head`.",

@@ -1,0 +1,129 @@
+"""Ask the user's rules offline: what they would say, whether they hold, what they are."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import example
+from symposium.config.paths import paths
+from symposium.errors import NotFoundError
+from symposium.policy.actions import Access, Action, CallTool, RunScript, TouchFile, Workspace
+from symposium.policy.examples import prove
+from symposium.policy.judge import Judgement, Policy
+from symposium.policy.policy_file import FILE_NAME, load_policy
+from symposium.policy.rules import Effect, Rule
+
+_CODES: Final = {
+    Effect.ALLOW: ExitCode.OK,
+    Effect.ASK: ExitCode.WAITING,
+    Effect.FORBID: ExitCode.DENIED,
+}
+
+_policy_option = click.option(
+    "--policy",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The policy file; policy.toml in the user's directory if not given.",
+)
+_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+
+
+@click.group(name="policy", epilog=example("symposium policy explain 'git push --force'"))
+def command() -> None:
+    """What an agent may do unasked, and what it may not do at all."""
+
+
+@command.command(epilog=example("symposium policy explain 'git status && git push --force'"))
+@click.argument("subject")
+@click.option("--write", "kind", flag_value="write", help="SUBJECT is a file that is written.")
+@click.option("--read", "kind", flag_value="read", help="SUBJECT is a file that is read.")
+@click.option("--tool", "kind", flag_value="tool", help="SUBJECT is the name of a tool.")
+@click.option("--cwd", type=click.Path(path_type=Path), default=Path(), help="The workspace.")
+@_policy_option
+@_json_option
+def explain(subject: str, kind: str | None, cwd: Path, file: Path | None, *, as_json: bool) -> int:
+    """Say what the rules make of SUBJECT, a command, and why.
+
+    Exit code: 0 it is allowed, 10 a person is asked, 5 it is forbidden.
+    """
+    judgement = _load(file).judge([_action(subject, kind)], Workspace(cwd.absolute()))
+    if as_json:
+        click.echo(json.dumps(_as_json(judgement)))
+    else:
+        click.echo(judgement.effect.value)
+        for reason in judgement.reasons:
+            click.echo(f"- {reason}")
+    return _CODES[judgement.effect]
+
+
+@command.command(epilog=example("symposium policy test"))
+@_policy_option
+def test(file: Path | None) -> int:
+    """Run the examples in the rules, and samples of what no rule may ever allow.
+
+    Exit code: 0 all hold, 1 an example fails or a catastrophe would be allowed.
+    """
+    policy = _load(file)
+    findings = list(prove(policy, Workspace(Path.cwd())))
+    for finding in findings:
+        click.echo(f"{'error' if finding.is_error else 'warning'}: {finding.text}")
+    errors = sum(finding.is_error for finding in findings)
+    print(f"{len(policy.rules)} rules, {errors} errors", file=sys.stderr)
+    return ExitCode.RUNTIME if errors else ExitCode.OK
+
+
+@command.command(name="list", epilog=example("symposium policy list --json"))
+@_policy_option
+@_json_option
+def list_rules(file: Path | None, *, as_json: bool) -> int:
+    """List the rules, in the order of the file."""
+    rules = _load(file).rules
+    if as_json:
+        click.echo(json.dumps([_rule(rule) for rule in rules]))
+    else:
+        for rule in rules:
+            click.echo(f"{rule.effect.value:7} {rule.name}: {_subject(rule)}")
+    return ExitCode.OK
+
+
+def _load(file: Path | None) -> Policy:
+    place = file or paths().home / FILE_NAME
+    policy = load_policy(place)
+    if policy is None and file is not None:
+        raise NotFoundError(f"{place} is not there", "name a policy file that is")
+    return policy or Policy()
+
+
+def _action(subject: str, kind: str | None) -> Action:
+    match kind:
+        case "tool":
+            return CallTool(subject, "other")
+        case "read" | "write":
+            return TouchFile(Access(kind), subject)
+        case _:
+            return RunScript(subject)
+
+
+def _as_json(judgement: Judgement) -> dict[str, object]:
+    reasons = [
+        {"effect": each.effect.value, "what": each.what, "rule": each.rule, "why": each.why}
+        for each in judgement.reasons
+    ]
+    return {"effect": judgement.effect.value, "rule": judgement.rule, "reasons": reasons}
+
+
+def _rule(rule: Rule) -> dict[str, object]:
+    return {"name": rule.name, "effect": rule.effect.value, "subject": _subject(rule)}
+
+
+def _subject(rule: Rule) -> str:
+    if rule.tool is not None:
+        return f"tool {rule.tool}"
+    if rule.files is not None:
+        return f"{rule.files[0].value} {', '.join(rule.files[1])}"
+    options = f" with {' or '.join(rule.options)}" if rule.options else ""
+    return f"`{' '.join(rule.command)}`{options}"

@@ -1,0 +1,120 @@
+"""One rule: what it speaks of, and what it says."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Final
+
+from symposium.policy.actions import Access, Workspace
+from symposium.policy.script import SimpleCommand
+
+OUTSIDE: Final = "outside-workspace"
+"""Stands for every path that leads out of the workspace."""
+
+INSIDE: Final = "inside-workspace"
+"""Stands for every path that stays in it."""
+
+_SHORT_OPTION: Final = re.compile(r"-[A-Za-z0-9]")
+
+
+class Effect(Enum):
+    """What becomes of what a rule speaks of, the milder first."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    FORBID = "forbid"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of a policy file.
+
+    Attributes:
+        name: what it is called where it has decided.
+        effect: what it says.
+        command: the words a command begins with; each may hold `*`.
+        options: at least one of these stands among the other words, if any are named.
+        files: what happens to which files: patterns, `outside-workspace` or `inside-workspace`.
+        tool: a pattern for names of tools.
+        anywhere: whether arguments of an allowed command may lead out of the workspace.
+        match: examples that it speaks of.
+        not_match: examples that it does not.
+    """
+
+    name: str
+    effect: Effect
+    command: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    files: tuple[Access, tuple[str, ...]] | None = None
+    tool: str | None = None
+    anywhere: bool = False
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+
+    def speaks_of_command(self, command: SimpleCommand, *, is_direct: bool) -> bool:
+        """Whether it holds for this command.
+
+        To allow, all words must be known, and begin as the rule says. To ask or forbid, the words
+        need only come in this order, so that `git -C x push` is still a push.
+        """
+        if not self.command or not command.words:
+            return False
+        if self.effect is Effect.ALLOW:
+            texts = command.texts
+            if texts is None or command.assignments or not is_direct:
+                return False
+            return _begins(texts, self.command) and self._has_option(texts)
+        known = tuple(word.text if word.text is not None else word.source for word in command.words)
+        named = (PurePosixPath(known[0]).name, *known[1:])
+        is_meant = fnmatchcase(named[0], self.command[0]) and _in_order(named, self.command)
+        return is_meant and self._has_option(named)
+
+    def speaks_of_file(self, access: Access, path: str, workspace: Workspace) -> bool:
+        """Whether it holds for this access to this path."""
+        if self.files is None or self.files[0] is not access:
+            return False
+        return any(_is_path(pattern, path, workspace) for pattern in self.files[1])
+
+    def speaks_of_tool(self, name: str) -> bool:
+        """Whether it holds for this tool."""
+        return self.tool is not None and fnmatchcase(name, self.tool)
+
+    def _has_option(self, texts: Sequence[str]) -> bool:
+        if not self.options:
+            return True
+        return any(_is_option(option, text) for option in self.options for text in texts[1:])
+
+
+def _begins(texts: Sequence[str], pattern: Sequence[str]) -> bool:
+    return len(texts) >= len(pattern) and all(map(fnmatchcase, texts, pattern))
+
+
+def _in_order(texts: Sequence[str], pattern: Sequence[str]) -> bool:
+    rest = iter(texts)
+    return all(any(fnmatchcase(text, each) for text in rest) for each in pattern)
+
+
+def _is_option(option: str, text: str) -> bool:
+    """Whether a word is that option, also cut short, with its value, or among short ones."""
+    if option.startswith("--"):
+        name = text.partition("=")[0]
+        return name == option or (len(name) > len("--") and option.startswith(name))
+    if _SHORT_OPTION.fullmatch(option):
+        return bool(re.match(r"-[A-Za-z0-9]", text)) and option[1] in text[1:].partition("=")[0]
+    return fnmatchcase(text, option)
+
+
+def _is_path(pattern: str, path: str, workspace: Workspace) -> bool:
+    if pattern == OUTSIDE:
+        return not workspace.holds(path)
+    if pattern == INSIDE:
+        return workspace.holds(path)
+    target = workspace.resolved(path)
+    if pattern.startswith(("/", "~")):
+        return fnmatchcase(str(target), str(PurePosixPath(pattern)))
+    root = workspace.root.resolve()
+    shown = str(target.relative_to(root)) if target.is_relative_to(root) else str(target)
+    return fnmatchcase(shown, pattern) or fnmatchcase(f"/{shown}", f"*/{pattern}")

@@ -1,0 +1,105 @@
+"""`symposium policy`: the same answers offline."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from symposium.__main__ import main
+
+RULES = """
+[[rule]]
+name = "status"
+effect = "allow"
+command = "git status"
+match = ["git status -s"]
+not_match = ["git stash"]
+
+[[rule]]
+name = "no-force"
+effect = "forbid"
+command = "git push"
+options = ["--force"]
+"""
+
+
+def run(tmp_path: Path, rules: str, *words: str) -> Result:
+    file = tmp_path / "rules.toml"
+    file.write_text(rules, encoding="utf-8")
+    return CliRunner().invoke(main, ["policy", words[0], *words[1:], "--policy", str(file)])
+
+
+@pytest.mark.requirement("policy.cli-explain")
+@pytest.mark.parametrize(
+    ("words", "code", "first", "last"),
+    [
+        (["git status"], 0, "allow", "- allow: git status (rule status)"),
+        (["make"], 10, "ask", "- ask: make (no rule speaks of it)"),
+        (
+            ["git status && git push --force"],
+            5,
+            "forbid",
+            "- forbid: git push --force (rule no-force)",
+        ),
+        (["x", "--write"], 10, "ask", "- ask: write x (no rule speaks of it)"),
+        (["x", "--tool"], 10, "ask", "- ask: x (no rule speaks of it)"),
+    ],
+)
+def test_explain_says_the_verdict_and_each_reason(
+    words: list[str], code: int, first: str, last: str, tmp_path: Path
+) -> None:
+    result = run(tmp_path, RULES, "explain", *words)
+    lines = result.stdout.splitlines()
+
+    assert (result.exit_code, lines[0], lines[-1]) == (code, first, last)
+
+
+@pytest.mark.requirement("policy.cli-explain")
+def test_explain_speaks_json(tmp_path: Path) -> None:
+    told = json.loads(run(tmp_path, RULES, "explain", "git push --force", "--json").stdout)
+
+    assert (told["effect"], told["rule"]) == ("forbid", "no-force")
+    assert told["reasons"][0]["what"] == "git push --force"
+
+
+@pytest.mark.requirement("policy.cli-test")
+def test_test_warns_of_rules_without_examples_and_fails_on_wrong_ones(tmp_path: Path) -> None:
+    fine = run(tmp_path, RULES, "test")
+    wrong = run(tmp_path, RULES.replace("git stash", "git status"), "test")
+
+    assert fine.exit_code == 0
+    assert fine.stdout.splitlines() == [
+        "warning: rule no-force has no example in `match`",
+        "warning: rule no-force has no example in `not_match`",
+    ]
+    assert wrong.exit_code == 1
+    assert "error: rule status speaks of `git status`, listed in `not_match`" in wrong.stdout
+
+
+@pytest.mark.requirement("policy.cli-test")
+def test_test_fails_on_a_rule_set_that_allows_a_catastrophe(tmp_path: Path) -> None:
+    result = run(tmp_path, RULES.replace('"git status"', '"rm"', 1), "test")
+
+    assert result.exit_code == 1
+    assert "error: `rm -rf /` would be allowed unasked (by status)" in result.stdout
+
+
+@pytest.mark.requirement("policy.cli-list")
+def test_list_shows_the_rules_in_order(tmp_path: Path) -> None:
+    assert run(tmp_path, RULES, "list").stdout.splitlines() == [
+        "allow   status: `git status`",
+        "forbid  no-force: `git push` with --force",
+    ]
+    listed = json.loads(run(tmp_path, RULES, "list", "--json").stdout)
+    assert [each["name"] for each in listed] == ["status", "no-force"]
+
+
+@pytest.mark.requirement("policy.file-errors")
+def test_a_policy_that_cannot_be_read_is_an_error_that_says_where(tmp_path: Path) -> None:
+    result = run(tmp_path, "[[rule]]", "list")
+    missing = CliRunner().invoke(main, ["policy", "list", "--policy", str(tmp_path / "none")])
+
+    assert result.exit_code != 0
+    assert isinstance(result.exception, Exception) or "rule 1 has no name" in result.stderr
+    assert missing.exit_code != 0

@@ -1,0 +1,227 @@
+"""The mod that answers by the user's rules, between an editor and agents of different habits."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerwire.jsonrpc.errors import RpcError
+from peerwire.jsonrpc.handlers import Request
+from symposium.mods.policy import FORBIDDEN, PolicyMod
+from symposium.policy.live_policy import LivePolicy
+from symposium.testing import FakeAgent, FakeEditor, chain_of
+
+RULES = """
+[[rule]]
+name = "status"
+effect = "allow"
+command = "git status"
+
+[[rule]]
+name = "outside"
+effect = "ask"
+write = ["outside-workspace"]
+
+[[rule]]
+name = "no-force"
+effect = "forbid"
+command = "git push"
+options = ["--force", "-f"]
+"""
+
+OPTIONS = [
+    {"optionId": "ever", "name": "Always", "kind": "allow_always"},
+    {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "no", "name": "No", "kind": "reject_once"},
+]
+
+SHAPES = ("text", "list", "cmd")
+
+
+def shaped(shape: str, script: str) -> dict[str, Any]:
+    match shape:
+        case "text":
+            return {"kind": "execute", "rawInput": {"command": script}}
+        case "list":
+            return {"rawInput": {"command": ["bash", "-lc", script], "cwd": "/"}}
+        case _:
+            return {"title": "Shell", "rawInput": {"cmd": script}}
+
+
+def policy(tmp_path: Path) -> PolicyMod:
+    file = tmp_path / "policy.toml"
+    file.write_text(RULES, encoding="utf-8")
+    return PolicyMod(LivePolicy(file))
+
+
+async def ask(agent: FakeAgent, session_id: str, tool_call: dict[str, Any], **more: Any) -> Any:
+    assert agent.connection is not None
+    params = {"sessionId": session_id, "toolCall": {"toolCallId": "c", **tool_call}}
+    return await agent.connection.request(
+        "session/request_permission", {**params, "options": OPTIONS, **more}
+    )
+
+
+@pytest.mark.requirement("policy.mod-answers")
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_the_verdict_is_the_same_for_agents_that_ask_in_different_shapes(
+    shape: str, tmp_path: Path
+) -> None:
+    agent = FakeAgent()
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor.new_session(cwd=str(tmp_path))
+        editor.permissions.append("ever")
+
+        allowed = await ask(agent, session, shaped(shape, "git status"))
+        refused = await ask(agent, session, shaped(shape, "git status && git push --force"))
+        asked = await ask(agent, session, shaped(shape, "git push"))
+
+    assert allowed["outcome"] == {"outcome": "selected", "optionId": "yes"}
+    assert refused["outcome"] == {"outcome": "selected", "optionId": "no"}
+    assert refused["_meta"]["symposium/policy"] == {"rule": "no-force", "effect": "forbid"}
+    assert asked == {"outcome": {"outcome": "selected", "optionId": "ever"}}
+    assert [each.method for each in editor.asked.items] == ["session/request_permission"]
+
+
+@pytest.mark.requirement("policy.mod-answers")
+async def test_a_refusal_tells_the_editor_which_rule(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor.new_session(cwd=str(tmp_path))
+        await ask(agent, session, shaped("text", "git push -f"))
+        update = await editor.until(lambda each: each["sessionUpdate"] == "tool_call_update")
+
+    text = update["content"][0]["content"]["text"]
+    assert text == "Refused by the rule `no-force` of policy.toml: `git push -f`"
+
+
+@pytest.mark.requirement("policy.mod-answers")
+async def test_a_question_that_names_a_tool_call_by_its_id_alone_is_understood(
+    tmp_path: Path,
+) -> None:
+    agent = FakeAgent()
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor.new_session(cwd=str(tmp_path))
+        told = {
+            "sessionUpdate": "tool_call",
+            "toolCallId": "c",
+            "title": "t",
+            "rawInput": {"command": "git push -f"},
+        }
+        agent.update(session, told)
+        agent.update(
+            session,
+            {
+                "sessionUpdate": "tool_call_update",
+                "toolCallId": "c",
+                "title": "Push",
+                "rawInput": None,
+            },
+        )
+        answer = await ask(agent, session, {})
+
+    assert answer["outcome"]["optionId"] == "no"
+
+
+@pytest.mark.requirement("policy.odd-options")
+@pytest.mark.parametrize(
+    "options",
+    [
+        [{"optionId": "all", "name": "This session", "kind": "allow_always"}],
+        [
+            {"optionId": "a", "name": "Yes", "kind": "allow_once"},
+            {"optionId": "b", "name": "Yes, and leave plan mode", "kind": "allow_once"},
+        ],
+        [],
+    ],
+    ids=["only-always", "two-of-a-kind", "none"],
+)
+async def test_a_rule_chooses_nothing_it_cannot_tell_apart(
+    options: list[dict[str, str]], tmp_path: Path
+) -> None:
+    agent = FakeAgent()
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor.new_session(cwd=str(tmp_path))
+        editor.permissions.append(None)
+        answer = await ask(agent, session, shaped("text", "git status"), options=options)
+        asked = len(editor.asked.items)
+        refused = await ask(agent, session, shaped("text", "git push -f"), options=options)
+
+    assert answer == {"outcome": {"outcome": "cancelled"}}
+    assert asked == 1
+    # Nothing says no: then nobody has said yes.
+    assert refused["outcome"] == {"outcome": "cancelled"}
+
+
+def terminal(request: Request) -> dict[str, Any]:
+    return {"terminalId": f"t-{request.params['command']}"}
+
+
+async def run(agent: FakeAgent, session: str, command: str, *args: str) -> Any:
+    assert agent.connection is not None
+    params = {"sessionId": session, "command": command, "args": list(args)}
+    return await agent.connection.request("terminal/create", params)
+
+
+def editor_with_terminal(editor: FakeEditor) -> FakeEditor:
+    editor.answers["terminal/create"] = terminal
+    editor.answers["fs/write_text_file"] = lambda _: None
+    return editor
+
+
+@pytest.mark.requirement("policy.mod-holds")
+async def test_a_forbidden_command_in_a_terminal_is_refused_with_the_rule(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor_with_terminal(editor).new_session(cwd=str(tmp_path))
+        with pytest.raises(RpcError) as caught:
+            await run(agent, session, "git", "push", "--force")
+        started = await run(agent, session, "make", "all")
+
+    assert caught.value.code == FORBIDDEN
+    assert "no-force" in caught.value.message
+    assert started == {"terminalId": "t-make"}
+
+
+@pytest.mark.requirement("policy.mod-holds")
+@pytest.mark.parametrize(("chosen", "is_written"), [("allow", True), ("reject", False)])
+async def test_a_write_outside_the_workspace_waits_for_the_person(
+    chosen: str, tmp_path: Path, *, is_written: bool
+) -> None:
+    agent = FakeAgent()
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor_with_terminal(editor).new_session(cwd=str(workspace))
+        assert agent.connection is not None
+        editor.permissions.append(chosen)
+        outside = {"sessionId": session, "path": str(tmp_path / "x"), "content": ""}
+        inside = {"sessionId": session, "path": str(workspace / "x"), "content": ""}
+        await agent.connection.request("fs/write_text_file", inside)
+        writing = agent.connection.request("fs/write_text_file", outside)
+        if is_written:
+            await writing
+        else:
+            with pytest.raises(RpcError, match="outside"):
+                await writing
+
+    methods = [each.method for each in editor.asked.items]
+    assert methods[:2] == ["fs/write_text_file", "session/request_permission"]
+    assert methods[2:] == (["fs/write_text_file"] if is_written else [])
+
+
+@pytest.mark.requirement("policy.mod-holds")
+async def test_what_a_person_has_agreed_to_is_not_asked_again(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    outside = str(tmp_path / "x")
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor_with_terminal(editor).new_session(cwd=str(workspace))
+        assert agent.connection is not None
+        await ask(agent, session, {"kind": "edit", "locations": [{"path": outside}]})
+        params = {"sessionId": session, "path": outside, "content": ""}
+        await agent.connection.request("fs/write_text_file", params)
+
+    methods = [each.method for each in editor.asked.items]
+    assert methods == ["session/request_permission", "fs/write_text_file"]

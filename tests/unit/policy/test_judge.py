@@ -1,0 +1,245 @@
+"""Commands, files and tools against rules: the strictest word counts, and a doubt is asked."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.policy.actions import Access, CallTool, RunScript, TouchFile, Workspace
+from symposium.policy.judge import Judgement, Policy
+from symposium.policy.policy_file import read_policy
+from symposium.policy.rules import Effect
+
+POLICY = read_policy(
+    """
+[[rule]]
+name = "status"
+effect = "allow"
+command = "git status"
+
+[[rule]]
+name = "listing"
+effect = "allow"
+command = "ls"
+anywhere = true
+
+[[rule]]
+name = "outside"
+effect = "ask"
+write = ["outside-workspace"]
+
+[[rule]]
+name = "inside"
+effect = "allow"
+write = ["inside-workspace"]
+
+[[rule]]
+name = "no-force"
+effect = "forbid"
+command = "git push"
+options = ["--force", "-f", "--force-with-lease", "+*"]
+
+[[rule]]
+name = "secrets"
+effect = "forbid"
+read = [".env", "**/.ssh/*"]
+
+[[rule]]
+name = "ide"
+effect = "allow"
+tool = "ide::*"
+""",
+    "policy.toml",
+)
+
+
+def judge(script: str, workspace: Path) -> Judgement:
+    return POLICY.judge([RunScript(script)], Workspace(workspace))
+
+
+@pytest.mark.requirement("policy.whole-script")
+def test_one_forbidden_command_forbids_the_whole_script(tmp_path: Path) -> None:
+    judgement = judge("git status && git push --force", tmp_path)
+
+    assert (judgement.effect, judgement.rule) == (Effect.FORBID, "no-force")
+    assert str(judgement.decisive) == "forbid: git push --force (rule no-force)"
+
+
+@pytest.mark.requirement("policy.whole-script")
+@pytest.mark.parametrize(
+    "script",
+    ["git status", "git status --short | ls", "bash -lc 'git status'", "ls /", "git status > log"],
+)
+def test_a_script_is_allowed_if_each_command_in_it_is(script: str, tmp_path: Path) -> None:
+    assert judge(script, tmp_path).effect is Effect.ALLOW
+
+
+@pytest.mark.requirement("policy.no-way-around")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git push -f",
+        "git push -uf origin main",
+        "git push --forc",
+        "git push --force-with-lease=main",
+        "git push origin +main",
+        "git -C elsewhere push --force",
+        "/usr/bin/git push --force",
+        "'gi't pu\"sh\" --fo\\rce",
+        "git \\\n push -f",
+        "git status\ngit push -f",
+        "echo $(git push -f)",
+        "echo `git push -f`",
+        'echo "$(git push -f)"',
+        "cat <(git push -f)",
+        "cat <<E\n$(git push -f)\nE",
+        "cat <<< $(git push -f)",
+        "(git push -f)",
+        "{ git push -f; }",
+        "if true; then git push -f; fi",
+        "for x in 1; do git push -f; done",
+        "case x in x) git push -f;; esac",
+        "f() { git push -f; }; f",
+        "! git push -f",
+        "git push -f &",
+        "git push -f > /dev/null 2>&1",
+        "sudo git push -f",
+        "sudo -u me git push -f",
+        "env A=b git push -f",
+        "A=b git push -f",
+        "env -S 'git push -f'",
+        "su -c 'git push -f' me",
+        "nohup git push -f",
+        "timeout 5 git push -f",
+        "command git push -f",
+        "xargs git push -f",
+        "find . -exec git push -f {} \\;",
+        "bash -c 'git push -f'",
+        "bash -c \"bash -c 'git push -f'\"",
+        "sh -exc 'git push -f'",
+        "eval git push -f",
+        "eval 'git push' -f",
+        "trap 'git push -f' EXIT",
+        "ssh host 'git push -f'",
+        "time git push -f",
+    ],
+)
+def test_a_forbidden_command_is_found_wherever_it_stands(script: str, tmp_path: Path) -> None:
+    judgement = judge(script, tmp_path)
+
+    assert (judgement.effect, judgement.rule) == (Effect.FORBID, "no-force")
+
+
+@pytest.mark.requirement("policy.doubt-is-asked")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git $SUB",
+        "$GIT status",
+        "git status $(x)",
+        "GIT_PAGER=x git status",
+        "PATH=/tmp; git status",
+        "export PATH=/tmp; git status",
+        "git() { x; }; git status",
+        "./git status",
+        "git status; unknown",
+        "git status > $OUT",
+        "cd .. && git status > file",
+        "git statu*",
+        "git status *",
+        "git -c core.pager=x status",
+        "eval " * 12_000 + "git status",
+        "sudo git status",
+        'bash -c "$X"',
+        "bash script.sh",
+        'eval "$X"',
+        "git status ((",
+        "",
+        "ls\0",
+        "ls " + "x" * 70_000,
+        "bash -c '" * 20,
+    ],
+)
+def test_what_cannot_be_known_is_asked(script: str, tmp_path: Path) -> None:
+    assert judge(script, tmp_path).effect is Effect.ASK
+
+
+@pytest.mark.requirement("policy.workspace")
+def test_a_write_outside_the_workspace_is_asked_also_through_a_link(tmp_path: Path) -> None:
+    workspace, outside = tmp_path / "in", tmp_path / "out"
+    workspace.mkdir()
+    outside.mkdir()
+    (workspace / "link").symlink_to(outside)
+
+    def effect(path: str) -> tuple[Effect, str | None]:
+        action = TouchFile(Access.WRITE, path)
+        judgement = POLICY.judge([action], Workspace(workspace))
+        return judgement.effect, judgement.rule
+
+    assert effect("a/b.txt") == (Effect.ALLOW, "inside")
+    assert effect(str(workspace / "a")) == (Effect.ALLOW, "inside")
+    assert effect("../out/x") == (Effect.ASK, "outside")
+    assert effect("link/x") == (Effect.ASK, "outside")
+    assert effect("/etc/passwd") == (Effect.ASK, "outside")
+
+
+@pytest.mark.requirement("policy.workspace")
+def test_an_allowed_command_that_names_a_path_outside_is_asked(tmp_path: Path) -> None:
+    judgement = judge("git status ../elsewhere", tmp_path)
+
+    assert (judgement.effect, judgement.rule) == (Effect.ASK, "outside")
+    assert judge("git status > ../log", tmp_path).rule == "outside"
+
+
+@pytest.mark.requirement("policy.workspace")
+def test_only_a_program_that_is_known_to_write_is_forbidden_to(tmp_path: Path) -> None:
+    policy = read_policy(
+        '[[rule]]\nname = "x"\neffect = "forbid"\nwrite = ["outside-workspace"]', "p"
+    )
+
+    def effect(script: str) -> Effect:
+        return policy.judge([RunScript(script)], Workspace(tmp_path)).effect
+
+    assert effect("tee ../x") is Effect.FORBID
+    assert effect("cat ../x") is Effect.ASK
+    assert effect("tee x") is Effect.ASK
+
+
+@pytest.mark.requirement("policy.files-and-tools")
+def test_files_and_tools_have_rules_of_their_own(tmp_path: Path) -> None:
+    def judged(action: TouchFile | CallTool) -> tuple[Effect, str | None]:
+        judgement = POLICY.judge([action], Workspace(tmp_path))
+        return judgement.effect, judgement.rule
+
+    assert judged(TouchFile(Access.READ, ".env")) == (Effect.FORBID, "secrets")
+    assert judged(TouchFile(Access.READ, "sub/.env")) == (Effect.FORBID, "secrets")
+    assert judged(TouchFile(Access.READ, "/home/me/.ssh/id")) == (Effect.FORBID, "secrets")
+    assert judged(TouchFile(Access.READ, "readme")) == (Effect.ASK, None)
+    assert judged(CallTool("ide::hover", "other")) == (Effect.ALLOW, "ide")
+    assert judged(CallTool("web::fetch", "fetch")) == (Effect.ASK, None)
+
+
+@pytest.mark.requirement("policy.doubt-is-asked")
+def test_without_rules_everything_is_asked(tmp_path: Path) -> None:
+    judgement = Policy().judge([RunScript("ls")], Workspace(tmp_path))
+
+    assert (judgement.effect, judgement.rule) == (Effect.ASK, None)
+
+
+@pytest.mark.requirement("policy.no-way-around")
+@given(st.text(alphabet="git push-f \n;&|$(){}<>'\"\\`#!=~*[]x", max_size=60))
+def test_no_script_of_any_shape_crashes_or_is_allowed_by_an_odd_reading(script: str) -> None:
+    judgement = POLICY.judge([RunScript(script)], Workspace(Path("/tmp/nowhere")))
+
+    # Every part of it that runs is then one that a rule names.
+    if judgement.effect is Effect.ALLOW:
+        assert all(reason.rule is not None for reason in judgement.reasons)
+
+
+@pytest.mark.requirement("policy.no-way-around")
+@given(st.binary(max_size=80))
+def test_bytes_of_a_stranger_are_judged(data: bytes) -> None:
+    script = data.decode("utf-8", errors="surrogateescape")
+
+    assert POLICY.judge([RunScript(script)], Workspace(Path("/tmp/nowhere"))).reasons
