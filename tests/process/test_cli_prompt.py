@@ -296,3 +296,27 @@ def test_a_reader_that_goes_away_ends_it_quietly(start: Start, scripted: Spec, o
 
     assert process.stderr.read() == ""
     assert process.wait(5) == 141
+
+
+@pytest.mark.requirement("cli.exec-for-scripts")
+def test_exec_gives_events_on_stdout_only_and_the_exit_code_of_prompt(
+    symposium: Run, scripted: Spec
+) -> None:
+    done = symposium("exec", "-a", "eliza", "--json", "Hello")
+    missing = symposium("exec", "-a", "no-such-agent", "--json", "Hello")
+    refused = symposium("exec", "-a", scripted("prompt=stop:refusal"), "--json", "Hello")
+
+    assert [list(event) for event in events(done.stdout)] == [ENVELOPE] * len(events(done.stdout))
+    assert [event["seq"] for event in events(done.stdout)] == [1, 2, 3, 4]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [event["type"] for event in events(missing.stdout)] == ["error"]
+    assert missing.returncode == 2
+    assert refused.returncode == 5
+
+
+@pytest.mark.requirement("cli.exec-for-scripts")
+def test_exec_writes_no_colour_where_nobody_sees_it(symposium: Run, scripted: Spec) -> None:
+    done = symposium("exec", "-a", scripted("prompt=ask:edit"), "--approve-all", "Hello")
+
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.returncode == 0

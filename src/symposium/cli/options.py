@@ -18,6 +18,7 @@ def example(line: str) -> str:
 def chain_options(command: _Command) -> _Command:
     """`--proxy` and `--agent`."""
     agent = click.option(
+        "-a",
         "--agent",
         metavar="SPEC",
         help="The agent: a name, a command line, or JSON.",

@@ -1,7 +1,9 @@
 """Send one prompt to an agent through a chain, and print its answer."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import click
 
@@ -16,6 +18,8 @@ from symposium.cli.running import run
 from symposium.cli.talk_options import TalkOptions, talk_options
 from symposium.errors import SymposiumError
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
 EXAMPLE = example(
     "symposium prompt --proxy arrow --agent 'npx some-agent --acp' 'Explain this project'"
 )
@@ -29,10 +33,16 @@ class PromptOptions(TalkOptions):
     text: str
 
 
+def prompt_options(command: _Command) -> _Command:
+    """TEXT, `--json`, and what it takes to talk to an agent."""
+    as_json = click.option(
+        "--json", "as_json", is_flag=True, help="Print events, one JSON object a line."
+    )
+    return click.argument("text")(talk_options(as_json(command)))
+
+
 @click.command("prompt", cls=taking(PromptOptions), epilog=EXAMPLE)
-@click.argument("text")
-@talk_options
-@click.option("--json", "as_json", is_flag=True, help="Print events, one JSON object a line.")
+@prompt_options
 def command(options: PromptOptions) -> int:
     """Send TEXT to an agent and print its answer; - reads the text from standard input.
 
@@ -40,6 +50,11 @@ def command(options: PromptOptions) -> int:
     ended: 0 well, 1 an error or a limit, 3 no answer in time, 4 not found, 5 refused or denied,
     130 interrupted.
     """
+    return run_prompt(options)
+
+
+def run_prompt(options: PromptOptions) -> int:
+    """Send the prompt; the exit code."""
     options.set_up_logs()
     try:
         errand = read_errand(options)
