@@ -8,6 +8,7 @@ from tests.support.run_scenes import CONFIG, MENU, RunScene, run_scene
 from tests.support.scenes import VERSION_ONE, Peer
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
+from symposium.run_mode.trouble import KEPT
 
 OTHER = {**CONFIG, "agent": "other"}
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
@@ -48,10 +49,8 @@ async def test_a_chain_that_does_not_start_is_no_reason_to_refuse_the_editor(
 ) -> None:
     async with run_scene(tmp_path, {"agent": "nobody"}) as it:
         await it.editor_greets()
-        it.editor.ask(1, "session/new", {"cwd": "/"})
-        error = (await it.editor.read())["error"]
-        assert error["code"] == INTERNAL_ERROR
-        assert "there is no such agent" in error["data"]["detail"]
+        _, told = await it.without_agent()
+        assert "there is no such agent" in told
         it.write_config(CONFIG)
         it.editor.ask(2, "session/new", {"cwd": "/"})
         agent = await it.greeted()
@@ -241,7 +240,7 @@ async def test_who_stops_waiting_for_a_start_does_not_stop_it_for_others(tmp_pat
 
 
 @pytest.mark.requirement("run-mode.failed-start")
-async def test_a_failed_start_fails_all_who_wait_and_is_not_remembered(tmp_path: Path) -> None:
+async def test_a_failed_start_is_told_to_all_who_wait_and_not_remembered(tmp_path: Path) -> None:
     async with run_scene(tmp_path) as it:
         await it.open()
         it.write_config(CONFIG)
@@ -249,9 +248,9 @@ async def test_a_failed_start_fails_all_who_wait_and_is_not_remembered(tmp_path:
         it.editor.ask(2, "session/new", {"cwd": "/"})
         agent = await it.chain()
         agent.refuse(await agent.read(), -32000, "log in first")
-        errors = await it.editor.reads(2)
-        assert [each["id"] for each in errors] == [1, 2]
-        assert {each["error"]["code"] for each in errors} == {-32000}
+        said = await it.editor.reads(6)
+        assert {each["id"] for each in said if "id" in each} == {1, 2}
+        assert str(said).count("wants you to log in") == 2
         it.editor.ask(3, "session/new", {"cwd": "/"})
         again = await it.greeted(2)
         again.answer(await again.read(), {"sessionId": "s"})
@@ -267,8 +266,8 @@ async def test_an_agent_that_dies_while_it_is_greeted_is_a_failed_start(tmp_path
         agent = await it.chain()
         await agent.read()
         await agent.hang_up()
-        error = (await it.editor.read())["error"]
-        assert error["data"]["reason"] == "component_exited"
+        _, _, told = await it.editor.reads(3)
+        assert "closed its side" in told["params"]["update"]["content"]["text"]
 
 
 @pytest.mark.requirement("run-mode.death-is-alone")
@@ -285,16 +284,14 @@ async def test_a_death_leaves_the_sessions_of_other_chains_alone(tmp_path: Path)
 
 
 @pytest.mark.requirement("run-mode.broken-config")
-async def test_a_broken_file_fails_new_sessions_with_its_place_and_is_left_as_it_is(
+async def test_a_broken_file_is_told_to_new_sessions_with_its_place_and_left_as_it_is(
     tmp_path: Path,
 ) -> None:
     async with run_scene(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.write_config('{ "agent": 1,\n  oops }')
-        it.editor.ask(1, "session/new", {"cwd": "/"})
-        error = (await it.editor.read())["error"]
-        assert error["code"] == INTERNAL_ERROR
-        assert f"{it.config}:2:3" in error["data"]["detail"]
+        _, told = await it.without_agent()
+        assert f"{it.config}:2:3" in told
         assert it.config.read_text() == '{ "agent": 1,\n  oops }'
         it.prompt("still there?")
         assert (await agent.read())["method"] == "session/prompt"
@@ -628,7 +625,7 @@ async def test_what_was_asked_before_there_was_an_agent_is_answered_by_it(tmp_pa
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/"})
         session = (await it.editor.reads(3))[0]["result"]["sessionId"]
-        await it.say("mend the tests", session)
+        assert (await it.say("mend the tests", session))[0] == f"{KEPT}\n\n"
         await it.say("1", session)
         turn = it.prompt("save", session)
         agent = await it.greeted()

@@ -83,7 +83,7 @@ async def test_the_first_time_setup_continues_the_same_session(tmp_path: Path) -
             "|---|-------|-------------|\n"
             "| 1 | Claude Code | AI coding assistant |\n"
             "| 2 | Other | Another one |\n\n"
-            "Enter a number to select, or `back` to return.\n"
+            "Enter a number to select, or `cancel` to leave.\n"
         )
         chosen, menu = await it.say("1", session)
         assert chosen == "Agent set to `Claude Code`.\n\n"

@@ -7,6 +7,7 @@ import pytest
 from tests.support.run_scenes import CONFIG, MENU, RunScene, run_scene
 
 from peerwire.jsonrpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND
+from symposium.run_mode.trouble import KEPT
 
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 CANCELLED = "Configuration cancelled. Returning to your session.\n\n"
@@ -87,12 +88,20 @@ async def test_what_an_agent_says_of_a_session_we_do_not_know_passes(tmp_path: P
 
 
 @pytest.mark.requirement("run-mode.table-setup-prompt")
-@pytest.mark.parametrize("text", ["/symposium:config", "hello"])
-async def test_every_prompt_of_a_setup_is_for_the_dialogue(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("/symposium:config", "Unknown input: `/symposium:config`. Enter a number or `cancel`."),
+        ("hello", KEPT),
+    ],
+)
+async def test_every_prompt_of_a_setup_is_for_the_dialogue(
+    tmp_path: Path, text: str, told: str
+) -> None:
     async with run_scene(tmp_path) as it:
         session = await in_setup(it)
-        refusal, table = await it.say(text, session)
-        assert refusal == f"Unknown input: `{text}`. Enter a number or `cancel`.\n\n"
+        first, table = await it.say(text, session)
+        assert first == f"{told}\n\n"
         assert table.startswith("# Select Agent\n")
 
 
@@ -197,7 +206,7 @@ async def test_every_prompt_in_config_mode_is_for_the_menu(tmp_path: Path, text:
     async with run_scene(tmp_path, CONFIG) as it:
         agent = await it.begin()
         assert await it.say("/symposium:config") == [MENU]
-        assert await it.say(text) == [f"Unknown command: `{text}`\n\n"]
+        assert (await it.say(text))[0] == f"Unknown command: `{text}`\n\n"
         assert not agent.unread
 
 
@@ -262,7 +271,7 @@ async def test_what_the_agent_says_and_asks_waits_for_the_end_of_the_menu(tmp_pa
         agent.tell("session/update", {"sessionId": "s", "update": PLAN})
         agent.ask("p", "session/request_permission", {"sessionId": "s"})
         agent.tell("session/update", {"sessionId": "s", "update": {**PLAN, "last": 1}})
-        assert await it.say("what") == ["Unknown command: `what`\n\n"]
+        assert (await it.say("what"))[0] == "Unknown command: `what`\n\n"
         assert await it.say("cancel") == [CANCELLED]
         first, asked, last = await it.editor.reads(3)
         assert first["params"]["update"] == PLAN

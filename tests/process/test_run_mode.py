@@ -6,84 +6,15 @@ import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
+from tests.support.editor import Editor, Start, started_editor
 
-Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 Spec: TypeAlias = Callable[..., str]
 
 HELLO = "How do you do. Please state your problem."
 BANNED = {"httpx", "mcp", "pydantic", "rich", "h11", "importlib.metadata", "urllib.request"}
-
-
-class Editor:
-    """One editor connection, blocking: what nobody has asked for yet is kept."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        self.answers: dict[Any, Any] = {}
-        self.said: dict[str, str] = {}
-        self._asked = 0
-
-    def begin(self, method: str, params: dict[str, Any]) -> int:
-        """Write a request; its id."""
-        self._asked += 1
-        self.write({"id": self._asked, "method": method, "params": params})
-        return self._asked
-
-    def write(self, message: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-        self.process.stdin.flush()
-
-    def until(self, done: Callable[[], bool]) -> None:
-        """Read on until it is so."""
-        assert self.process.stdout is not None
-        while not done():
-            message = json.loads(self.process.stdout.readline())
-            if "method" not in message:
-                self.answers[message["id"]] = message
-            elif message["method"] == "session/update":
-                self._updated(message["params"])
-
-    def answer(self, request_id: int) -> Any:
-        """The answer to a request."""
-        self.until(lambda: request_id in self.answers)
-        return self.answers.pop(request_id)
-
-    def ask(self, method: str, params: dict[str, Any]) -> Any:
-        """Ask, and wait for the answer."""
-        return self.answer(self.begin(method, params))
-
-    def session(self) -> str:
-        """Make a session."""
-        answer = self.ask("session/new", {"cwd": "/", "mcpServers": []})
-        assert "result" in answer, answer
-        return answer["result"]["sessionId"]
-
-    def prompt(self, session: str, text: str) -> int:
-        """Begin a turn; its id."""
-        prompt = [{"type": "text", "text": text}]
-        return self.begin("session/prompt", {"sessionId": session, "prompt": prompt})
-
-    def say(self, session: str, text: str) -> str:
-        """What is said in a turn."""
-        self.said.pop(session, None)
-        answer = self.answer(self.prompt(session, text))
-        assert answer["result"]["stopReason"] == "end_turn", answer
-        return self.said.pop(session, "")
-
-    def end(self) -> int:
-        """Close its input; its exit code."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        return self.process.wait(5)
-
-    def _updated(self, params: dict[str, Any]) -> None:
-        update, session = params["update"], params["sessionId"]
-        if update["sessionUpdate"] == "agent_message_chunk":
-            self.said[session] = self.said.get(session, "") + update["content"]["text"]
 
 
 @pytest.fixture
@@ -98,9 +29,7 @@ def editor(start: Start) -> Callable[..., Editor]:
     """Starts `symposium run` with these words, and greets it."""
 
     def begin(*words: str) -> Editor:
-        made = Editor(start("run", "--no-registry", *words))
-        assert "result" in made.ask("initialize", {"protocolVersion": 1})
-        return made
+        return started_editor(start, *words)
 
     return begin
 
@@ -115,7 +44,7 @@ def test_from_the_first_start_to_the_first_answer(
 ) -> None:
     it = editor()
     session = it.session()
-    it.until(lambda: "to return" in it.said.get(session, ""))
+    it.until(lambda: "to leave" in it.said.get(session, ""))
     row = re.search(r"\| (\d+) \| Eliza \|", it.said.pop(session))
     assert row is not None
     assert "Agent set to `Eliza`." in it.say(session, row[1])
@@ -220,9 +149,7 @@ def test_a_config_broken_by_hand_is_told_where_one_looks_and_nothing_is_lost(
     config.write_text(broken)
     told = it.say(session, "/symposium:config")
     assert f"{config}:2:" in told
-    refused = it.ask("session/new", {"cwd": "/", "mcpServers": []})["error"]
-    assert refused["code"] == -32603
-    assert f"{config}:2:" in refused["data"]["detail"]
+    assert f"{config}:2:" in it.told(it.session())
     assert it.say(session, "Hello") == HELLO
     assert config.read_text() == broken
     assert it.end() == 0
@@ -234,9 +161,9 @@ def test_an_agent_that_is_not_there_is_named_with_what_was_to_be_started(
 ) -> None:
     config.write_text(config_text("/no/such/agent --acp"))
     it = editor()
-    error = it.ask("session/new", {"cwd": "/", "mcpServers": []})["error"]
-    assert error["data"]["reason"] == "component_start_failed"
-    assert error["data"]["argv"] == ["/no/such/agent", "--acp"]
+    told = it.told(it.session())
+    assert "/no/such/agent --acp" in told
+    assert "No such file" in told
     assert it.end() == 0
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from tests.support.editor import Start, started_editor
 
-Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 Spec: TypeAlias = Callable[..., str]
 
 Ask: TypeAlias = tuple[str, dict[str, Any]]
@@ -83,8 +83,8 @@ def test_an_agent_that_is_nowhere_is_named_with_where_it_was_looked_for(
 ) -> None:
     (tmp_path / "home" / "config.jsonc").write_text('{"agent": "no-such-agent --any"}')
 
-    answers = conversation(start("run", "--no-registry"), INITIALIZE, NEW)
-
-    text = json.dumps(answers[1]["error"])
+    it = started_editor(start)
+    text = it.told(it.session())
+    assert it.end() == 0
     for part in ("no-such-agent", "/usr/bin", str(dock), "install no-such-agent"):
         assert part in text

@@ -19,7 +19,7 @@ from symposium.conductor.component import Mod
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError
 from symposium.run_mode.config_agent import ConfigAgent
-from symposium.run_mode.menu_text import AgentChoice, AgentChoices
+from symposium.run_mode.menu_text import AgentChoice, AgentChoices, ModChoice, ModChoices
 from symposium.run_mode.settings import Composition, RunSettings
 
 MENU = """## Current Configuration
@@ -37,13 +37,21 @@ MENU = """## Current Configuration
 - `A` or `AGENT` - Change agent
 - `1`, `2` - Toggle mod on/off
 - `move X to Y` - Reorder mods
+- `M` or `ADD` - Add a mod
+- `remove X` - Remove a mod
 """
-"""As acp-host §4.7 gives it."""
+"""As acp-host §4.7 gives it, but for the last two lines, which are ours."""
 
 AGENTS = AgentChoices(
     [
         AgentChoice("Claude Code", "AI coding assistant", "claude", ("npx claude",)),
         AgentChoice("Other", "Another one", "other"),
+    ]
+)
+MODS = ModChoices(
+    [
+        ModChoice("tag", "Tags everything", ModEntry("tag")),
+        ModChoice("ferris", "Sources", ModEntry("ferris")),
     ]
 )
 CONFIG: dict[str, Any] = {
@@ -62,6 +70,9 @@ class FixedDirectory:
     async def choices(self) -> AgentChoices:
         await self.gate.wait()
         return self.offered
+
+    async def mods(self) -> ModChoices:
+        return MODS
 
     async def refresh(self) -> None:
         """Nothing is fetched."""
@@ -138,6 +149,13 @@ class RunScene:
         agent.answer(request, {"sessionId": name})
         assert (await self.editor.read())["result"]["sessionId"] == name
         assert (await self.editor.read())["method"] == "session/update"
+
+    async def without_agent(self) -> tuple[str, str]:
+        """Have a session made whose agent does not start; its id, and what is said there."""
+        self.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
+        answer, commands, told = await self.editor.reads(3)
+        assert commands["params"]["update"]["sessionUpdate"] == "available_commands_update"
+        return answer["result"]["sessionId"], told["params"]["update"]["content"]["text"]
 
     async def begin(self) -> Peer:
         """A session `s` of the config on disk; its agent."""

@@ -106,7 +106,7 @@ def load(path: Path) -> Loaded | None:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{path}: it cannot be read: {_reason(error)}",
+            f"{path}: it cannot be read: {io_reason(error)}",
             "mend its permissions, or its encoding (UTF-8)",
         ) from error
     return None if text is None else Loaded(_read_text(text, path), text)
@@ -201,7 +201,7 @@ def save(path: Path, config: Config, seen: str | None) -> str:
             raise ConfigChangedError(
                 f"{path} has been changed since it was read", "read it again, then change it"
             )
-        text = _first_text(config) if current is None else _changed_text(current, config, path)
+        text = first_text(config) if current is None else _changed_text(current, config, path)
         check_writable(path)
         if current is not None and current != text:
             write_whole(path.with_name(path.name + ".bak"), current)
@@ -209,7 +209,7 @@ def save(path: Path, config: Config, seen: str | None) -> str:
             write_whole(path, text)
     except (OSError, UnicodeError) as error:
         raise ConfigError(
-            f"{path}: it cannot be written: {_reason(error)}",
+            f"{path}: it cannot be written: {io_reason(error)}",
             "nothing has been changed; mend its permissions, or those of its directory",
         ) from error
     return text
@@ -270,7 +270,8 @@ def _agent_json(config: Config) -> Any:
     return config.agent if isinstance(config.agent, str) else config.agent.as_json()
 
 
-def _first_text(config: Config) -> str:
+def first_text(config: Config) -> str:
+    """What a new file says."""
     lines = ["    " + json_text(_entry_json(mod)) for mod in config.mods]
     proxies = "[\n" + ",\n".join(lines) + "\n  ]" if lines else "[]"
     return (
@@ -289,7 +290,8 @@ def _words(agent: str) -> Any:
         return agent
 
 
-def _reason(error: OSError | UnicodeError) -> str:
+def io_reason(error: OSError | UnicodeError) -> str:
+    """Why a file could not be read or written, for people."""
     if isinstance(error, OSError):
         return f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
     return "it is not UTF-8"

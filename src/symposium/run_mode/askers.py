@@ -2,7 +2,9 @@
 
 import uuid
 from collections.abc import Callable
+from typing import Final, TypeAlias
 
+from peerwire.jsonrpc.errors import INVALID_PARAMS, REQUEST_CANCELLED, RpcError
 from symposium.conductor.call import Asker, Call
 from symposium.conductor.component import Answer
 from symposium.conductor.gate import members_of
@@ -11,6 +13,11 @@ from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.sessions import Session
 
+Refused: TypeAlias = Callable[[RpcError, Callable[[Answer], None]], None]
+
+_OF_THE_EDITOR: Final = frozenset({INVALID_PARAMS, REQUEST_CANCELLED})
+"""Errors that are about what the editor asked for: another agent would not help."""
+
 
 class NewSession:
     """Whoever asked for a session that its agent names: it is known here before the editor knows.
@@ -18,10 +25,13 @@ class NewSession:
     Made before the request goes to the chain; what the agent says of the session meanwhile waits.
     """
 
-    def __init__(self, asker: Asker, chain: OpenChain, floor: Floor) -> None:
+    def __init__(
+        self, asker: Asker, chain: OpenChain, floor: Floor, on_refused: Refused | None = None
+    ) -> None:
         self._asker = asker
         self._chain = chain
         self._floor = floor
+        self._on_refused = on_refused
         chain.end.turnstile.expect()
 
     def answered(self, call: Call, answer: Answer) -> None:
@@ -29,7 +39,7 @@ class NewSession:
         result = members_of(None if answer.error else answer.result)
         inner = result.get("sessionId")
         if not isinstance(inner, str):
-            self._asker.answered(call, answer)
+            self._refuse(call, answer)
             self._chain.end.turnstile.expected(None)
             return
         outer = inner
@@ -42,6 +52,13 @@ class NewSession:
         self._asker.answered(call, answer)
         introduce(self._floor, self._chain, outer)
         self._chain.end.turnstile.expected(inner)
+
+    def _refuse(self, call: Call, answer: Answer) -> None:
+        error = answer.error
+        if error is None or self._on_refused is None or error.code in _OF_THE_EDITOR:
+            self._asker.answered(call, answer)
+        else:
+            self._on_refused(error, lambda opened: self._asker.answered(call, opened))
 
 
 class ReopenedSession:
@@ -100,7 +117,16 @@ def introduce(floor: Floor, chain: OpenChain, session_id: str) -> None:
         floor.write(text_line(session_id, note))
 
 
-def pass_new_session(call: Call, chain: OpenChain, floor: Floor) -> None:
-    """Have a chain make a session."""
-    call.asker = NewSession(call.asker, chain, floor)
+def pass_new_session(
+    call: Call, chain: OpenChain, floor: Floor, on_refused: Refused | None = None
+) -> None:
+    """Have a chain make a session.
+
+    Args:
+        call: the request.
+        chain: who is asked.
+        floor: the editor connection.
+        on_refused: takes an error that is the chain's, and what answers the editor instead of it.
+    """
+    call.asker = NewSession(call.asker, chain, floor, on_refused)
     chain.give(call)

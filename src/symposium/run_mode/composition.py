@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
-from symposium.chain_spec import ChainSpec, MakeMod, read_chain
+from symposium.chain_spec import ChainSpec, MakeMod, is_on_path, read_chain
 from symposium.conductor.blueprint import InProcess, Program
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.gate import members_of
@@ -91,7 +91,7 @@ class Composer:
                     servers.append(await self._server(entry))
                 else:
                     part = read_chain([await self._spec(entry.source or entry.name)], None)
-                    mods += part.mods
+                    mods += [await _mod(make, entry.name) for make in part.mods]
                     names.append(entry.name)
                     secrets += part.secrets
             except SymposiumError as error:
@@ -146,6 +146,26 @@ class Composer:
             return spec
         command, *arguments = shlex.split(spec)
         return json.dumps({"command": command, "args": arguments})
+
+
+async def _mod(make: MakeMod, name: str) -> MakeMod:
+    """The mod, called as the config calls it.
+
+    Raises:
+        NotFoundError: its program is not there.
+    """
+    made = make()
+    if not isinstance(made, Program):
+        return make
+    word = made.command.argv[0]
+    is_there = os.access(word, os.X_OK) if "/" in word else is_on_path(word)
+    if is_there:
+        program = replace(made, name=name)
+    else:
+        from symposium.registry.path_probe import reachable  # noqa: PLC0415 - seldom needed
+
+        program = replace(made, name=name, command=await reachable(made.command, os.environ))
+    return lambda: program
 
 
 async def _reached(chain: ChainSpec) -> ChainSpec:

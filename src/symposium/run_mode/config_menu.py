@@ -7,32 +7,40 @@ and no file.
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
-from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ConfigChangedError, ModEntry
 from symposium.errors import SymposiumError
+from symposium.run_mode.choosing import (
+    Catalogue,
+    choose_agent,
+    choose_mod,
+    is_number,
+    keep_question,
+    mod_of,
+    numbered,
+)
 from symposium.run_mode.conversation import Conversation
-from symposium.run_mode.menu_text import AgentChoices, code, render, render_agents
+from symposium.run_mode.menu_text import choices_line, code, render
+from symposium.run_mode.trouble import KEPT
 
 WELCOME: Final = "Welcome to Symposium!\n\nNo configuration found. Let's set up your AI agent.\n"
 
-_MOVE: Final = re.compile(r"move\s+(\d+)\s+to\s+(\d+|start|end)", re.IGNORECASE | re.ASCII)
+_MOVE: Final = re.compile(r"move\s+(\S+)\s+to\s+(\d+|start|end)", re.IGNORECASE | re.ASCII)
+_ADD: Final = re.compile(r"(?:add|m)(?:\s+(.+))?", re.IGNORECASE | re.DOTALL)
+_REMOVE: Final = re.compile(r"(?:remove|r)\s+(.+)", re.IGNORECASE)
 _CHANGED: Final = (
     "The configuration file has been changed on disk since this menu was opened. "
     "`SAVE` again to overwrite it, or `CANCEL` to keep it."
 )
+_SAVED_ONLY: Final = "The configuration is saved, but the agent did not start."
+_TRY: Final = "Choose another agent with `A`, or mend it and `SAVE` again."
+_NO_MODS: Final = "No mods configured."
+_COMMANDS: Final = frozenset({"save", "cancel", "agent", "move", "add", "remove"})
 
 
-_Agent: TypeAlias = str | ComponentSource
-
-
-class Host(Protocol):
+class Host(Catalogue, Protocol):
     """What the menu needs of whoever runs it."""
-
-    async def agents(self) -> AgentChoices:
-        """The agents on offer."""
-        ...
 
     async def save(self, config: Config) -> Sequence[str]:
         """Make the config last, and take it into use; what to tell the user.
@@ -57,10 +65,12 @@ class NotStartedError(SymposiumError):
     """The config is saved, but its agent does not start."""
 
 
-async def first_time(talk: Conversation, host: Host, mods: Sequence[ModEntry]) -> None:
+async def first_time(
+    talk: Conversation, host: Host, mods: Sequence[ModEntry], *, welcome: str = WELCOME
+) -> None:
     """Choose an agent, then everything else; nothing is written before `SAVE`."""
-    talk.say(WELCOME)
-    agent = await _choose_agent(talk, host, way_out="cancel")
+    talk.say(welcome)
+    agent = await choose_agent(talk, host, way_out="cancel")
     if agent is None:
         talk.say(host.cancelled())
         return
@@ -92,19 +102,34 @@ class _Menu:
     async def step(self, text: str) -> bool:
         """Do what one input says; whether the menu is left."""
         word = text.lower()
-        if word == "save":
+        if word in {"save", "s"}:
             return await self._save()
-        if word == "cancel":
+        if word in {"cancel", "c"}:
             self._talk.say(self._host.cancelled())
             return True
         self._save_with = self._host.save
         if word in {"a", "agent"}:
             await self._change_agent()
-            return False
-        changed = self._toggle(text) if text.isascii() and text.isdigit() else self._move(text)
-        if changed:
+        elif await self._change_mods(text):
             await self.redisplay()
         return False
+
+    async def _change_mods(self, text: str) -> bool:
+        """Whether something is changed."""
+        is_changed = False
+        if is_number(text):
+            is_changed = self._toggle(numbered(text, len(self._config.mods)))
+        elif (move := _MOVE.fullmatch(text)) and self._is_place(move[1]):
+            is_changed = self._move(move[1], move[2].lower())
+        elif remove := _REMOVE.fullmatch(text):
+            is_changed = self._remove(remove[1])
+        elif add := _ADD.fullmatch(text):
+            is_changed = await self._add(add[1])
+        elif (at := self._named(text)) is not None:
+            is_changed = self._toggle(at)
+        else:
+            self._not_understood(text)
+        return is_changed
 
     async def _save(self) -> bool:
         try:
@@ -114,7 +139,8 @@ class _Menu:
             self._save_with = self._host.overwrite
             self._talk.say(_CHANGED)
         except NotStartedError as error:
-            self._talk.say(f"{error.message}\n\n{error.hint}")
+            told = [_SAVED_ONLY, error.message, error.hint, _TRY]
+            self._talk.say("\n\n".join(filter(None, told)))
         except SymposiumError as error:
             self._talk.say(f"Error saving configuration: {error}")
         else:
@@ -122,18 +148,15 @@ class _Menu:
         return False
 
     async def _change_agent(self) -> None:
-        agent = await _choose_agent(self._talk, self._host, way_out="back")
+        agent = await choose_agent(self._talk, self._host, way_out="back")
         if agent is not None:
             self._config = replace(self._config, agent=agent)
         await self.redisplay()
 
-    def _toggle(self, text: str) -> bool:
+    def _toggle(self, at: int | None) -> bool:
         mods = list(self._config.mods)
-        at = _index(text, len(mods))
         if at is None:
-            self._talk.say(
-                f"Invalid index. Please enter 1-{len(mods)}." if mods else "No mods configured."
-            )
+            self._talk.say(self._invalid("index", "") if mods else _NO_MODS)
             return False
         mods[at] = replace(mods[at], enabled=not mods[at].enabled)
         self._config = self._config.with_mods(*mods)
@@ -141,22 +164,17 @@ class _Menu:
         self._talk.say(f"Mod {code(mods[at].name)} is now {state}.")
         return True
 
-    def _move(self, text: str) -> bool:
-        found = _MOVE.fullmatch(text)
-        if found is None:
-            self._talk.say(f"Unknown command: {code(text)}")
-            return False
+    def _move(self, what: str, where: str) -> bool:
         mods = list(self._config.mods)
         count = len(mods)
-        source = _index(found[1], count)
-        word = found[2].lower()
-        target = {"start": 0, "end": count - 1}.get(word, _index(word, count))
+        source = self._place(what)
+        target = {"start": 0, "end": count - 1}.get(where, numbered(where, count))
         if not mods:
-            self._talk.say("No mods configured.")
+            self._talk.say(_NO_MODS)
         elif source is None:
-            self._talk.say(f"Invalid source index. Please enter 1-{count}.")
+            self._talk.say(self._invalid("source index", ""))
         elif target is None:
-            self._talk.say(f"Invalid destination index. Please enter 1-{count}, `start`, or `end`.")
+            self._talk.say(self._invalid("destination index", ", `start`, or `end`"))
         else:
             mods.insert(target, moved := mods.pop(source))
             self._config = self._config.with_mods(*mods)
@@ -164,30 +182,54 @@ class _Menu:
             return True
         return False
 
-
-async def _choose_agent(talk: Conversation, host: Host, *, way_out: str) -> _Agent | None:
-    while True:
-        choices = await host.agents()
-        if choices.warning is not None:
-            talk.say(f"Warning: {choices.warning}")
-        talk.say(render_agents(choices.agents))
-        text = await talk.hear()
-        if text.lower() in {"back", "cancel"}:
-            return None
-        count = len(choices.agents)
-        at = _index(text, count) if text.isascii() and text.isdigit() else None
-        if at is not None:
-            talk.say(f"Agent set to {code(choices.agents[at].name)}.")
-            return choices.agents[at].agent
-        if text.isascii() and text.isdigit():
-            talk.say(f"Invalid index. Please enter 1-{count}." if count else "No agents available.")
+    async def _add(self, what: str | None) -> bool:
+        taken = [mod.name for mod in self._config.mods]
+        if what is None:
+            entry = await choose_mod(self._talk, self._host, taken)
+            if entry is None:
+                return True
         else:
-            talk.say(f"Unknown input: {code(text)}. Enter a number or `{way_out}`.")
+            offered = (await self._host.mods()).mods
+            found = mod_of(what.strip(), [each for each in offered if each.name not in taken])
+            if isinstance(found, str):
+                self._talk.say(f"{found} `ADD` lists those that there are.")
+                return False
+            entry = found
+        if entry.name in taken:
+            self._talk.say(f"There is a mod {code(entry.name)} already.")
+            return False
+        self._config = self._config.with_mods(*self._config.mods, entry)
+        self._talk.say(f"Added {code(entry.name)} at position {len(taken) + 1}.")
+        return True
 
+    def _remove(self, what: str) -> bool:
+        mods = list(self._config.mods)
+        at = self._place(what)
+        if at is None:
+            self._talk.say(self._invalid("index", "") if mods else _NO_MODS)
+            return False
+        removed = mods.pop(at)
+        self._config = self._config.with_mods(*mods)
+        self._talk.say(f"Removed {code(removed.name)}.")
+        return True
 
-def _index(text: str, count: int) -> int | None:
-    # Digits without end are an index like any other, only never a valid one.
-    if len(text) > len(str(count)) + 20:
-        text = text.lstrip("0")[:20] or "0"
-    at = int(text) if text.isdigit() else 0
-    return at - 1 if 1 <= at <= count else None
+    def _not_understood(self, text: str) -> None:
+        is_command = text.lower().split(" ", 1)[0] in _COMMANDS
+        if not is_command and keep_question(self._talk, text):
+            self._talk.say(KEPT)
+        else:
+            self._talk.say(f"Unknown command: {code(text)}")
+        self._talk.say(choices_line(len(self._config.mods)))
+
+    def _is_place(self, what: str) -> bool:
+        return is_number(what) or self._named(what) is not None
+
+    def _place(self, what: str) -> int | None:
+        return numbered(what, len(self._config.mods)) if is_number(what) else self._named(what)
+
+    def _named(self, what: str) -> int | None:
+        names = [mod.name.lower() for mod in self._config.mods]
+        return names.index(what.lower()) if what.lower() in names else None
+
+    def _invalid(self, what: str, more: str) -> str:
+        return f"Invalid {what}. Please enter 1-{len(self._config.mods)}{more}."

@@ -1,30 +1,29 @@
 """Sessions in config mode: opens the menu, and lets the session go on when it is left."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from peerwire.jsonrpc.boundary import Boundary
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
-from symposium.conductor.component import Crossing
-from symposium.conductor.gate import members_of
-from symposium.config.user_config import Config, ConfigError, Loaded, load, save
-from symposium.run_mode.chat_commands import our_commands, text_line, update_line
+from symposium.config.broken_file import content_of
+from symposium.config.user_config import ConfigError, Loaded, load
+from symposium.run_mode.chat_commands import HELP, STATUS, our_commands, text_line, update_line
 from symposium.run_mode.config_menu import NotStartedError, first_time, main_menu
 from symposium.run_mode.conversation import Conversation, Input, Script
-from symposium.run_mode.differences import differences
 from symposium.run_mode.floor import Floor
-from symposium.run_mode.menu_text import AgentChoices
-from symposium.run_mode.open_chain import OpenChain
-from symposium.run_mode.own_request import OwnRequest
+from symposium.run_mode.mending import mend
+from symposium.run_mode.menu_host import MenuHost, give_agent
+from symposium.run_mode.prompts import help_text, status_text
 from symposium.run_mode.sessions import Session
+from symposium.run_mode.trouble import Trouble, of_file
 from symposium.run_mode.turnstile import EVERYTHING, Turnstile
 
 _log = logging.getLogger(__name__)
 
-NEW_SESSION: Final = "Please start a new session."
-_GONE: Final = "_The agent of this session has ended meanwhile._\n"
+ANEW: Final = (
+    "The configuration cannot be read, so it is made anew. "
+    "`SAVE` keeps what it says now beside the new one.\n"
+)
 
 
 class ConfigMode:
@@ -36,9 +35,15 @@ class ConfigMode:
 
     def begin_setup(self, session: Session, first: Input | None = None) -> None:
         """Open the first-time dialogue."""
-        host = _MenuHost(self._floor, session, None)
+        host = MenuHost(self._floor, session, None)
         mods = self._floor.settings.default_mods
         self._open(session, lambda talk: first_time(talk, host, mods), first)
+
+    def begin_mending(self, session: Session, trouble: Trouble) -> None:
+        """Say why a session has no agent, and stay until it has one."""
+        self._floor.write(update_line(session.id, our_commands()))
+        ward = _Ward(self._floor, session)
+        self._open(session, lambda talk: mend(talk, ward, trouble), None)
 
     def begin(self, session: Session, first: Input) -> None:
         """Open the menu of a running session, and hold back what its agent says meanwhile."""
@@ -74,7 +79,7 @@ class ConfigMode:
         self._floor.write(text_line(session.id, text + end))
 
     def _menu(self, session: Session, loaded: Loaded) -> Script:
-        host = _MenuHost(self._floor, session, loaded.text)
+        host = MenuHost(self._floor, session, loaded.text)
         return lambda talk: main_menu(talk, host, loaded.config)
 
     def _open(self, session: Session, script: Script, first: Input | None) -> None:
@@ -109,99 +114,49 @@ class ConfigMode:
         self._paused[session.id] = closed
 
 
-class _MenuHost:
-    """What one menu may do: look up agents, and save."""
+class _Ward:
+    """A session without an agent, as the dialogue about it sees it."""
 
-    def __init__(self, floor: Floor, session: Session, seen: str | None) -> None:
+    def __init__(self, floor: Floor, session: Session) -> None:
         self._floor = floor
         self._session = session
-        self._seen = seen
-        self._offered: AgentChoices | None = None
-        self._path = floor.settings.config
 
-    async def agents(self) -> AgentChoices:
-        """The agents on offer, looked up once in a visit: it may start programs to ask them."""
-        if self._offered is None:
-            self._offered = await self._floor.settings.directory.choices()
-        return self._offered
+    async def start(self) -> Sequence[str]:
+        """Try again, with the config as it is now.
 
-    async def save(self, config: Config) -> Sequence[str]:
-        """Write the config; a session that waits for its agent gets one, others keep their own."""
-        before = _config_in(self._path)
-        self._seen = save(self._path, config, self._seen)
-        setup = self._session.setup
-        if setup is not None:
-            chain = await self._start_session(config, setup)
-            return ["Configuration saved. Starting your session.\n\n", *chain.notes]
-        changes = differences(before, config)
-        told = [changes] if changes else []
-        return [*told, f"Configuration saved. {self._way_on()}"]
-
-    async def overwrite(self, config: Config) -> Sequence[str]:
-        """The same, whatever the file says."""
-        self._seen = _text_of(self._path)
-        return await self.save(config)
-
-    def cancelled(self) -> str:
-        """What to tell the user who leaves without saving."""
-        if self._session.setup is not None:
-            return "Configuration cancelled."
-        return f"Configuration cancelled. {self._way_on()}"
-
-    def _way_on(self) -> str:
-        if self._session.chain is not None:
-            return "Returning to your session."
-        return f"{NEW_SESSION}\n\n{_GONE}"
-
-    async def _start_session(self, config: Config, setup: Crossing) -> OpenChain:
+        Raises:
+            NotStartedError: it does not start.
+        """
         try:
-            chain = await self._floor.supervisor.chain_for(config)
-            result = await _made_session(chain, setup)
-        except RpcError as error:
-            told = f"The configuration is saved, but the agent did not start: {error}"
-            hint = "Choose another agent with `A`, or mend it and `SAVE` again."
-            raise NotStartedError(told, hint) from error
-        session, inner_id = self._session, str(result["sessionId"])
-        session.setup = None
-        self._floor.sessions.delegate(session, chain, inner_id)
-        self._floor.write(update_line(session.id, our_commands()))
-        if "configOptions" in result:
-            # The answer to `session/new` was given before there was an agent to name them.
-            named = {"configOptions": result["configOptions"]}
-            told_later = {"sessionUpdate": "config_option_update", **named}
-            self._floor.write(update_line(session.id, told_later))
-        chain.end.turnstile.expected(inner_id)
-        return chain
+            loaded = load(self._floor.settings.config)
+        except ConfigError as error:
+            trouble = of_file(error)
+            raise NotStartedError(trouble.reason, trouble.mend) from error
+        if loaded is None:
+            raise NotStartedError("There is no configuration any more.", "")
+        return await give_agent(self._floor, self._session, loaded.config)
 
+    async def choose(self, talk: Conversation) -> bool:
+        """Open the menu on what the file says now; whether there is an agent after it."""
+        floor, session = self._floor, self._session
+        mods = floor.settings.default_mods
+        try:
+            loaded = load(floor.settings.config)
+        except ConfigError as error:
+            talk.say(str(error))
+            broken = content_of(floor.settings.config)
+            host = MenuHost(floor, session, None, broken=broken)
+            await first_time(talk, host, mods, welcome=ANEW)
+        else:
+            host = MenuHost(floor, session, None if loaded is None else loaded.text)
+            if loaded is None:
+                await first_time(talk, host, mods)
+            else:
+                await main_menu(talk, host, loaded.config)
+        return session.chain is not None
 
-async def _made_session(chain: OpenChain, setup: Crossing) -> Mapping[str, Any]:
-    """Have a session made with what the editor has asked for; the agent's answer."""
-    asked = Crossing(setup.method, setup.encoded(), is_request=True)
-    asked.extra = setup.extra
-    chain.end.turnstile.expect()
-    result: Mapping[str, Any] | None = None
-    try:
-        answer = await OwnRequest(asked).answer(chain.entrance)
-        if answer.error is None and isinstance(members_of(answer.result).get("sessionId"), str):
-            result = members_of(answer.result)
-    finally:
-        if result is None:
-            chain.end.turnstile.expected(None)
-    if result is None:
-        raise answer.error or RpcError(INTERNAL_ERROR, {"reason": "session_without_id"})
-    return result
-
-
-def _text_of(path: Path) -> str | None:
-    try:
-        return path.read_bytes().decode(errors="replace")
-    except OSError:
-        return None
-
-
-def _config_in(path: Path) -> Config | None:
-    try:
-        loaded = load(path)
-    except ConfigError:
-        return None
-    return None if loaded is None else loaded.config
+    def own_answer(self, text: str) -> str | None:
+        """What `help` and `status` say."""
+        if text in HELP:
+            return help_text()
+        return status_text(self._session, self._floor.sessions) if text in STATUS else None

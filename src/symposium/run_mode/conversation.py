@@ -10,6 +10,10 @@ Script: TypeAlias = Callable[["Conversation"], Awaitable[None]]
 """The dialogue; it returns when there is nothing left to hear."""
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """One thing that was typed.
@@ -19,12 +23,14 @@ class Input:
         answered: called when the script has said all that it says about it.
         unheard: called instead if the script has ended before.
         is_wanted: whether whoever typed it still waits.
+        keep: keeps it for the agent that the session does not have yet; whether it is kept.
     """
 
     text: str
     answered: Callable[[], None]
     unheard: Callable[[], None]
     is_wanted: Callable[[], bool]
+    keep: Callable[[], bool] = _never
 
 
 class Conversation:
@@ -32,10 +38,12 @@ class Conversation:
 
     Attributes:
         say: shows a text.
+        heard: how many inputs the script has heard.
     """
 
     def __init__(self, say: Callable[[str], None], first: Input | None = None) -> None:
         self.say = say
+        self.heard = 0
         self._current = first
         self._inputs: deque[Input] = deque()
         self._news = asyncio.Event()
@@ -55,7 +63,12 @@ class Conversation:
             given = self._inputs.popleft()
             if given.is_wanted():
                 self._current = given
+                self.heard += 1
                 return given.text.strip()
+
+    def keep(self) -> bool:
+        """Keep what was heard last for the agent that is still to come; whether that can be."""
+        return self._current is not None and self._current.keep()
 
     def end(self) -> Sequence[Input]:
         """The script is over: answers the last input; those that nobody has heard."""

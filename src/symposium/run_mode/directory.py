@@ -4,8 +4,9 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
-from symposium.catalog import builtin_agents
-from symposium.run_mode.menu_text import AgentChoice, AgentChoices
+from symposium.catalog import builtin_agents, builtin_mods, installed_mod_names
+from symposium.config.user_config import ModEntry
+from symposium.run_mode.menu_text import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,10 @@ class LocalDirectory:
         """The agents on offer."""
         return AgentChoices([*self._found(), *_built_in()])
 
+    async def mods(self) -> ModChoices:
+        """The mods on offer."""
+        return ModChoices(_known_mods())
+
     async def refresh(self) -> None:
         """Nothing here grows old."""
 
@@ -77,10 +82,17 @@ class FullDirectory:
         """The agents on offer; asks the network nothing."""
         from symposium.run_mode.registry_agents import registry_choices  # noqa: PLC0415 - see there
 
-        listed = await registry_choices()
-        known = {label for agent in listed.agents for label in agent.labels}
-        more = [agent for agent in _built_in() if agent.agent not in known]
-        return AgentChoices([*listed.agents, *more], listed.warning)
+        return await registry_choices(_built_in())
+
+    async def mods(self) -> ModChoices:
+        """The mods on offer; asks the network nothing."""
+        from symposium.run_mode.registry_agents import registry_mods  # noqa: PLC0415 - see there
+
+        known = _known_mods()
+        listed = registry_mods()
+        ours = {mod.name for mod in known}
+        more = [mod for mod in listed.mods if mod.name not in ours]
+        return ModChoices([*known, *more], listed.warning)
 
     async def refresh(self) -> None:
         """Renew what is known of the registry."""
@@ -94,3 +106,19 @@ def _built_in() -> list[AgentChoice]:
         AgentChoice(spec.name.capitalize(), f"Built in: {spec.summary}", spec.name)
         for spec in builtin_agents()
     ]
+
+
+def _known_mods() -> list[ModChoice]:
+    """What is built in, then what installed distributions offer; an adapter comes by itself."""
+    built_in = [
+        ModChoice(spec.name, f"Built in: {spec.summary}", ModEntry(spec.name))
+        for spec in builtin_mods()
+        if spec.needs.kind != "adapter"
+    ]
+    taken = {mod.name for mod in built_in}
+    installed = [
+        ModChoice(name, "Offered by an installed distribution.", ModEntry(name))
+        for name in installed_mod_names()
+        if name not in taken
+    ]
+    return [*built_in, *installed]

@@ -15,8 +15,9 @@ from symposium.run_mode.askers import ReopenedSession, pass_new_session
 from symposium.run_mode.config_mode import ConfigMode
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
-from symposium.run_mode.reception import FORK, REOPENS
+from symposium.run_mode.reception import FORK, NEW, REOPENS
 from symposium.run_mode.sessions import Session
+from symposium.run_mode.trouble import Trouble, of_chain, of_file
 
 _log = logging.getLogger(__name__)
 
@@ -68,15 +69,42 @@ class Lobby:
         self._floor.serve(call, self._new_session(call))
 
     async def _new_session(self, call: Call) -> None:
-        loaded = self._load()
-        if loaded is not None:
-            chain = await self._floor.supervisor.chain_for(loaded.config)
-            pass_new_session(call, chain, self._floor)
+        try:
+            loaded = load(self._floor.settings.config)
+        except ConfigError as error:
+            self._open_without_agent(call.settle, call.crossing, of_file(error))
             return
-        session = Session(str(uuid.uuid4()), setup=call.crossing)
+        if loaded is None:
+            session = self._waiting_session(call.settle, call.crossing)
+            self._config_mode.begin_setup(session)
+            return
+        try:
+            chain = await self._floor.supervisor.chain_for(loaded.config)
+        except RpcError as error:
+            trouble = of_chain(error, loaded.config, self._floor.settings.config)
+            self._open_without_agent(call.settle, call.crossing, trouble)
+            return
+        asked = Crossing(NEW, call.crossing.encoded(), is_request=True)
+        asked.extra = call.crossing.extra
+
+        def refused(error: RpcError, answer: Callable[[Answer], None]) -> None:
+            trouble = of_chain(error, chain.config, self._floor.settings.config)
+            self._open_without_agent(answer, asked, trouble)
+
+        pass_new_session(call, chain, self._floor, refused)
+
+    def _open_without_agent(
+        self, answer: Callable[[Answer], None], asked: Crossing, trouble: Trouble
+    ) -> None:
+        """Open a session all the same: only there can be said what is wrong, and be mended."""
+        session = self._waiting_session(answer, asked)
+        self._config_mode.begin_mending(session, trouble)
+
+    def _waiting_session(self, answer: Callable[[Answer], None], asked: Crossing) -> Session:
+        session = Session(str(uuid.uuid4()), setup=asked)
         self._floor.sessions.add(session)
-        call.settle(Answer(value={"sessionId": session.id}))
-        self._config_mode.begin_setup(session)
+        answer(Answer(value={"sessionId": session.id}))
+        return session
 
     def default_chain(self, call: Call) -> None:
         """Give a request of no session, or of a stranger's, to the current config's chain."""

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from symposium.config.component_source import ComponentSource
-from symposium.config.user_config import Config
+from symposium.config.user_config import Config, ModEntry
 
 _SHOWN_NUMBERS: Final = 5
+_WAYS_OUT: Final = {"back": "`back` to return", "cancel": "`cancel` to leave"}
+"""How a screen names its way out: one word each, though both are understood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,31 @@ class AgentChoices:
     warning: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ModChoice:
+    """One mod that can be added.
+
+    Attributes:
+        name: what the menu shows.
+        description: one line.
+        entry: what the config will say.
+    """
+
+    name: str
+    description: str
+    entry: ModEntry
+
+
+@dataclass(frozen=True, slots=True)
+class ModChoices:
+    """The mods on offer; `warning` says why some may be missing."""
+
+    mods: Sequence[ModChoice]
+    warning: str | None = None
+
+
 def render(config: Config, agents: Sequence[AgentChoice]) -> str:
-    """The main menu as the seed prints it."""
+    """The main menu: letter by letter as the seed prints it, then what we add to it."""
     numbers = _numbers(len(config.mods))
     marks = {True: "x", False: " "}
     mods = [f"{at}. [{marks[mod.enabled]}] {mod.name}" for at, mod in enumerate(config.mods, 1)]
@@ -57,19 +82,49 @@ def render(config: Config, agents: Sequence[AgentChoice]) -> str:
     ]
     if mods:
         lines += [f"- {numbers} - Toggle mod on/off", "- `move X to Y` - Reorder mods"]
+    lines.append("- `M` or `ADD` - Add a mod")
+    if mods:
+        lines.append("- `remove X` - Remove a mod")
     return "\n".join(lines) + "\n"
 
 
-def render_agents(agents: Sequence[AgentChoice]) -> str:
+def choices_line(count: int) -> str:
+    """What can be typed in the main menu, on one line.
+
+    Args:
+        count: of the mods in it.
+    """
+    of_mods = [_numbers(count), "`move X to Y`"] if count else []
+    removing = ["`remove X`"] if count else []
+    words = ["`SAVE`", "`CANCEL`", "`A`", *of_mods, "`M`", *removing]
+    return f"You can type {', '.join(words)}."
+
+
+def render_agents(agents: Sequence[AgentChoice], way_out: str = "back") -> str:
     """The agent submenu."""
-    rows = [
-        f"| {at} | {_cell(agent.name)} | {_cell(agent.description)} |"
-        for at, agent in enumerate(agents, 1)
+    rows = [(agent.name, agent.description) for agent in agents]
+    select = f"Enter a number to select, or {_WAYS_OUT[way_out]}."
+    return _screen("# Select Agent", "Agent", rows, "No agents available.", select)
+
+
+def render_mods(mods: Sequence[ModChoice]) -> str:
+    """The mods that can be added."""
+    rows = [(mod.name, mod.description) for mod in mods]
+    select = (
+        "Enter a number, a name, or the command line of a mod of your own, or `back` to return."
+    )
+    return _screen("# Add a Mod", "Mod", rows, "No more mods are known.", select)
+
+
+def _screen(title: str, what: str, rows: Sequence[tuple[str, str]], none: str, end: str) -> str:
+    cells = [f"| {at} | {_cell(name)} | {_cell(text)} |" for at, (name, text) in enumerate(rows, 1)]
+    table = [
+        f"| # | {what} | Description |",
+        f"|---|{'-' * (len(what) + 2)}|-------------|",
+        *cells,
     ]
-    table = ["| # | Agent | Description |", "|---|-------|-------------|", *rows]
-    shown = table if rows else ["No agents available."]
-    end = "Enter a number to select, or `back` to return."
-    return "\n".join(["# Select Agent", "", *shown, "", end, ""])
+    shown = table if cells else [none]
+    return "\n".join([title, "", *shown, "", end, ""])
 
 
 def agent_label(agent: str | ComponentSource, agents: Sequence[AgentChoice]) -> str:

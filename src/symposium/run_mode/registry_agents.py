@@ -1,14 +1,17 @@
 """The registry, as run mode uses it; imported only when an agent is chosen or needed from it."""
 
 import os
+from collections.abc import Sequence
 from typing import Final
 
 from peerwire.transports.command import command_json
 from symposium.config.component_source import ComponentSource
+from symposium.config.user_config import ModEntry
+from symposium.errors import SymposiumError
 from symposium.registry.directory import How, KnownAgent, RegistryDirectory
-from symposium.registry.starting import obtain_source
+from symposium.registry.starting import obtain, obtain_source
 from symposium.registry.surroundings import surroundings
-from symposium.run_mode.menu_text import AgentChoice, AgentChoices
+from symposium.run_mode.menu_text import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 _ORDER: Final[tuple[How, ...]] = (
     "on this machine",
@@ -21,11 +24,38 @@ _ORDER: Final[tuple[How, ...]] = (
 """What is here already comes first (users A-1)."""
 
 
-async def registry_choices() -> AgentChoices:
-    """Every agent known, without asking the network."""
+async def registry_choices(built_in: Sequence[AgentChoice]) -> AgentChoices:
+    """Every agent known, without asking the network.
+
+    Args:
+        built_in: agents of ours; those that the registry leaves out stand where it has the others.
+    """
     listing = await RegistryDirectory(surroundings(os.environ)).choices()
     agents = sorted(listing.agents, key=lambda agent: _ORDER.index(agent.how))
-    return AgentChoices([_choice(agent) for agent in agents], listing.warning)
+    ids = {agent.id for agent in agents}
+    first = [agent for agent in agents if _ORDER.index(agent.how) <= _ORDER.index("built in")]
+    more = [agent for agent in built_in if agent.agent not in ids]
+    rest = agents[len(first) :]
+    choices = [*map(_choice, first), *more, *map(_choice, rest)]
+    return AgentChoices(choices, listing.warning)
+
+
+def registry_mods() -> ModChoices:
+    """The mods that the registry lists, without asking the network."""
+    try:
+        loaded = surroundings(os.environ).index.here()
+    except (SymposiumError, OSError) as error:
+        return ModChoices([], f"the registry could not be read: {error}")
+    return ModChoices(
+        [
+            ModChoice(
+                entry.id,
+                f"{entry.description} ({entry.version})",
+                ModEntry(entry.id, source=ComponentSource("registry", entry.id)),
+            )
+            for entry in loaded.index.mods
+        ]
+    )
 
 
 async def refresh_registry() -> None:
@@ -39,7 +69,13 @@ async def obtained(source: ComponentSource) -> str:
     Raises:
         SymposiumError: it cannot be had.
     """
-    return command_json((await obtain_source(source, surroundings(os.environ))).command)
+    around = surroundings(os.environ)
+    if source.kind == "registry" and not around.has_agent(source.display_name):
+        loaded = await around.index.current()
+        mods = {entry.id: entry for entry in loaded.index.mods}
+        if (mod := mods.get(source.display_name)) is not None:
+            return command_json((await obtain(mod, around)).command)
+    return command_json((await obtain_source(source, around)).command)
 
 
 def _choice(agent: KnownAgent) -> AgentChoice:

@@ -1,21 +1,19 @@
 """What is of a session: takes its turns, passes them on, ends it."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer
 from symposium.run_mode.askers import Closing, Turn, pass_new_session
-from symposium.run_mode.chat_commands import CONFIG, HELP, OURS, STATUS, text_line
+from symposium.run_mode.chat_commands import CONFIG, HELP, STATUS, text_line
 from symposium.run_mode.config_mode import ConfigMode
 from symposium.run_mode.conversation import Input
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.prompts import blocks_of, help_text, prompt_text, status_text, suit
 from symposium.run_mode.reception import FORK, PROMPT
 from symposium.run_mode.sessions import Session
-
-_MENU_WORDS: Final = frozenset({"", "back", "cancel"})
 
 
 class SessionDesk:
@@ -33,7 +31,6 @@ class SessionDesk:
         """Take a turn: ours if it is a command of ours or the menu is open, else the chain's."""
         text = prompt_text(call.crossing.params)
         if session.menu is not None:
-            self._note_first_prompt(call, session, text)
             session.menu.put(self._input(call, session, text))
         elif text in CONFIG and session.open_turns:
             data = {"sessionId": session.id}
@@ -92,13 +89,12 @@ class SessionDesk:
 
     def _input(self, call: Call, session: Session, text: str) -> Input:
         def answered() -> None:
-            first = session.first_prompt
-            if session.chain is None or not first:
+            if session.chain is None or not session.kept:
                 call.settle(Answer(value={"stopReason": "end_turn"}))
                 return
             # What was asked before there was an agent is answered in the turn of the `SAVE`.
-            session.first_prompt = None
-            call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": first})
+            kept, session.kept = session.kept, []
+            call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": kept})
             self.pass_on(call, session)
 
         def unheard() -> None:
@@ -108,12 +104,10 @@ class SessionDesk:
                 data = {"sessionId": session.id}
                 call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
 
-        return Input(text, answered, unheard, lambda: not call.is_settled)
-
-    def _note_first_prompt(self, call: Call, session: Session, text: str) -> None:
-        if session.setup is not None and session.first_prompt is None:
-            is_for_menu = text.isdigit() or text.lower() in _MENU_WORDS or OURS in text
-            session.first_prompt = [] if is_for_menu else blocks_of(call.crossing.params)
+        blocks = blocks_of(call.crossing.params)
+        return Input(
+            text, answered, unheard, lambda: not call.is_settled, lambda: session.keep(blocks)
+        )
 
 
 def _nothing() -> None:

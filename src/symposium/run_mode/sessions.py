@@ -1,9 +1,10 @@
 """The sessions of one editor connection: whose they are, and in which of their states (§4.4)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from symposium.conductor.component import Crossing
+from symposium.conductor.gate import members_of
 from symposium.run_mode.conversation import Conversation
 from symposium.run_mode.editor_end import renamed
 from symposium.run_mode.open_chain import OpenChain
@@ -20,8 +21,7 @@ class Session:
             a set-up.
         menu: the dialogue in progress, if the session is in config mode.
         setup: the `session/new` that waits until there is an agent to give it to.
-        first_prompt: what was asked before there was an agent; empty once it is clear that nothing
-            was.
+        kept: content blocks that were sent before there was an agent, for it to answer.
         open_turns: prompts that are not answered yet.
     """
 
@@ -30,8 +30,17 @@ class Session:
     inner_id: str = ""
     menu: Conversation | None = None
     setup: Crossing | None = None
-    first_prompt: list[Any] | None = None
+    kept: list[Any] = field(default_factory=list[Any])
     open_turns: int = 0
+
+    def keep(self, blocks: list[Any]) -> bool:
+        """Keep a prompt for the agent that is still to come; False where one is there already."""
+        if self.setup is None or not any(_says_something(block) for block in blocks):
+            return False
+        if self.kept:
+            self.kept.append({"type": "text", "text": "\n\n"})
+        self.kept += blocks
+        return True
 
     def rename(self, crossing: Crossing) -> None:
         """Put the agent's id for the session into a message, where the two differ."""
@@ -81,3 +90,8 @@ class Sessions:
     def all(self) -> list[Session]:
         """Every session, oldest first."""
         return list(self._by_id.values())
+
+
+def _says_something(block: Any) -> bool:
+    content = members_of(block)
+    return content.get("type") != "text" or bool(str(content.get("text", "")).strip())

@@ -8,7 +8,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 from symposium.chain_spec import ChainSpec
 from symposium.conductor.running_chain import ChainSettings
 from symposium.config.user_config import Config, ModEntry
-from symposium.run_mode.menu_text import AgentChoices
+from symposium.run_mode.menu_text import AgentChoices, ModChoices
 
 PauseScope: TypeAlias = Literal["session", "conductor"]
 """What the menu freezes: its session, or (the seed's letter) all of the same conductor (D7)."""
@@ -41,6 +41,10 @@ class Directory(Protocol):
 
     async def choices(self) -> AgentChoices:
         """The agents on offer; what is at hand at once, never an exception."""
+        ...
+
+    async def mods(self) -> ModChoices:
+        """The mods on offer; the same."""
         ...
 
     async def refresh(self) -> None:

@@ -76,20 +76,23 @@ async def test_an_agent_that_cannot_be_had_is_an_error(agent: str | ComponentSou
         await composed(agent)
 
 
-@pytest.mark.requirement("run-mode.compose-mods")
+@pytest.mark.requirement("run-mode.compose-mods", "run-mode.compose-missing-program")
 async def test_the_enabled_mods_stand_in_order_and_what_cannot_be_had_is_noted() -> None:
     made = await composed(
         "eliza",
         ModEntry("tag"),
         ModEntry("arrow", enabled=False),
         ModEntry("nobody-knows"),
-        ModEntry("mine", source=source("local", {"command": "/x/mod", "env": {"K": "secret"}})),
+        ModEntry("mine", source=source("local", {"command": "/bin/sh", "env": {"K": "secret"}})),
+        ModEntry("gone", source=source("local", {"command": "/no/such/mod"})),
         ModEntry("pass"),
     )
     names = [mod.name for mod in made.chain.blueprint().mods]
-    assert names == ["tag", "mod", "pass"]
+    assert names == ["tag", "mine", "pass"]
     assert made.mods == ["tag", "mine", "pass"]
-    (note,) = made.notes
+    note, missing = made.notes
+    assert "`gone` is left out: " in missing
+    assert "/no/such/mod" in missing
     assert note.startswith("_The mod `nobody-knows` is left out: ")
     assert "--proxy" not in note
     assert made.chain.secrets == ("secret",)

@@ -5,14 +5,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from tests.support.run_scenes import AGENTS, MENU
+from tests.support.run_scenes import AGENTS, MENU, MODS
 
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ConfigChangedError, ModEntry
 from symposium.errors import SymposiumError
 from symposium.run_mode.config_menu import WELCOME, NotStartedError, first_time, main_menu
 from symposium.run_mode.conversation import Conversation, Input
-from symposium.run_mode.menu_text import AgentChoice, AgentChoices, code, render, render_agents
+from symposium.run_mode.menu_text import (
+    AgentChoice,
+    AgentChoices,
+    ModChoices,
+    choices_line,
+    code,
+    render,
+    render_agents,
+    render_mods,
+)
 
 SPARKLE, FERRIS, CARGO = ModEntry("sparkle"), ModEntry("ferris", enabled=False), ModEntry("cargo")
 THREE = Config("claude", (SPARKLE, FERRIS, CARGO))
@@ -31,6 +40,9 @@ class FakeHost:
 
     async def agents(self) -> AgentChoices:
         return self.offered
+
+    async def mods(self) -> ModChoices:
+        return MODS
 
     async def save(self, config: Config) -> Sequence[str]:
         if self.faults:
@@ -113,7 +125,7 @@ def test_without_mods_there_is_nothing_to_toggle_or_move() -> None:
     assert shown(Config("some command")) == (
         "## Current Configuration\n\n**Agent:** some command\n\n**Mods:**\n(none configured)\n\n"
         "## Commands\n\n- `SAVE` - Save changes and exit\n- `CANCEL` - Discard changes and exit\n"
-        "- `A` or `AGENT` - Change agent\n"
+        "- `A` or `AGENT` - Change agent\n- `M` or `ADD` - Add a mod\n"
     )
 
 
@@ -276,7 +288,7 @@ async def test_a_move_from_or_to_nowhere_is_refused(word: str, refusal: str) -> 
 )
 async def test_anything_else_is_unknown_and_changes_nothing(word: str) -> None:
     it = await visit(THREE, word, "save")
-    assert it.said[1] == [f"Unknown command: {code(word)}"]
+    assert it.said[1] == [f"Unknown command: {code(word)}", choices_line(3)]
     assert it.host.saved == [THREE]
 
 
@@ -301,7 +313,9 @@ async def test_a_file_changed_meanwhile_is_overwritten_by_the_second_save_only()
 async def test_an_agent_that_does_not_start_leaves_the_setup_open() -> None:
     host = FakeHost(faults=[NotStartedError("it did not start: no such file", "Choose another.")])
     it = await first_visit("1", "save", "save", host=host)
-    assert it.said[2] == ["it did not start: no such file\n\nChoose another."]
+    (told,) = it.said[2]
+    assert "it did not start: no such file\n\nChoose another.\n\n" in told
+    assert "`A`" in told
     assert (it.said[3], it.is_over) == ([SAVED], True)
 
 
@@ -309,7 +323,7 @@ async def test_an_agent_that_does_not_start_leaves_the_setup_open() -> None:
 async def test_the_setup_welcomes_and_offers_then_shows_the_menu_with_every_mod() -> None:
     it = await first_visit("1", "save")
     config = Config("claude", (SPARKLE, CARGO))
-    assert it.said[0] == [WELCOME, render_agents(AGENTS.agents)]
+    assert it.said[0] == [WELCOME, render_agents(AGENTS.agents, "cancel")]
     assert it.said[1] == ["Agent set to `Claude Code`.", shown(config)]
     assert it.host.saved == [config]
 
@@ -325,3 +339,124 @@ async def test_a_setup_that_is_cancelled_saves_nothing(words: list[str]) -> None
 async def test_what_the_setup_does_not_understand_it_says() -> None:
     it = await first_visit("hello")
     assert it.said[1][0] == "Unknown input: `hello`. Enter a number or `cancel`."
+
+
+TAG = ModEntry("tag")
+
+
+@pytest.mark.requirement("run-mode.menu-names")
+@pytest.mark.parametrize("word", ["Other", "other", " OTHER "])
+async def test_an_agent_is_chosen_by_its_name_too(word: str) -> None:
+    it = await visit(THREE, "a", word)
+    assert it.said[2] == ["Agent set to `Other`.", shown(replace(THREE, agent="other"))]
+
+
+@pytest.mark.requirement("run-mode.menu-names")
+async def test_a_name_almost_right_is_guessed() -> None:
+    it = await first_visit("Othr")
+    assert it.said[1][0] == "Unknown input: `Othr`. Did you mean `Other`?"
+
+
+@pytest.mark.requirement("run-mode.menu-names")
+async def test_a_mod_is_toggled_and_moved_by_its_name_too() -> None:
+    it = await visit(THREE, "FERRIS", "move ferris to start")
+    enabled = replace(FERRIS, enabled=True)
+    assert it.said[1][0] == "Mod `ferris` is now enabled."
+    moved = shown(with_mods(enabled, SPARKLE, CARGO))
+    assert it.said[2] == ["Moved `ferris` to position 1.", moved]
+
+
+@pytest.mark.requirement("run-mode.menu-names")
+@pytest.mark.parametrize(("word", "saved"), [("s", [THREE]), ("C", [])])
+async def test_a_letter_saves_and_cancels(word: str, saved: list[Config]) -> None:
+    it = await visit(THREE, word)
+    assert (it.is_over, it.host.saved) == (True, saved)
+
+
+@pytest.mark.requirement("run-mode.menu-add")
+@pytest.mark.parametrize("word", ["m", "M", "add", "ADD"])
+@pytest.mark.parametrize("choice", ["1", "tag", "TAG"])
+async def test_a_mod_is_added_from_those_that_are_not_there_yet(word: str, choice: str) -> None:
+    it = await visit(THREE, word, choice)
+    assert it.said[1] == [render_mods(MODS.mods[:1])]
+    added = with_mods(*THREE.mods, TAG)
+    assert it.said[2] == ["Added `tag` at position 4.", shown(added)]
+
+
+@pytest.mark.requirement("run-mode.menu-add")
+@pytest.mark.parametrize("word", ["add tag", "M Tag", "add 1"])
+async def test_a_mod_is_added_at_once_by_its_name(word: str) -> None:
+    it = await visit(THREE, word, "save")
+    assert it.host.saved == [with_mods(*THREE.mods, TAG)]
+
+
+@pytest.mark.requirement("run-mode.menu-add-own")
+@pytest.mark.parametrize(
+    ("word", "name", "value"),
+    [
+        (
+            "add python mods/shout.py -v",
+            "shout",
+            {"command": "python", "args": ["mods/shout.py", "-v"]},
+        ),
+        ("add /opt/my-mod", "my-mod", {"command": "/opt/my-mod", "args": []}),
+        ("add K=v /opt/mod", "mod", {"command": "/opt/mod", "args": [], "env": {"K": "v"}}),
+    ],
+)
+async def test_a_mod_of_ones_own_is_added_by_its_command_line(
+    word: str, name: str, value: dict[str, object]
+) -> None:
+    it = await visit(NONE, word, "save")
+    entry = ModEntry(name, source=ComponentSource("local", value))
+    assert it.host.saved == [with_mods(entry)]
+
+
+@pytest.mark.requirement("run-mode.menu-add-invalid")
+@pytest.mark.parametrize(
+    ("word", "refusal"),
+    [
+        ("9", "Invalid index. Please enter 1-1."),
+        ("tga", "Unknown mod: `tga`. Did you mean `tag`?"),
+        ("a 'b", "`a 'b` is no command line: "),
+    ],
+)
+async def test_what_names_no_mod_is_said_and_the_mods_shown_again(word: str, refusal: str) -> None:
+    it = await visit(THREE, "add", word)
+    assert it.said[2][0].startswith(refusal)
+    assert it.said[2][1] == render_mods(MODS.mods[:1])
+    said = (await visit(THREE, f"add {word}")).said[1]
+    assert said[0].startswith(refusal)
+    assert len(said) == 1
+
+
+@pytest.mark.requirement("run-mode.menu-add-invalid")
+async def test_a_mod_that_is_there_is_not_added_twice() -> None:
+    it = await visit(THREE, "add /opt/cargo")
+    assert it.said[1] == ["There is a mod `cargo` already."]
+
+
+@pytest.mark.requirement("run-mode.menu-add")
+@pytest.mark.parametrize("word", ["back", "cancel"])
+async def test_who_leaves_the_mods_is_back_in_the_menu(word: str) -> None:
+    it = await visit(THREE, "add", word)
+    assert (it.said[2], it.is_over) == ([shown(THREE)], False)
+
+
+@pytest.mark.requirement("run-mode.menu-remove")
+@pytest.mark.parametrize("word", ["remove 2", "REMOVE ferris", "r 2"])
+async def test_a_mod_is_removed_by_number_or_name(word: str) -> None:
+    it = await visit(THREE, word)
+    assert it.said[1] == ["Removed `ferris`.", shown(with_mods(SPARKLE, CARGO))]
+
+
+@pytest.mark.requirement("run-mode.menu-remove")
+@pytest.mark.parametrize(
+    ("config", "word", "refusal"),
+    [
+        (THREE, "remove 4", "Invalid index. Please enter 1-3."),
+        (THREE, "remove it", "Invalid index. Please enter 1-3."),
+        (NONE, "remove 1", "No mods configured."),
+    ],
+)
+async def test_what_is_not_there_is_not_removed(config: Config, word: str, refusal: str) -> None:
+    assert (await visit(config, word)).said[1] == [refusal]

@@ -1,0 +1,153 @@
+"""Screens of the menu that offer a table: an agent, or a mod to be added (acp-host §4.7)."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias
+
+from peerwire.transports.command import Command, CommandError, parse_command
+from symposium.config.component_source import ComponentSource
+from symposium.config.user_config import ModEntry
+from symposium.near_names import near_names
+from symposium.run_mode.conversation import Conversation
+from symposium.run_mode.menu_text import (
+    AgentChoice,
+    AgentChoices,
+    ModChoice,
+    ModChoices,
+    code,
+    render_agents,
+    render_mods,
+)
+from symposium.run_mode.trouble import KEPT
+
+Agent: TypeAlias = str | ComponentSource
+
+WayOut: TypeAlias = Literal["back", "cancel"]
+"""The word that a screen offers for leaving it; both are understood everywhere."""
+
+LEAVES = frozenset({"back", "cancel", "b", "c"})
+
+
+class Catalogue(Protocol):
+    """Where what is offered comes from."""
+
+    async def agents(self) -> AgentChoices:
+        """The agents on offer."""
+        ...
+
+    async def mods(self) -> ModChoices:
+        """The mods on offer."""
+        ...
+
+
+async def choose_agent(
+    talk: Conversation, catalogue: Catalogue, *, way_out: WayOut
+) -> Agent | None:
+    """Offer the agents until one is chosen; None for whoever leaves."""
+    while True:
+        choices = await catalogue.agents()
+        if choices.warning is not None:
+            talk.say(f"Warning: {choices.warning}")
+        talk.say(render_agents(choices.agents, way_out))
+        text = await talk.hear()
+        if text.lower() in LEAVES:
+            return None
+        names = [each.name for each in choices.agents]
+        at = numbered(text, len(names)) if is_number(text) else _agent_named(text, choices.agents)
+        if at is not None:
+            talk.say(f"Agent set to {code(names[at])}.")
+            return choices.agents[at].agent
+        if is_number(text):
+            talk.say(_invalid(len(names), "No agents available."))
+        elif (near := near_names(text, names)) and " " not in text:
+            talk.say(f"Unknown input: {code(text)}. Did you mean {code(near[0])}?")
+        elif keep_question(talk, text):
+            talk.say(KEPT)
+        else:
+            talk.say(f"Unknown input: {code(text)}. Enter a number or `{way_out}`.")
+
+
+async def choose_mod(
+    talk: Conversation, catalogue: Catalogue, taken: Sequence[str]
+) -> ModEntry | None:
+    """Offer the mods that are not taken until one is chosen; None for whoever leaves."""
+    while True:
+        choices = await catalogue.mods()
+        if choices.warning is not None:
+            talk.say(f"Warning: {choices.warning}")
+        left = [each for each in choices.mods if each.name not in taken]
+        talk.say(render_mods(left))
+        text = await talk.hear()
+        if text.lower() in LEAVES:
+            return None
+        found = mod_of(text, left)
+        if isinstance(found, ModEntry):
+            return found
+        talk.say(found)
+
+
+def mod_of(text: str, offered: Sequence[ModChoice]) -> ModEntry | str:
+    """The mod that a text names: by number, by name, or by its command line; else why not."""
+    if is_number(text):
+        at = numbered(text, len(offered))
+        return (
+            _invalid(len(offered), "No more mods are known.") if at is None else offered[at].entry
+        )
+    for each in offered:
+        if text.lower() == each.name.lower():
+            return each.entry
+    if " " in text or "/" in text:
+        try:
+            return _own_mod(parse_command(text))
+        except CommandError as error:
+            return f"{code(text)} is no command line: {error}"
+    near = near_names(text, [each.name for each in offered])
+    guess = f" Did you mean {code(near[0])}?" if near else ""
+    return f"Unknown mod: {code(text)}.{guess}"
+
+
+def keep_question(talk: Conversation, text: str) -> bool:
+    """Keep what no menu understands for the agent, where it is a question rather than a slip."""
+    is_question = talk.heard == 1 or " " in text
+    return is_question and not text.startswith("/") and talk.keep()
+
+
+def is_number(text: str) -> bool:
+    """Whether it is written in digits alone."""
+    return text.isascii() and text.isdigit()
+
+
+def numbered(text: str, count: int) -> int | None:
+    """The index that a number stands for; None for one that is out of range."""
+    # Digits without end are an index like any other, only never a valid one.
+    if len(text) > len(str(count)) + 20:
+        text = text.lstrip("0")[:20] or "0"
+    at = int(text) if text.isdigit() else 0
+    return at - 1 if 1 <= at <= count else None
+
+
+def _agent_named(text: str, agents: Sequence[AgentChoice]) -> int | None:
+    word = text.lower()
+    for at, each in enumerate(agents):
+        names = {each.name.lower(), *(label.lower() for label in each.labels)}
+        if isinstance(each.agent, str):
+            names.add(each.agent.lower())
+        if word in names:
+            return at
+    return None
+
+
+def _own_mod(command: Command) -> ModEntry:
+    program, *arguments = command.argv
+    # Of `python my_mod.py` the file says more than the interpreter.
+    files = [word for word in arguments if word.endswith((".py", ".js", ".ts", ".mjs"))]
+    name = (files or [program])[0].rpartition("/")[2].partition(".")[0]
+    value = {
+        "command": program,
+        "args": arguments,
+        **({"env": dict(command.env)} if command.env else {}),
+    }
+    return ModEntry(command.name or name, source=ComponentSource("local", value))
+
+
+def _invalid(count: int, none: str) -> str:
+    return f"Invalid index. Please enter 1-{count}." if count else none

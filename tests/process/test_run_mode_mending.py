@@ -1,0 +1,144 @@
+"""A config that cannot be started shuts nobody out of the chat: over real programs."""
+
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from tests.support.editor import Editor, Start, started_editor
+
+Spec: TypeAlias = Callable[..., str]
+
+QUESTION = "Hello"
+ANSWER = "How do you do. Please state your problem."
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """The config file that `symposium run` reads here."""
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home" / "config.jsonc"
+
+
+def text_of(agent: Any, *mods: Any) -> str:
+    return json.dumps({"agent": agent, "proxies": list(mods)})
+
+
+def local(name: str, command: str, *arguments: str) -> dict[str, Any]:
+    return {"name": name, "source": {"local": {"command": command, "args": list(arguments)}}}
+
+
+def choose_eliza(it: Editor, session: str) -> str:
+    """Open the menu, take Eliza, save; all that is said in the turn of the save."""
+    assert "`SAVE`" in it.say(session, "/symposium:config")
+    assert "Eliza" in it.say(session, "a")
+    assert "Agent set to `Eliza`." in it.say(session, "Eliza")
+    return it.say(session, "SAVE")
+
+
+@pytest.mark.requirement("run-mode.process-mending")
+@pytest.mark.parametrize(
+    ("agent", "reason"),
+    [
+        ("/no/such/agent --acp", "No such file"),
+        ("elisa", "'elisa' is neither a built-in agent"),
+        ("initialize=exit:3", "exit code 3"),
+        ("new=error:-32000:Authentication required", "log in first"),
+        ("new=error:-32603:Query closed", "Query closed"),
+    ],
+)
+def test_an_agent_that_does_not_start_is_told_and_changed_in_the_chat(
+    start: Start, config: Path, scripted: Spec, agent: str, reason: str
+) -> None:
+    words = scripted(agent) if "=" in agent else agent
+    config.write_text(text_of(words))
+    it = started_editor(start)
+    session = it.session()
+    told = it.told(session)
+    assert reason in told
+    assert "`/symposium:config`" in told
+    assert "is kept" in it.say(session, QUESTION)
+    said = choose_eliza(it, session)
+    assert "Configuration saved. Starting your session." in said
+    assert said.endswith(ANSWER)
+    assert it.say(session, QUESTION) == ANSWER
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-mending")
+def test_a_mod_that_ends_is_told_and_switched_off_in_the_chat(start: Start, config: Path) -> None:
+    config.write_text(text_of("eliza", local("mine", "false")))
+    it = started_editor(start)
+    session = it.session()
+    told = it.told(session)
+    assert "The mod `mine` did not start" in told
+    assert "exit code 1" in told
+    it.say(session, "/symposium:config")
+    assert "Mod `mine` is now disabled." in it.say(session, "1")
+    assert "Starting your session" in it.say(session, "save")
+    assert it.say(session, QUESTION) == ANSWER
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-mending")
+def test_a_mistake_in_a_mod_is_shown_with_its_last_words_and_mended_beside_the_chat(
+    start: Start, config: Path, tmp_path: Path
+) -> None:
+    program = tmp_path / "mine.py"
+    program.write_text("def broken(:\n")
+    config.write_text(text_of("eliza", local("mine", sys.executable, str(program))))
+    it = started_editor(start)
+    session = it.session()
+    told = it.told(session)
+    assert "SyntaxError" in told
+    assert "is kept" in it.say(session, QUESTION)
+    config.write_text(text_of("eliza"))
+    assert it.say(session, "again").endswith(ANSWER)
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-mending", "run-mode.mending-broken")
+def test_a_file_that_is_cut_off_is_told_and_kept_beside_the_new_one(
+    start: Start, config: Path
+) -> None:
+    cut = text_of("eliza")[:14]
+    config.write_text(cut)
+    it = started_editor(start)
+    session = it.session()
+    assert f"{config}:1:" in it.told(session)
+    assert "is kept" in it.say(session, QUESTION)
+    it.say(session, "/symposium:config")
+    it.say(session, "Eliza")
+    assert it.say(session, "save").endswith(ANSWER)
+    assert config.with_name("config.jsonc.broken").read_text() == cut
+    assert '"agent": "eliza"' in config.read_text()
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.compose-missing-program")
+@pytest.mark.parametrize("command", ["/no/such/mod", "no-such-mod"])
+def test_a_mod_whose_program_is_not_there_is_left_out_and_told(
+    start: Start, config: Path, command: str
+) -> None:
+    config.write_text(text_of("eliza", local("mine", command), {"name": "arrow"}))
+    it = started_editor(start)
+    session = it.session()
+    told = it.told(session)
+    assert "The mod `mine` is left out" in told
+    assert command in told
+    assert it.say(session, QUESTION) == f">{ANSWER}"
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.process-mending")
+def test_the_menu_can_be_had_by_one_prompt(
+    config: Path, symposium: Callable[..., Any], ourselves: Spec
+) -> None:
+    config.write_text(text_of("/no/such"))
+    agent = shlex.join(shlex.split(ourselves("run", "--no-registry")))
+    done = symposium("prompt", "--agent", agent, "/symposium:config")
+    assert done.returncode == 0
+    assert "## Current Configuration" in done.stdout
