@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from symposium.ide.dialect.function import DialectError, Function, Scope
+from symposium.ide.dialect.function import DialectError, Function, Hint, Scope
 from symposium.ide.dialect.search import Wanted, search_files
 from symposium.ide.operations import FileLocation, FileRange
 
@@ -106,6 +106,8 @@ async def _search(
         files = await scope.workspace.files(place)
     else:
         files = [place] if place.is_file() else []
+        if not files:
+            scope.hints.append(Hint(path, f"there is no file or folder {path}", []))
     if extension is not None:
         # As the reference: the end of the name, with or without the dot.
         ending = f".{extension.removeprefix('.')}"

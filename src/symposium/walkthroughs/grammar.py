@@ -1,0 +1,239 @@
+"""Reads walkthroughs: CommonMark, and blocks as fences, elements or calls (§4.1). Pure.
+
+Raw HTML is text here: what an agent or a repository has written never becomes markup of its own.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, cast
+
+from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from symposium.walkthroughs.document import (
+    BLOCK,
+    Block,
+    Document,
+    Link,
+    Note,
+    Placed,
+    WalkthroughError,
+)
+from symposium.walkthroughs.links import SCHEME, converted, converted_reference
+from symposium.walkthroughs.parameters import (
+    KINDS,
+    arguments,
+    attributes,
+    block_of,
+    block_of_fence,
+)
+
+MOST_CHARACTERS: Final = 1_000_000
+"""Characters of the longest walkthrough."""
+
+MOST_BLOCKS: Final = 500
+"""Blocks of one walkthrough."""
+
+_MOST_ELEMENT_LINES: Final = 2000
+_OPENING: Final = re.compile(
+    r"""<(comment|gitdiff|action|mermaid)((?:\s+[\w-]+(?:\s*=\s*(?:"[^"]*"|'[^']*'))?)*)\s*(/?)>"""
+)
+_BEGINS: Final = re.compile(r"<(?:comment|gitdiff|action|mermaid)(?=[\s>/]|$)")
+_CALL: Final = re.compile(r"gitdiff\(([^()]*)\)\s*")
+_LOOSE: Final = re.compile(
+    r"\[([^\[\]\n]{1,500})\]\((?:((?:[^()\n]|\([^()\n]{0,500}\)){1,2000})|([^)\n]{1,2000}))\)"
+)
+_REFERENCE: Final = re.compile(r"\[([^\[\]\n]{1,500})\]\[\]")
+
+
+def parse_walkthrough(markdown: str) -> Document:
+    """The document that a text is.
+
+    Raises:
+        WalkthroughError: it is too long.
+    """
+    if len(markdown) > MOST_CHARACTERS:
+        message = f"the walkthrough has {len(markdown)} characters, more than {MOST_CHARACTERS}"
+        raise WalkthroughError(message, "split it")
+    notes: list[Note] = []
+    # Half a character, which JSON can carry, is none: no file could hold it.
+    markdown = markdown.encode(errors="replace").decode()
+    tokens = _parser().parse(markdown, {"notes": notes})
+    blocks = [_numbered(token, number) for number, token in enumerate(_block_tokens(tokens))]
+    if len(blocks) > MOST_BLOCKS:
+        message = f"the walkthrough has {len(blocks)} blocks, more than {MOST_BLOCKS}"
+        raise WalkthroughError(message, "split it")
+    return Document(markdown, tokens, blocks, list(_links(tokens)), notes)
+
+
+def parse_text(markdown: str) -> Sequence[Token]:
+    """The tokens of Markdown in which no block can stand: the text of a comment."""
+    return _prose().parse(markdown)
+
+
+def _prose() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False})
+    # Which targets are good, and what becomes of them, is decided in one place.
+    parser.normalizeLink = lambda url: url
+    parser.validateLink = _is_allowed
+    parser.inline.ruler.after("link", "loose_link", _loose_link)
+    parser.core.ruler.push("code_links", lambda state: _convert_links(state.tokens))
+    return parser
+
+
+def _parser() -> MarkdownIt:
+    parser = _prose()
+    interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    parser.block.ruler.before("fence", "walkthrough_element", _element, interrupts)
+    parser.block.ruler.before("fence", "walkthrough_call", _call, interrupts)
+    return parser
+
+
+# -- blocks
+
+
+def _block_tokens(tokens: Sequence[Token]) -> Iterator[Token]:
+    for token in tokens:
+        if token.type == "fence" and (kind := token.info.strip()) in KINDS:
+            token.type = BLOCK
+            token.meta["block"] = block_of_fence(kind, token.content)
+        if token.type == BLOCK:
+            yield token
+
+
+def _numbered(token: Token, number: int) -> Placed:
+    block = cast("Block", token.meta["block"])
+    token.meta["block"] = number
+    return Placed(block, _line(token))
+
+
+def _line(token: Token) -> int:
+    return (token.map[0] if token.map else 0) + 1
+
+
+def _element(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - markdown-it calls it so
+    begin = state.bMarks[start] + state.tShift[start]
+    if state.is_code_block(start) or not _BEGINS.match(state.src, begin, state.eMarks[start]):
+        return False
+    last = min(end, start + _MOST_ELEMENT_LINES)
+    text = state.getLines(start, last, state.blkIndent, False).lstrip(" ")  # noqa: FBT003 - markdown-it's
+    found = _whole(text)
+    if found is None:
+        _note(state, start, f"{text.split(chr(10))[0][:80]}: the element is not closed")
+        return False
+    if silent:
+        return True
+    at = 0
+    while found is not None:
+        block, at = found
+        _push(state, block, start, start + text.count("\n", 0, at) + 1)
+        at += len(text[at:]) - len(text[at:].lstrip(" \t"))
+        found = _whole(text, at)
+    rest = text[at:].split("\n", 1)[0].strip()
+    state.line = start + text.count("\n", 0, at) + 1
+    if rest:
+        state.push("paragraph_open", "p", 1).map = [state.line - 1, state.line]
+        inline = state.push("inline", "", 0)
+        inline.content, inline.children, inline.map = rest, [], [state.line - 1, state.line]
+        state.push("paragraph_close", "p", -1)
+    return True
+
+
+def _whole(text: str, at: int = 0) -> tuple[Block, int] | None:
+    """The element that begins here and where it ends; None if none does, or it never ends."""
+    opening = _OPENING.match(text, at)
+    if opening is None:
+        return None
+    kind, values = opening[1], attributes(opening[2])
+    if opening[3]:
+        return block_of(kind, values, ""), opening.end()
+    closing = f"</{kind}>"
+    end = text.find(closing, opening.end())
+    if end < 0:
+        return None
+    content = text[opening.end() : end].strip("\n").strip()
+    return block_of(kind, values, content), end + len(closing)
+
+
+def _call(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - markdown-it calls it so
+    del end
+    begin = state.bMarks[start] + state.tShift[start]
+    found = _CALL.fullmatch(state.src, begin, state.eMarks[start])
+    if found is None or state.is_code_block(start):
+        return False
+    if not silent:
+        _push(state, block_of("gitdiff", arguments(found[1]), ""), start, start + 1)
+        state.line = start + 1
+    return True
+
+
+def _push(state: StateBlock, block: Block, start: int, end: int) -> None:
+    token = state.push(BLOCK, "", 0)
+    token.map = [start, end]
+    token.meta["block"] = block
+    token.block = True
+
+
+def _note(state: StateBlock, line: int, message: str) -> None:
+    notes = cast("list[Note]", state.env.get("notes", []))
+    note = Note(message, line + 1)
+    if note not in notes:
+        notes.append(note)
+
+
+# -- links
+
+
+def _is_allowed(url: str) -> bool:
+    return bool(url)
+
+
+def _loose_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it calls it so
+    """Links with spaces or brackets in their target, which CommonMark leaves as text; `[x][]`."""
+    if state.src[state.pos] != "[":
+        return False
+    url: str | None = None
+    if found := _LOOSE.match(state.src, state.pos, state.posMax):
+        url = converted(found[2] or found[3])
+    elif found := _REFERENCE.match(state.src, state.pos, state.posMax):
+        url = converted_reference(found[1])
+    if found is None or url is None or not url.startswith(SCHEME):
+        return False
+    if not silent:
+        begin, end, last = found.start(1), found.end(1), state.posMax
+        opening = state.push("link_open", "a", 1)
+        opening.attrs = {"href": url}
+        state.pos, state.posMax = begin, end
+        state.linkLevel += 1
+        state.md.inline.tokenize(state)
+        state.linkLevel -= 1
+        state.push("link_close", "a", -1)
+        state.posMax = last
+    state.pos = found.end()
+    return True
+
+
+def _convert_links(tokens: Sequence[Token]) -> None:
+    for token in tokens:
+        open_tags: list[str] = []
+        for child in token.children or ():
+            if child.type == "link_open":
+                url = converted(str(child.attrs.get("href", "")))
+                child.tag = "span" if url is None else "a"
+                child.attrs = {} if url is None else {**child.attrs, "href": url}
+                open_tags.append(child.tag)
+            elif child.type == "link_close":
+                child.tag = open_tags.pop()
+
+
+def _links(tokens: Sequence[Token]) -> Iterator[Link]:
+    seen: set[str] = set()
+    for token in tokens:
+        for child in token.children or ():
+            url = str(child.attrs.get("href", "")) if child.type == "link_open" else ""
+            if url.startswith(SCHEME) and url not in seen:
+                seen.add(url)
+                yield Link(url, _line(token))

@@ -1,0 +1,105 @@
+"""Links into code: how they are written, and the URLs they become (bus-mcp-taskspaces §4.4). Pure.
+
+symposium:PATH[?regex=R][&line=L]      L = n, n:c, n-m or n:c-m:d
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl, quote, unquote
+
+SCHEME: Final = "symposium:"
+"""What begins a link into code."""
+
+_OLD_SCHEME: Final = "dialectic:"
+_ABROAD: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+_NO_PATH: Final = re.compile(r"://|^(?:javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
+_LINES: Final = re.compile(r"(.+)#L(\d+)(?:-L?(\d+))?")
+_FILE: Final = re.compile(r"([\w./\\+-]+\.\w+)(?::(\d+))?")
+_SPAN: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:-(\d{1,9})(?::(\d{1,9}))?)?")
+_FRAGMENT: Final = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?")
+_KEPT: Final = "/:@!$&'*+,;=~.-_"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Lines, and columns where they were given, all counted from 1."""
+
+    line: int
+    column: int | None = None
+    last_line: int | None = None
+    last_column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLink:
+    """Where a link leads: a file, what to look for in it, and lines to fall back to."""
+
+    path: str
+    regex: str | None
+    span: Span | None
+
+
+def converted(target: str) -> str | None:
+    """The URL that the target of a link becomes; None where it must not be one.
+
+    What leads into the web stays as it is, what is a path becomes a `symposium:` URL.
+    """
+    target = target.strip()
+    if _ABROAD.match(target) or target.startswith("#"):
+        return target
+    for scheme in (SCHEME, _OLD_SCHEME):
+        if target.startswith(scheme):
+            url = SCHEME + target.removeprefix(scheme)
+            return None if code_link(url) is None else url
+    return None if not target or _NO_PATH.search(target) else _path_url(target)
+
+
+def _path_url(target: str) -> str:
+    path, mark, pattern = target.partition("?")
+    if mark and path:
+        return f"{SCHEME}{_quoted(path)}?regex={quote(unquote(pattern), safe='')}"
+    if found := _LINES.fullmatch(target):
+        span = found[2] if found[3] is None else f"{found[2]}-{found[3]}"
+        return f"{SCHEME}{_quoted(found[1])}?line={span}"
+    return SCHEME + _quoted(target)
+
+
+def converted_reference(label: str) -> str | None:
+    """The URL of `[file.ext:42][]` or `[file.ext][]`; None for a label that names no file."""
+    found = _FILE.fullmatch(label)
+    if found is None:
+        return None
+    return f"{SCHEME}{_quoted(found[1])}" + (f"#L{found[2]}" if found[2] else "")
+
+
+def code_link(url: str) -> CodeLink | None:
+    """What a `symposium:` URL says; None if it is none. What is unknown in it is ignored."""
+    if not url.startswith(SCHEME):
+        return None
+    rest, _, fragment = url.removeprefix(SCHEME).partition("#")
+    path, _, query = rest.partition("?")
+    if not path:
+        return None
+    values = dict(parse_qsl(query, keep_blank_values=True))
+    span = _span(values.get("line", "")) or _fragment(fragment)
+    return CodeLink(unquote(path), values.get("regex") or None, span)
+
+
+def _span(text: str) -> Span | None:
+    found = _SPAN.fullmatch(text)
+    if found is None:
+        return None
+    column, last, last_column = (None if each is None else int(each) for each in found.groups()[1:])
+    return Span(int(found[1]), column, last, last_column)
+
+
+def _fragment(text: str) -> Span | None:
+    found = _FRAGMENT.fullmatch(text)
+    if found is None:
+        return None
+    return Span(int(found[1]), last_line=None if found[2] is None else int(found[2]))
+
+
+def _quoted(path: str) -> str:
+    return quote(unquote(path), safe=_KEPT)
