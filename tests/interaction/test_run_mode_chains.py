@@ -8,6 +8,7 @@ from tests.support.run_scenes import CONFIG, MENU, RunScene, run_scene
 from tests.support.scenes import VERSION_ONE, Peer
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
+from symposium.run_mode.chat_commands import COMMANDS
 from symposium.run_mode.trouble import KEPT
 
 OTHER = {**CONFIG, "agent": "other"}
@@ -412,7 +413,7 @@ async def test_our_commands_stand_last_in_every_list_of_the_agent_and_once(tmp_p
         offered = (await it.editor.read())["params"]["update"]["availableCommands"]
         assert offered[0] == {"name": "compact", "odd": 1}
         names = [each["name"] for each in offered]
-        assert names == ["compact", "symposium:config", "symposium:status", "symposium:help"]
+        assert names == ["compact", *(command["name"] for command in COMMANDS)]
         assert offered[1]["description"] == "Configure Symposium settings"
 
 
@@ -429,7 +430,7 @@ async def test_a_list_in_the_middle_of_a_stream_is_seen(tmp_path: Path) -> None:
         for update in stream:
             agent.tell("session/update", {"sessionId": "s", "update": update})
         updates = [each["params"]["update"] for each in await it.editor.reads(5)]
-        assert [len(each.get("availableCommands", [])) for each in updates] == [0, 0, 3, 0, 3]
+        assert [len(each.get("availableCommands", [])) for each in updates] == [0, 0, 5, 0, 5]
 
 
 @pytest.mark.requirement("run-mode.own-commands")
@@ -443,6 +444,19 @@ async def test_our_commands_are_ours_and_others_the_agents(tmp_path: Path) -> No
         for text in ("/compact", "/nonsense", "/symposium:config now", "/Symposium:config"):
             it.prompt(text)
             assert (await agent.read())["params"]["prompt"][0]["text"] == text
+
+
+@pytest.mark.requirement("run-mode.overviews", "run-mode.own-commands")
+async def test_agents_and_mods_that_there_are_can_be_listed(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        await it.begin()
+        agents = "".join(await it.say("/symposium:agents"))
+        assert "| 2 | Other | Another one |" in agents
+        assert "**Of new sessions:** Claude Code\n" in agents
+        mods = "".join(await it.say("/symposium:mods"))
+        assert "1. [x] sparkle\n2. [ ] ferris\n" in mods
+        assert "| 1 | tag | Tags everything |" in mods
+        assert "Sources" not in mods
 
 
 @pytest.mark.requirement("run-mode.config-words")

@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 from tests.support.run_scenes import CONFIG, MENU, run_scene
 
-COMMANDS = ["symposium:config", "symposium:status", "symposium:help"]
+COMMANDS = [
+    "symposium:config",
+    "symposium:status",
+    "symposium:agents",
+    "symposium:mods",
+    "symposium:help",
+]
 
 
 @pytest.mark.requirement("run-mode.initialize-config", "run-mode.new-session-flow")

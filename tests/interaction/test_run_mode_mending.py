@@ -165,10 +165,18 @@ async def test_a_broken_file_that_was_mended_meanwhile_is_not_overwritten(tmp_pa
 
 
 @pytest.mark.requirement("run-mode.mending-commands")
-@pytest.mark.parametrize("command", ["/symposium:help", "/symposium:status"])
-async def test_our_commands_answer_there_too(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "begins"),
+    [
+        ("/symposium:help", "## Symposium\n"),
+        ("/symposium:status", "This session has no agent"),
+        ("/symposium:agents", "## Agents\n"),
+        ("/symposium:mods", "## Mods\n"),
+    ],
+)
+async def test_our_commands_answer_there_too(tmp_path: Path, command: str, begins: str) -> None:
     async with run_scene(tmp_path) as it:
         session, _ = await opened(it)
         said = "".join(await it.say(command, session))
-        assert said.startswith(("## Symposium", "This session has no agent"))
+        assert said.startswith(begins)
         assert said.endswith(CHOICES)

@@ -9,6 +9,8 @@ from peerwire.jsonrpc.values import encode_value
 COMMANDS: Final[tuple[dict[str, Any], ...]] = (
     {"name": "symposium:config", "description": "Configure Symposium settings"},
     {"name": "symposium:status", "description": "Show the chain behind this session"},
+    {"name": "symposium:agents", "description": "List the agents that there are"},
+    {"name": "symposium:mods", "description": "List the mods, and those that could be added"},
     {"name": "symposium:help", "description": "Show what Symposium understands in the chat"},
 )
 """Added to whatever the agent offers."""
@@ -27,7 +29,12 @@ def command(name: str) -> frozenset[str]:
 
 CONFIG: Final = command("config")
 STATUS: Final = command("status")
+AGENTS: Final = command("agents")
+MODS: Final = command("mods")
 HELP: Final = command("help")
+
+SHOWING: Final = STATUS | AGENTS | MODS | HELP
+"""Those that change nothing."""
 
 
 def our_commands() -> dict[str, Any]:

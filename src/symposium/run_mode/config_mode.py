@@ -7,13 +7,13 @@ from typing import Final
 from peerwire.jsonrpc.boundary import Boundary
 from symposium.config.broken_file import content_of
 from symposium.config.user_config import ConfigError, Loaded, load
-from symposium.run_mode.chat_commands import HELP, STATUS, our_commands, text_line, update_line
+from symposium.run_mode.chat_commands import our_commands, text_line, update_line
 from symposium.run_mode.config_menu import NotStartedError, first_time, main_menu
 from symposium.run_mode.conversation import Conversation, Input, Script
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.mending import mend
 from symposium.run_mode.menu_host import MenuHost, give_agent
-from symposium.run_mode.prompts import help_text, status_text
+from symposium.run_mode.overviews import overview
 from symposium.run_mode.sessions import Session
 from symposium.run_mode.trouble import Trouble, of_file
 from symposium.run_mode.turnstile import EVERYTHING, Turnstile
@@ -155,8 +155,6 @@ class _Ward:
                 await main_menu(talk, host, loaded.config)
         return session.chain is not None
 
-    def own_answer(self, text: str) -> str | None:
-        """What `help` and `status` say."""
-        if text in HELP:
-            return help_text()
-        return status_text(self._session, self._floor.sessions) if text in STATUS else None
+    async def own_answer(self, text: str) -> str | None:
+        """What our commands that change nothing say."""
+        return await overview(text, self._session, self._floor)

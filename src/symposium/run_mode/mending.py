@@ -28,7 +28,7 @@ class Ward(Protocol):
         """Open the menu; whether the session has its agent after it."""
         ...
 
-    def own_answer(self, text: str) -> str | None:
+    async def own_answer(self, text: str) -> str | None:
         """What a command of ours that only shows something says; None for anything else."""
         ...
 
@@ -46,7 +46,7 @@ async def mend(talk: Conversation, ward: Ward, trouble: Trouble) -> None:
             talk.say(CHOICES)
         elif word in _IDLE_WORDS:
             talk.say(told)
-        elif (answer := ward.own_answer(text)) is not None:
+        elif (answer := await ward.own_answer(text)) is not None:
             talk.say(f"{answer}\n{CHOICES}")
         else:
             is_kept = word not in _RETRY_WORDS and talk.keep()

@@ -116,14 +116,14 @@ def render_mods(mods: Sequence[ModChoice]) -> str:
     return _screen("# Add a Mod", "Mod", rows, "No more mods are known.", select)
 
 
-def _screen(title: str, what: str, rows: Sequence[tuple[str, str]], none: str, end: str) -> str:
+def table(what: str, rows: Sequence[tuple[str, str]]) -> list[str]:
+    """The lines of a table of names and descriptions, numbered."""
     cells = [f"| {at} | {_cell(name)} | {_cell(text)} |" for at, (name, text) in enumerate(rows, 1)]
-    table = [
-        f"| # | {what} | Description |",
-        f"|---|{'-' * (len(what) + 2)}|-------------|",
-        *cells,
-    ]
-    shown = table if cells else [none]
+    return [f"| # | {what} | Description |", f"|---|{'-' * (len(what) + 2)}|-------------|", *cells]
+
+
+def _screen(title: str, what: str, rows: Sequence[tuple[str, str]], none: str, end: str) -> str:
+    shown = table(what, rows) if rows else [none]
     return "\n".join([title, "", *shown, "", end, ""])
 
 

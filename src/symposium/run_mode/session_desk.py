@@ -7,11 +7,12 @@ from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer
 from symposium.run_mode.askers import Closing, Turn, pass_new_session
-from symposium.run_mode.chat_commands import CONFIG, HELP, STATUS, text_line
+from symposium.run_mode.chat_commands import CONFIG, SHOWING, text_line
 from symposium.run_mode.config_mode import ConfigMode
 from symposium.run_mode.conversation import Input
 from symposium.run_mode.floor import Floor
-from symposium.run_mode.prompts import blocks_of, help_text, prompt_text, status_text, suit
+from symposium.run_mode.overviews import overview
+from symposium.run_mode.prompts import blocks_of, prompt_text, suit
 from symposium.run_mode.reception import FORK, PROMPT
 from symposium.run_mode.sessions import Session
 
@@ -37,10 +38,8 @@ class SessionDesk:
             call.fail(RpcError(INVALID_REQUEST, data, message="A turn is in progress"))
         elif text in CONFIG:
             self._config_mode.begin(session, self._input(call, session, text))
-        elif text in STATUS:
-            self._say_and_end(call, session, status_text(session, self.sessions))
-        elif text in HELP:
-            self._say_and_end(call, session, help_text())
+        elif text in SHOWING:
+            self._floor.serve(call, self._show(call, session, text))
         else:
             self.pass_on(call, session)
 
@@ -83,8 +82,8 @@ class SessionDesk:
         for session in self.sessions.all():
             self._config_mode.leave(session)
 
-    def _say_and_end(self, call: Call, session: Session, text: str) -> None:
-        self._floor.write(text_line(session.id, text))
+    async def _show(self, call: Call, session: Session, text: str) -> None:
+        self._floor.write(text_line(session.id, await overview(text, session, self._floor) or ""))
         call.settle(Answer(value={"stopReason": "end_turn"}))
 
     def _input(self, call: Call, session: Session, text: str) -> Input:

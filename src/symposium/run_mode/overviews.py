@@ -1,0 +1,75 @@
+"""What the commands that only show something say: the agents and the mods that there are."""
+
+from collections.abc import Sequence
+
+from symposium.config.user_config import ConfigError, ModEntry, load
+from symposium.run_mode.chat_commands import AGENTS, HELP, MODS, STATUS
+from symposium.run_mode.floor import Floor
+from symposium.run_mode.menu_text import agent_label, table
+from symposium.run_mode.prompts import help_text, status_text
+from symposium.run_mode.sessions import Session
+
+
+async def overview(text: str, session: Session, floor: Floor) -> str | None:
+    """The answer to a command of ours that changes nothing; None for anything else."""
+    if text in HELP:
+        return help_text()
+    if text in STATUS:
+        return status_text(session, floor.sessions)
+    if text in AGENTS:
+        return await _agents(floor)
+    return await _mods(floor) if text in MODS else None
+
+
+async def _agents(floor: Floor) -> str:
+    choices = await floor.settings.directory.choices()
+    rows = [(agent.name, agent.description) for agent in choices.agents]
+    try:
+        loaded = load(floor.settings.config)
+    except ConfigError:
+        loaded = None
+    chosen = "none yet" if loaded is None else agent_label(loaded.config.agent, choices.agents)
+    warning = [f"Warning: {choices.warning}", ""] if choices.warning else []
+    lines = [
+        "## Agents",
+        "",
+        *warning,
+        *table("Agent", rows),
+        "",
+        f"**Of new sessions:** {chosen}",
+        "",
+        "`/symposium:config`, then `A`, chooses another.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+async def _mods(floor: Floor) -> str:
+    choices = await floor.settings.directory.mods()
+    configured = _configured(floor)
+    names = {mod.name for mod in configured}
+    rows = [(mod.name, mod.description) for mod in choices.mods if mod.name not in names]
+    marks = {True: "x", False: " "}
+    mods = [f"{at}. [{marks[mod.enabled]}] {mod.name}" for at, mod in enumerate(configured, 1)]
+    warning = [f"Warning: {choices.warning}", ""] if choices.warning else []
+    more = ["**More that there are:**", "", *table("Mod", rows), ""] if rows else []
+    lines = [
+        "## Mods",
+        "",
+        *warning,
+        "**Of new sessions:**",
+        *(mods or ["(none configured)"]),
+        "",
+        *more,
+        "`/symposium:config`, then `ADD`, adds one; a number there switches one on or off.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _configured(floor: Floor) -> Sequence[ModEntry]:
+    try:
+        loaded = load(floor.settings.config)
+    except ConfigError:
+        return ()
+    return () if loaded is None else loaded.config.mods
