@@ -1,0 +1,46 @@
+"""One guidance text as it is served, and where it came from."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from symposium.guidance.front_matter import part
+
+Layer: TypeAlias = Literal["project", "team", "user", "built-in"]
+"""Who said it. The first that has a text of an id is the one that is heard."""
+
+ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.md")
+"""What a text can be called: a bare file name."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuidanceText:
+    """One text.
+
+    Attributes:
+        id: the bare file name, as in `main.md`; also its URI as an MCP resource.
+        text: all of it, the front matter included.
+        layer: who said it.
+        body: without the front matter.
+        name: what it is called, for people; the id if it does not say.
+        description: what it is for; empty if it does not say.
+    """
+
+    id: str
+    text: str
+    layer: Layer
+    body: str = field(init=False)
+    name: str = field(init=False)
+    description: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the front matter apart."""
+        parted = part(self.text)
+        object.__setattr__(self, "body", parted.body)
+        object.__setattr__(self, "name", parted.fields.get("name") or self.id)
+        object.__setattr__(self, "description", parted.fields.get("description", ""))
+
+    @property
+    def size(self) -> int:
+        """In bytes, of all of it."""
+        return len(self.text.encode())

@@ -1,0 +1,43 @@
+"""The head of a guidance text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.guidance.front_matter import Parted, part
+from symposium.guidance.text import GuidanceText
+
+
+@pytest.mark.requirement("guidance.front-matter")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("---\nname: A\n---\nbody", Parted({"name": "A"}, "body")),
+        ('---\nname: "A: b"\n\n# no\n---\n\nbody', Parted({"name": "A: b"}, "body")),
+        ("---\r\nname: A\r\n---\r\nbody", Parted({"name": "A"}, "body")),
+        ("---\n---\nbody", Parted({}, "body")),
+        ("body\n---\nname: A\n---\n", Parted({}, "body\n---\nname: A\n---\n")),
+        ("---\nname: A\nno end", Parted({}, "---\nname: A\nno end")),
+        ("", Parted({}, "")),
+    ],
+)
+def test_a_head_is_told_from_a_body(text: str, expected: Parted) -> None:
+    assert part(text) == expected
+
+
+@pytest.mark.requirement("guidance.front-matter")
+def test_a_text_without_a_head_is_called_by_its_id() -> None:
+    bare = GuidanceText("rules.md", "# Rules\n", "user")
+    headed = GuidanceText("rules.md", "---\nname: Our rules\ndescription: for all\n---\nx", "user")
+
+    assert (bare.name, bare.description, bare.size) == ("rules.md", "", 8)
+    assert (headed.name, headed.description, headed.body) == ("Our rules", "for all", "x")
+
+
+@pytest.mark.requirement("guidance.front-matter")
+@given(st.text(st.sampled_from('-\n\r: "aé#\ufeff'), max_size=60))
+def test_any_text_has_a_head_and_a_body(text: str) -> None:
+    parted = part(text)
+
+    assert text.replace("\r\n", "\n").endswith(parted.body)
+    assert all(key == key.strip() and key for key in parted.fields)
