@@ -8,8 +8,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from symposium.errors import SymposiumError
 
-EffectKind: TypeAlias = Literal["command", "server", "variable", "link", "text"]
-"""Starts a program, reaches a server, sets a variable, follows a link, says it to an agent."""
+EffectKind: TypeAlias = Literal["command", "server", "variable", "link", "text", "mod"]
+"""It starts a program, reaches a server, sets a variable, follows a link, tells the agent, or uses
+a built-in mod."""
 
 MOST_BYTES: Final = 1024 * 1024
 """What is read of one file; more than a person could judge is no content to be trusted."""

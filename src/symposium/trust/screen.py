@@ -13,6 +13,7 @@ _WORDS: Final[dict[EffectKind, str]] = {
     "variable": "sets",
     "link": "follows",
     "text": "tells the agent",
+    "mod": "uses the mod",
 }
 
 
