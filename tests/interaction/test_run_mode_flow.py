@@ -10,6 +10,8 @@ COMMANDS = [
     "symposium:status",
     "symposium:agents",
     "symposium:mods",
+    "symposium:retry",
+    "symposium:recap",
     "symposium:help",
 ]
 

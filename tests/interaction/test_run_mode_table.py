@@ -7,10 +7,12 @@ import pytest
 from tests.support.run_scenes import CONFIG, MENU, RunScene, run_scene
 
 from peerwire.jsonrpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND
+from symposium.run_mode.revival_terms import RevivalTerms
 from symposium.run_mode.trouble import KEPT
 
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 CANCELLED = "Configuration cancelled. Returning to your session.\n\n"
+NO_REVIVAL = {"revival": RevivalTerms(most=1)}
 
 
 async def in_setup(it: RunScene) -> str:
@@ -169,19 +171,19 @@ async def test_a_session_of_a_chain_passes_everything_both_ways(tmp_path: Path) 
 async def test_a_death_ends_the_turn_with_its_reason_and_the_next_session_works(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_scene(tmp_path, CONFIG, settings=NO_REVIVAL) as it:
         agent = await it.begin()
         turn = it.prompt("hello")
         await agent.read()
         await agent.hang_up()
-        error = (await it.editor.read())["error"]
+        texts, answer = await it.said(turn)
+        assert "not started again" in "".join(texts)
+        error = answer["error"]
         assert (error["code"], error["data"]["reason"]) == (-32603, "component_exited")
         assert error["data"]["component"] == "claude"
-        assert turn
 
-        gone = await error_of(it, "session/prompt", {"sessionId": "s", "prompt": []})
-        assert gone["message"] == "Unknown session"
-        assert "component_exited" in gone["data"]["reason"]
+        _, answer = await it.said(it.prompt("hello"))
+        assert answer["error"]["data"]["reason"] == "agent_not_running"
 
         it.editor.ask(3, "session/new", {"cwd": "/"})
         second = await it.greeted(2)
@@ -326,18 +328,20 @@ async def test_a_broken_file_is_told_in_the_chat_and_the_session_goes_on(tmp_pat
 async def test_a_death_leaves_the_menu_open_until_it_is_left(
     tmp_path: Path, word: str, done: str
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_scene(tmp_path, CONFIG, settings=NO_REVIVAL) as it:
         agent = await it.begin()
         await it.say("/symposium:config")
         agent.tell("session/update", {"sessionId": "s", "update": PLAN})
         await agent.hang_up()
         assert (await it.editor.read())["params"]["update"] == PLAN
+        told = (await it.editor.read())["params"]["update"]["content"]["text"]
+        assert "not started again" in told
         assert (await it.say("1"))[0] == "Mod `sparkle` is now disabled.\n\n"
         farewell = (await it.say(word))[-1]
         assert farewell.startswith(f"Configuration {done}. Please start a new session.")
         assert "ended" in farewell
-        gone = await error_of(it, "session/prompt", {"sessionId": "s", "prompt": []})
-        assert gone["message"] == "Unknown session"
+        _, answer = await it.said(it.prompt("hello"))
+        assert answer["error"]["data"]["reason"] == "agent_not_running"
 
 
 @pytest.mark.requirement("run-mode.table-config-eof")

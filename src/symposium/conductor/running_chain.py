@@ -139,6 +139,22 @@ class RunningChain:
                 async with asyncio.timeout(MOD_GRACE):
                     await contained(component.name, component.mod.aclose)
 
+    @property
+    def agent_name(self) -> str:
+        """What the component at the end is called."""
+        return list(self._places)[-1].name if self._places else "agent"
+
+    def give_up(self, death: RpcError) -> None:
+        """End the component at the end at once, for it goes on with what it was told to stop."""
+        if self._is_ending or self.failure is not None or not self._places:
+            return
+        self.failure = death
+        link = list(self._places)[-1]
+        fail(link, death)
+        abandon(link)
+        self.stage.start(contained(link.name, lambda: link.transport.aclose(grace=0)))
+        self._on_death(death)
+
     def link_ended(self, link: Link, error: Exception | None) -> None:
         """A component has written its last line: its end, if ours is not near, is a failure."""
         if self._is_ending or link.state in {PeerState.FAILED, PeerState.CLOSED}:

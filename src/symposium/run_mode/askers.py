@@ -4,13 +4,17 @@ import uuid
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from msgspec import UNSET
+
 from peerwire.jsonrpc.errors import INVALID_PARAMS, REQUEST_CANCELLED, RpcError
 from symposium.conductor.call import Asker, Call
-from symposium.conductor.component import Answer
+from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.gate import members_of
+from symposium.run_mode.care import Care
 from symposium.run_mode.chat_commands import our_commands, text_line, update_line
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
+from symposium.run_mode.prompts import blocks_of, prompt_text
 from symposium.run_mode.sessions import Session
 
 Refused: TypeAlias = Callable[[RpcError, Callable[[Answer], None]], None]
@@ -26,9 +30,10 @@ class NewSession:
     """
 
     def __init__(
-        self, asker: Asker, chain: OpenChain, floor: Floor, on_refused: Refused | None = None
+        self, call: Call, chain: OpenChain, floor: Floor, on_refused: Refused | None = None
     ) -> None:
-        self._asker = asker
+        self._asker = call.asker
+        self._origin = origin_of(call.crossing)
         self._chain = chain
         self._floor = floor
         self._on_refused = on_refused
@@ -44,11 +49,12 @@ class NewSession:
             return
         outer = inner
         known = self._floor.sessions.find(inner)
-        if known is not None and known.chain is not self._chain:
-            # Two agents chose the same id: the editor gets a fresh one (acp-host §4.5).
+        if known is not None and (known.chain is not self._chain or known.inner_id != inner):
+            # Two agents chose the same id, or one did whose session was given to another since: the
+            # editor gets a fresh one (acp-host §4.5).
             outer = str(uuid.uuid4())
             answer = Answer(value={**result, "sessionId": outer}, extra=answer.extra)
-        self._floor.sessions.add(Session(outer, self._chain, inner))
+        self._floor.sessions.add(Session(outer, self._chain, inner, care=Care(origin=self._origin)))
         self._asker.answered(call, answer)
         introduce(self._floor, self._chain, outer)
         self._chain.end.turnstile.expected(inner)
@@ -67,6 +73,7 @@ class ReopenedSession:
     def __init__(self, call: Call, chain: OpenChain, floor: Floor) -> None:
         self._asker = call.asker
         self._id = call.crossing.session_id or ""
+        self._origin = origin_of(call.crossing)
         self._chain = chain
         self._floor = floor
         chain.end.turnstile.know(self._id)
@@ -74,7 +81,8 @@ class ReopenedSession:
     def answered(self, call: Call, answer: Answer) -> None:
         """Store the session, answer, and offer our commands."""
         if answer.error is None:
-            self._floor.sessions.add(Session(self._id, self._chain, self._id))
+            care = Care(origin=self._origin)
+            self._floor.sessions.add(Session(self._id, self._chain, self._id, care=care))
         self._asker.answered(call, answer)
         if answer.error is None:
             introduce(self._floor, self._chain, self._id)
@@ -85,15 +93,30 @@ class ReopenedSession:
 class Turn:
     """Whoever prompted: the session has a turn in progress until this is answered."""
 
-    def __init__(self, asker: Asker, session: Session) -> None:
-        self._asker = asker
+    def __init__(self, call: Call, session: Session, chain: OpenChain) -> None:
+        self._asker = call.asker
         self._session = session
+        self._chain = chain
+        self._text = prompt_text(call.crossing.params)
         session.open_turns += 1
+        session.care.turns[call] = blocks_of(call.crossing.params)
+        session.care.interrupted = None
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """End the turn, then answer."""
-        self._session.open_turns -= 1
-        self._asker.answered(call, answer)
+        """End the turn, then answer; of a death the user is told before."""
+        session, care = self._session, self._session.care
+        session.open_turns -= 1
+        blocks = care.turns.pop(call)
+        inner_id = call.crossing.session_id or session.inner_id
+        care.memory.turn_ended(self._text, self._chain.end.recent, inner_id)
+        if self._chain.running.failure is None or answer.error is None:
+            self._asker.answered(call, answer)
+            return
+        care.interrupted = blocks
+        if session.chain is self._chain:
+            # Nobody knows of the death yet but we.
+            care.is_told = False
+        care.hold(lambda: self._asker.answered(call, answer))
 
 
 class Closing:
@@ -128,5 +151,11 @@ def pass_new_session(
         floor: the editor connection.
         on_refused: takes an error that is the chain's, and what answers the editor instead of it.
     """
-    call.asker = NewSession(call.asker, chain, floor, on_refused)
+    call.asker = NewSession(call, chain, floor, on_refused)
     chain.give(call)
+
+
+def origin_of(crossing: Crossing) -> bytes:
+    """The params of a request, for asking again: a mod may change them in place."""
+    body = crossing.encoded()
+    return b"" if body is UNSET else bytes(body)

@@ -11,6 +11,11 @@ COMMANDS: Final[tuple[dict[str, Any], ...]] = (
     {"name": "symposium:status", "description": "Show the chain behind this session"},
     {"name": "symposium:agents", "description": "List the agents that there are"},
     {"name": "symposium:mods", "description": "List the mods, and those that could be added"},
+    {
+        "name": "symposium:retry",
+        "description": "Send the message that an agent left open as it ended",
+    },
+    {"name": "symposium:recap", "description": "Tell an agent with a fresh context what was said"},
     {"name": "symposium:help", "description": "Show what Symposium understands in the chat"},
 )
 """Added to whatever the agent offers."""
@@ -32,6 +37,8 @@ STATUS: Final = command("status")
 AGENTS: Final = command("agents")
 MODS: Final = command("mods")
 HELP: Final = command("help")
+RETRY: Final = command("retry")
+RECAP: Final = command("recap")
 
 SHOWING: Final = STATUS | AGENTS | MODS | HELP
 """Those that change nothing."""

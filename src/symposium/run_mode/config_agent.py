@@ -24,6 +24,7 @@ from symposium.run_mode.config_mode import ConfigMode
 from symposium.run_mode.lobby import Lobby
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.reception import Reception
+from symposium.run_mode.revival import Revivals
 from symposium.run_mode.session_desk import SessionDesk
 from symposium.run_mode.sessions import Sessions
 from symposium.run_mode.settings import RunSettings
@@ -59,9 +60,10 @@ class ConfigAgent:
         async with asyncio.TaskGroup() as tasks:
             self._stage = Stage(tasks, self, None)
             self.supervisor = Supervisor(self._editor, tasks, self.settings, self._chain_died)
+            self._revivals = Revivals(self)
             config_mode = ConfigMode(self)
             lobby = Lobby(self, config_mode, self._greeted)
-            self._desk = SessionDesk(self, config_mode, lambda: lobby.offered)
+            self._desk = SessionDesk(self, config_mode, self._revivals, lambda: lobby.offered)
             lanes = (self._stage.lanes(self._editor), self._stage.lanes(self._editor))
             self._editor.plain = self._reception = Reception(lanes, lobby, self._desk)
             self._editor.transport.start(Intake(self._editor))
@@ -116,13 +118,9 @@ class ConfigAgent:
             self._over.set()
 
     def _chain_died(self, chain: OpenChain) -> None:
-        """Its sessions end; one in config mode stays there, to be left by the user (§4.4)."""
-        reason = f"its agent has ended: {None if chain.death is None else chain.death.data}"
-        for session in self.sessions.of(chain):
-            if session.menu is None:
-                self.sessions.remove(session, reason)
-            else:
-                session.chain = None
+        """Its sessions get another one; what it has said last comes before they hear of it."""
+        if chain.death is not None:
+            self._revivals.chain_died(chain, chain.death)
         for turnstile in (chain.end.turnstile, chain.to_agent):
             turnstile.open_all()
 
@@ -130,6 +128,7 @@ class ConfigAgent:
 
     async def _end(self) -> None:
         self._reception.close()
+        self._revivals.end()
         self._desk.close_all()
         await self._wait_until_quiet()
         cancel_serving(self._editor)

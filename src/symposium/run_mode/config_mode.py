@@ -68,7 +68,7 @@ class ConfigMode:
         unheard = menu.end()
         for turnstile, scope in self._paused.pop(session.id, ()):
             turnstile.open(scope)
-        if session.chain is None:
+        if session.chain is None and session.care.health == "well":
             self._floor.sessions.remove(session)
         for given in unheard:
             given.unheard()

@@ -3,15 +3,20 @@
 A stream that nobody waits for passes as the bytes that came.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
+
+from msgspec import UNSET
 
 from peerwire.jsonrpc.messages import Message
 from symposium.conductor.call import Call
 from symposium.conductor.component import Crossing
 from symposium.conductor.ends import PlainEnd
+from symposium.conductor.gate import members_of
 from symposium.conductor.link import Link
 from symposium.run_mode.chat_commands import COMMANDS_UPDATE, with_commands
+from symposium.run_mode.permissions import PERMISSION, Permissions
 from symposium.run_mode.turnstile import Turnstile
 
 _COMMANDS_MARK: Final = COMMANDS_UPDATE.encode()
@@ -24,12 +29,28 @@ _NOTHING: Final = b"\n"
 MOST_HELD: Final = 16 * 1024 * 1024
 """Bytes that are kept for the editor before the chain is not read any longer (acp-host §4.6)."""
 
+MOST_RECENT: Final = 400
+"""Messages that are kept for a summary of what the agent has said last."""
+
+LONGEST_RECENT: Final = 4096
+"""Bytes of the longest of them: what is longer is no piece of a text."""
+
+HISTORY: Final = frozenset(
+    {
+        *("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
+        *("tool_call", "tool_call_update", "plan"),
+    }
+)
+"""Updates that an agent sends again when it loads a session; others tell a state."""
+
 
 class EditorEnd:
     """Where a chain's messages to the editor arrive.
 
     Attributes:
         turnstile: keeps what the editor may not see yet.
+        permissions: what the agent has asked the user and waits for.
+        recent: the latest messages, as they came or their params.
         outer_ids: the editor's id for each session that this chain serves under another id.
         sources: the links that write here; held while very much is kept.
     """
@@ -40,6 +61,10 @@ class EditorEnd:
         self._send = link.transport.send
         self._begins_other = _NOTHING
         self.turnstile = Turnstile(self._brake)
+        self.permissions = Permissions()
+        self.recent: deque[bytes] = deque(maxlen=MOST_RECENT)
+        self._remember = self.recent.append
+        self._muted: set[str] = set()
         self.outer_ids: dict[str, str] = {}
         self.sources: list[Link] = []
 
@@ -51,6 +76,8 @@ class EditorEnd:
             and (line.startswith(self._begins_other) or self._is_other(line))
         ):
             self._send(line)
+            if len(line) < LONGEST_RECENT:
+                self._remember(line)
         elif isinstance(message.method, str):
             self.notify(Crossing(message.method, message.params, is_request=False, line=line))
 
@@ -66,10 +93,28 @@ class EditorEnd:
 
     def notify(self, crossing: Crossing) -> None:
         """Take a notification."""
+        if self._muted and self._is_history(crossing):
+            return
+        if crossing.size < LONGEST_RECENT:
+            body = crossing.encoded()
+            self._remember(b"" if body is UNSET else bytes(body))
         self._pass(crossing, lambda: self._plain.notify(crossing))
+
+    def mute(self, session: str) -> None:
+        """The editor has the history of this session; what else is said of it waits."""
+        self._muted.add(session)
+        self.turnstile.close(session)
+
+    def unmute(self, session: str) -> None:
+        """Undo that; what has waited goes on."""
+        self._muted.discard(session)
+        self.turnstile.know(session)
+        self.turnstile.open(session)
 
     def ask(self, call: Call) -> None:
         """Take a request."""
+        if call.crossing.method == PERMISSION:
+            self.permissions.asked(call)
         self._pass(call.crossing, lambda: self._ask(call))
 
     def cancel(self, call: Call) -> None:
@@ -80,6 +125,10 @@ class EditorEnd:
         """Let an answer through, behind what its agent has said before."""
         if not self.turnstile.keeps(session, size, go):
             go()
+
+    def _is_history(self, crossing: Crossing) -> bool:
+        update = members_of(members_of(crossing.params).get("update"))
+        return crossing.session_id in self._muted and update.get("sessionUpdate") in HISTORY
 
     def _ask(self, call: Call) -> None:
         if not call.is_settled:

@@ -9,6 +9,7 @@ from symposium.conductor.component import Crossing
 from symposium.conductor.gate import members_of
 from symposium.config.broken_file import content_of, save_anew
 from symposium.config.user_config import Config, ConfigError, load, save
+from symposium.run_mode.askers import origin_of
 from symposium.run_mode.chat_commands import our_commands, update_line
 from symposium.run_mode.config_menu import NotStartedError
 from symposium.run_mode.differences import differences
@@ -87,7 +88,7 @@ class MenuHost:
         return [f"What could not be read is kept as `{kept}`."]
 
     def _way_on(self) -> str:
-        if self._session.chain is not None:
+        if self._session.chain is not None or self._session.care.health == "reviving":
             return "Returning to your session."
         return f"{NEW_SESSION}\n\n{_GONE}"
 
@@ -107,6 +108,7 @@ async def give_agent(floor: Floor, session: Session, config: Config) -> Sequence
         trouble = of_chain(error, config, floor.settings.config)
         raise NotStartedError(trouble.reason, trouble.mend) from error
     inner_id = str(result["sessionId"])
+    session.care.origin = origin_of(setup)
     session.setup = None
     floor.sessions.delegate(session, chain, inner_id)
     floor.write(update_line(session.id, our_commands()))

@@ -32,6 +32,8 @@ class OpenChain:
         entrance: the way that the editor's messages take.
         to_agent: keeps what is for the agent while the whole chain is paused.
         sessions: the editor's id of each session, by the agent's.
+        death: why it is of no use any more; None while it is.
+        buried: set once nothing of a dead chain runs any more.
         on_empty: called when the last session has been released.
     """
 
@@ -44,6 +46,7 @@ class OpenChain:
         self.to_agent = Turnstile()
         self.sessions: dict[str, str] = {}
         self.death: RpcError | None = None
+        self.buried = asyncio.Event()
         self.on_empty: Callable[[], None] = _nothing
         self._calls: dict[Call, None] = {}
         self._quiet = asyncio.Event()

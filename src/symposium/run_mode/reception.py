@@ -73,6 +73,10 @@ class Desk(Protocol):
         """The user has cancelled the session's dialogue."""
         ...
 
+    def cancel(self, crossing: Crossing, session: Session) -> None:
+        """The user has cancelled the session's turn."""
+        ...
+
 
 class Reception(Way):
     """Looks at every message of the editor; knows the states, and none of the work."""
@@ -129,8 +133,7 @@ class Reception(Way):
         elif session_id is None or method in _OF_STRANGERS:
             self._lobby.default_chain(call)
         else:
-            reason = self._desk.sessions.why_ended(session_id)
-            data = {"sessionId": session_id} | ({"reason": reason} if reason else {})
+            data = {"sessionId": session_id}
             call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
 
     def _of_session(self, call: Call, session: Session) -> None:
@@ -156,6 +159,8 @@ class Reception(Way):
         elif session.menu is not None:
             if crossing.method == CANCEL:
                 self._desk.cancelled(session)
+        elif crossing.method == CANCEL:
+            self._desk.cancel(crossing, session)
         elif session.chain is not None:
             session.rename(crossing)
             session.chain.tell(crossing)

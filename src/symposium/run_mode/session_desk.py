@@ -7,13 +7,17 @@ from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer
 from symposium.run_mode.askers import Closing, Turn, pass_new_session
-from symposium.run_mode.chat_commands import CONFIG, SHOWING, text_line
+from symposium.run_mode.cancelling import Cancelling
+from symposium.run_mode.care import Waiting
+from symposium.run_mode.chat_commands import CONFIG, RECAP, RETRY, SHOWING, text_line
 from symposium.run_mode.config_mode import ConfigMode
 from symposium.run_mode.conversation import Input
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.overviews import overview
 from symposium.run_mode.prompts import blocks_of, prompt_text, suit
 from symposium.run_mode.reception import FORK, PROMPT
+from symposium.run_mode.revival import Revivals
+from symposium.run_mode.second_try import SecondTry
 from symposium.run_mode.sessions import Session
 
 
@@ -21,11 +25,18 @@ class SessionDesk:
     """Where the editor's requests go that a session has."""
 
     def __init__(
-        self, floor: Floor, config_mode: ConfigMode, offered: Callable[[], Mapping[str, Any]]
+        self,
+        floor: Floor,
+        config_mode: ConfigMode,
+        revivals: Revivals,
+        offered: Callable[[], Mapping[str, Any]],
     ) -> None:
         self.sessions = floor.sessions
+        self.cancel = Cancelling(floor, revivals).cancel
+        self._second_try = SecondTry(floor, revivals, self.pass_on)
         self._floor = floor
         self._config_mode = config_mode
+        self._revivals = revivals
         self._offered = offered
 
     def prompt(self, call: Call, session: Session) -> None:
@@ -40,6 +51,10 @@ class SessionDesk:
             self._config_mode.begin(session, self._input(call, session, text))
         elif text in SHOWING:
             self._floor.serve(call, self._show(call, session, text))
+        elif text in RETRY:
+            self._second_try.retry(call, session)
+        elif text in RECAP:
+            self._second_try.recap(call, session)
         else:
             self.pass_on(call, session)
 
@@ -57,8 +72,11 @@ class SessionDesk:
         """Give a request to the session's chain, under the id that its agent knows."""
         chain = session.chain
         if chain is None:
-            data = {"sessionId": session.id}
-            call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
+            if not self._revivals.keeps(
+                Waiting(call, lambda: self.pass_on(call, session)), session
+            ):
+                data = {"sessionId": session.id}
+                call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
             return
         method = call.crossing.method
         session.rename(call.crossing)
@@ -66,7 +84,7 @@ class SessionDesk:
             pass_new_session(call, chain, self._floor)
             return
         if method == PROMPT:
-            call.asker = Turn(call.asker, session)
+            call.asker = Turn(call, session, chain)
             note = suit(call.crossing, self._offered(), chain.greeting)
             if note is not None:
                 self._floor.write(text_line(session.id, note))

@@ -5,6 +5,7 @@ from typing import Any
 
 from symposium.conductor.component import Crossing
 from symposium.conductor.gate import members_of
+from symposium.run_mode.care import Care
 from symposium.run_mode.conversation import Conversation
 from symposium.run_mode.editor_end import renamed
 from symposium.run_mode.open_chain import OpenChain
@@ -23,6 +24,7 @@ class Session:
         setup: the `session/new` that waits until there is an agent to give it to.
         kept: content blocks that were sent before there was an agent, for it to answer.
         open_turns: prompts that are not answered yet.
+        care: what does not end with its agent.
     """
 
     id: str
@@ -32,6 +34,7 @@ class Session:
     setup: Crossing | None = None
     kept: list[Any] = field(default_factory=list[Any])
     open_turns: int = 0
+    care: Care = field(default_factory=Care)
 
     def keep(self, blocks: list[Any]) -> bool:
         """Keep a prompt for the agent that is still to come; False where one is there already."""
@@ -53,7 +56,6 @@ class Sessions:
 
     def __init__(self) -> None:
         self._by_id: dict[str, Session] = {}
-        self._ended: dict[str, str] = {}
 
     def find(self, session_id: str | None) -> Session | None:
         """The session of that id, if it is known here."""
@@ -62,7 +64,6 @@ class Sessions:
     def add(self, session: Session) -> None:
         """Know a session from now on."""
         self._by_id[session.id] = session
-        self._ended.pop(session.id, None)
         if session.chain is not None:
             session.chain.adopt(session.inner_id, session.id)
 
@@ -71,17 +72,11 @@ class Sessions:
         session.chain, session.inner_id = chain, inner_id
         chain.adopt(inner_id, session.id)
 
-    def remove(self, session: Session, reason: str = "") -> None:
-        """Forget a session, but for why it has ended."""
+    def remove(self, session: Session) -> None:
+        """Forget a session."""
         self._by_id.pop(session.id, None)
-        if reason:
-            self._ended[session.id] = reason
         if session.chain is not None:
             session.chain.release(session.inner_id)
-
-    def why_ended(self, session_id: str) -> str | None:
-        """Why a session is not known any more, where it was our doing."""
-        return self._ended.get(session_id)
 
     def of(self, chain: OpenChain) -> list[Session]:
         """The sessions delegated to this chain."""

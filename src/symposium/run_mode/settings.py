@@ -1,7 +1,7 @@
 """How run mode behaves, and what it is given to do it with."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -9,6 +9,7 @@ from symposium.chain_spec import ChainSpec
 from symposium.conductor.running_chain import ChainSettings
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.menu_text import AgentChoices, ModChoices
+from symposium.run_mode.revival_terms import RevivalTerms
 
 PauseScope: TypeAlias = Literal["session", "conductor"]
 """What the menu freezes: its session, or (the seed's letter) all of the same conductor (D7)."""
@@ -71,6 +72,7 @@ class RunSettings:
         idle_timeout: seconds that a chain is kept after its last session has been closed.
         quiet_grace: seconds that open requests get to be answered once the editor has ended.
         chain_settings: how each chain is made.
+        revival: how agents that die are brought back, and turns ended that are cancelled.
     """
 
     config: Path
@@ -81,3 +83,4 @@ class RunSettings:
     idle_timeout: float = IDLE_TIMEOUT
     quiet_grace: float = 1.0
     chain_settings: Callable[[ChainSpec], ChainSettings] = unrecorded
+    revival: RevivalTerms = field(default_factory=RevivalTerms)

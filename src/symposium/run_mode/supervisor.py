@@ -107,9 +107,12 @@ class Supervisor:
 
     async def _bury(self, chain: OpenChain, death: RpcError) -> None:
         # Those that live get to pass on the answers that the death has caused.
-        await chain.quiet(RELAY_GRACE)
-        chain.fail_open(death)
-        await chain.running.end()
+        try:
+            await chain.quiet(RELAY_GRACE)
+            chain.fail_open(death)
+            await chain.running.end()
+        finally:
+            chain.buried.set()
 
     def _empty(self, chain: OpenChain) -> None:
         loop = asyncio.get_running_loop()

@@ -1,0 +1,121 @@
+"""Turns that the user cancels (users A-6)."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.run_scenes import CONFIG, run_scene
+
+from symposium.run_mode.revival_terms import RevivalTerms
+
+HASTY = {"revival": RevivalTerms(cancel_grace=0.02)}
+CANCELLED = {"stopReason": "cancelled"}
+QUESTION: dict[str, Any] = {
+    "toolCall": {"toolCallId": "t1"},
+    "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}],
+}
+CALL: dict[str, Any] = {"sessionUpdate": "tool_call", "toolCallId": "t1", "title": "do it"}
+
+
+@pytest.mark.requirement("stories.a-06-permission")
+async def test_cancelling_answers_what_is_asked_in_its_session_and_in_no_other(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        await it.session(agent, "t")
+        turn = it.prompt("go")
+        prompt = await agent.read()
+        agent.tell("session/update", {"sessionId": "s", "update": CALL})
+        agent.ask(1, "session/request_permission", {"sessionId": "s", **QUESTION})
+        agent.ask(2, "session/request_permission", {"sessionId": "t", **QUESTION})
+        _, ours, others = await it.editor.reads(3)
+        it.editor.tell("session/cancel", {"sessionId": "s"})
+        cancel, answer = await agent.reads(2)
+        assert cancel["method"] == "session/cancel"
+        assert (answer["id"], answer["result"]) == (1, {"outcome": {"outcome": "cancelled"}})
+
+        # Too late: nobody waits for it any more.
+        chosen = {"outcome": {"outcome": "selected", "optionId": "y"}}
+        it.editor.answer(ours, chosen)
+        it.editor.answer(others, chosen)
+        answer = await agent.read()
+        assert (answer["id"], answer["result"]) == (2, chosen)
+        agent.answer(prompt, CANCELLED)
+        answer = await it.editor.read()
+        assert (answer["id"], answer["result"]) == (turn, CANCELLED)
+
+
+@pytest.mark.requirement("stories.a-06-in-time")
+async def test_a_turn_that_goes_on_is_ended_with_its_agent_and_the_next_prompt_works(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG, settings=HASTY) as it:
+        agent = await it.begin()
+        turn = it.prompt("go")
+        await agent.read()
+        it.editor.tell("session/cancel", {"sessionId": "s"})
+        answer = await it.editor.read()
+        assert (answer["id"], answer["result"]) == (turn, CANCELLED)
+        await agent.over.wait()
+
+        turn = it.prompt("again")
+        second = await it.greeted(2)
+        second.answer(await second.read(), {"sessionId": "n"})
+        told = (await it.editor.read())["params"]["update"]["content"]["text"]
+        assert "`claude` went on after it was told to stop, and was ended." in told
+        assert "not answered" not in told
+        prompt = await second.read()
+        assert prompt["params"]["prompt"][0]["text"] == "again"
+        second.answer(prompt, {"stopReason": "end_turn"})
+        assert (await it.editor.read())["id"] == turn
+
+
+@pytest.mark.requirement("stories.a-06-in-time", "stories.a-04-offered")
+async def test_a_neighbour_in_the_middle_of_a_turn_is_told_and_offered_its_prompt(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG, settings=HASTY) as it:
+        agent = await it.begin()
+        await it.session(agent, "t")
+        it.prompt("go")
+        other = it.prompt("mine", "t")
+        await agent.reads(2)
+        it.editor.tell("session/cancel", {"sessionId": "s"})
+        assert (await it.editor.read())["result"] == CANCELLED
+        second = await it.greeted(2)
+        for name in ("n", "m"):
+            second.answer(await second.read(), {"sessionId": name})
+        texts, answer = await it.said(other)
+        assert "/symposium:retry" in texts[-1]
+        assert answer["error"]["data"]["reason"] == "cancel_ignored"
+
+
+@pytest.mark.requirement("stories.a-06-twice")
+async def test_cancelling_twice_or_with_nothing_open_does_no_harm(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG, settings=HASTY) as it:
+        agent = await it.begin()
+        it.editor.tell("session/cancel", {"sessionId": "s"})
+        turn = it.prompt("go")
+        cancel, prompt = await agent.reads(2)
+        assert cancel["method"] == "session/cancel"
+        for _ in range(2):
+            it.editor.tell("session/cancel", {"sessionId": "s"})
+        await agent.reads(2)
+        agent.answer(prompt, CANCELLED)
+        answer = await it.editor.read()
+        assert (answer["id"], answer["result"]) == (turn, CANCELLED)
+        it.editor.tell("session/cancel", {"sessionId": "s"})
+        await agent.read()
+
+        # Another turn, which is still open when the grace of the one before it is over.
+        turn = it.prompt("take your time")
+        prompt = await agent.read()
+        is_over = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.05, is_over.set)
+        await is_over.wait()
+        agent.answer(prompt, {"stopReason": "end_turn"})
+        answer = await it.editor.read()
+        assert (answer["id"], answer["result"]["stopReason"]) == (turn, "end_turn")
+        assert len(it.workshop.started.items) == 1

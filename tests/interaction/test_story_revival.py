@@ -1,0 +1,415 @@
+"""Agents that die, and what becomes of their sessions (users A-4, A-5)."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.run_scenes import CONFIG, RunScene, run_scene
+from tests.support.scenes import Peer
+
+from symposium.conductor.component import Mod
+from symposium.run_mode.revival_terms import RevivalTerms
+
+RESUMES: dict[str, Any] = {
+    "protocolVersion": 1,
+    "agentCapabilities": {"loadSession": True, "sessionCapabilities": {"resume": {}}},
+}
+LOADS: dict[str, Any] = {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}
+END = {"stopReason": "end_turn"}
+ORIGIN: dict[str, Any] = {"cwd": "/", "mcpServers": []}
+
+
+@dataclass
+class Clock:
+    """Time as a test makes it pass."""
+
+    seconds: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@dataclass
+class Story:
+    """One session whose agent dies."""
+
+    it: RunScene
+    agent: Peer
+    chains: int = 1
+
+    async def dies_in_turn(self, text: str = "go") -> int:
+        """Have a prompt reach the agent, which then is gone; the prompt's id."""
+        turn = self.it.prompt(text)
+        assert (await self.agent.read())["method"] == "session/prompt"
+        await self.agent.hang_up()
+        return turn
+
+    async def next_agent(self, result: dict[str, Any] | None = None) -> Peer:
+        """The agent that was started in place of the last one, greeted."""
+        self.chains += 1
+        self.agent = await self.it.greeted(self.chains, result)
+        return self.agent
+
+    async def notice(self) -> str:
+        """What the editor is shown next."""
+        message = await self.it.editor.read()
+        assert message["method"] == "session/update", message
+        assert message["params"]["sessionId"] == "s"
+        return message["params"]["update"]["content"]["text"]
+
+    async def fails(self, turn: int) -> dict[str, Any]:
+        """The error that ends a turn."""
+        answer = await self.it.editor.read()
+        assert answer["id"] == turn, answer
+        return answer["error"]
+
+
+async def begun(it: RunScene, result: dict[str, Any] | None = None) -> Story:
+    agent = await it.open(result)
+    assert agent is not None
+    await it.session(agent)
+    return Story(it, agent)
+
+
+async def resumed(story: Story) -> Peer:
+    """The next agent, after it has taken the session up."""
+    agent = await story.next_agent(RESUMES)
+    request = await agent.read()
+    assert request["method"] == "session/resume"
+    assert request["params"] == {"sessionId": "s", **ORIGIN}
+    agent.answer(request, {})
+    return agent
+
+
+def text(content: str, session: str = "s") -> dict[str, Any]:
+    block = {"type": "text", "text": content}
+    return {
+        "sessionId": session,
+        "update": {"sessionUpdate": "agent_message_chunk", "content": block},
+    }
+
+
+@pytest.mark.requirement("stories.a-04-told-once", "stories.a-04-resumed")
+async def test_a_session_is_resumed_by_a_new_agent_and_told_of_in_one_notice(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        turn = await story.dies_in_turn()
+        agent = await resumed(story)
+        told = await story.notice()
+        assert "`claude` closed its side. It has been started again" in told
+        assert "goes on where it was" in told
+        assert "/symposium:retry" in told
+        assert (await story.fails(turn))["data"]["reason"] == "component_exited"
+
+        turn = it.prompt("and now")
+        prompt = await agent.read()
+        assert prompt["params"]["sessionId"] == "s"
+        agent.tell("session/update", text("yes"))
+        agent.answer(prompt, END)
+        assert await it.said(turn) == (["yes"], {"jsonrpc": "2.0", "id": turn, "result": END})
+
+
+@pytest.mark.requirement("stories.a-04-loaded")
+async def test_a_history_that_is_replayed_is_not_shown_again_but_news_of_the_state_are(
+    tmp_path: Path,
+) -> None:
+    mode = {
+        "sessionId": "s",
+        "update": {"sessionUpdate": "current_mode_update", "currentModeId": "m"},
+    }
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it, LOADS)
+        turn = await story.dies_in_turn()
+        agent = await story.next_agent(LOADS)
+        request = await agent.read()
+        assert request["method"] == "session/load"
+        for kind in ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"):
+            old = text("old")
+            old["update"]["sessionUpdate"] = kind
+            agent.tell("session/update", old)
+        for kind in ("tool_call", "tool_call_update"):
+            call = {"sessionUpdate": kind, "toolCallId": "t"}
+            agent.tell("session/update", {"sessionId": "s", "update": call})
+        agent.tell("session/update", mode)
+        agent.answer(request, {})
+        assert "started again" in await story.notice()
+        assert await story.fails(turn)
+        assert (await it.editor.read())["params"] == mode
+        agent.tell("session/update", text("new"))
+        assert await story.notice() == "new"
+
+
+@pytest.mark.requirement("stories.a-04-falls-back")
+async def test_what_is_refused_is_tried_in_the_next_way(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        turn = await story.dies_in_turn()
+        agent = await story.next_agent(RESUMES)
+        asked: list[str] = []
+        for _ in range(2):
+            request = await agent.read()
+            asked.append(request["method"])
+            agent.refuse(request, -32002)
+        assert asked == ["session/resume", "session/load"]
+        request = await agent.read()
+        assert (request["method"], request["params"]) == ("session/new", ORIGIN)
+        agent.answer(request, {"sessionId": "other"})
+        assert "fresh context" in await story.notice()
+        assert await story.fails(turn)
+
+
+@pytest.mark.requirement("stories.a-04-offered")
+async def test_an_interrupted_prompt_is_sent_again_when_the_user_says_so_and_once(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        turn = await story.dies_in_turn("do it")
+        agent = await resumed(story)
+        await story.notice()
+        await story.fails(turn)
+        turn = it.prompt("/symposium:retry")
+        prompt = await agent.read()
+        block = {"type": "text", "text": "do it"}
+        assert prompt["params"] == {"sessionId": "s", "prompt": [block]}
+        agent.answer(prompt, END)
+        assert (await it.editor.read())["id"] == turn
+        assert "no message to send again" in "".join(await it.say("/symposium:retry"))
+        assert agent.unread == []
+
+
+@pytest.mark.requirement("stories.a-04-offered")
+async def test_another_prompt_takes_the_place_of_the_interrupted_one(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        turn = await story.dies_in_turn("do it")
+        agent = await resumed(story)
+        await story.notice()
+        await story.fails(turn)
+        turn = it.prompt("something else")
+        agent.answer(await agent.read(), END)
+        assert (await it.editor.read())["id"] == turn
+        assert "no message to send again" in "".join(await it.say("/symposium:retry"))
+
+
+@pytest.mark.requirement("stories.a-04-waits")
+async def test_what_is_sent_meanwhile_waits_for_the_agent_in_order(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        await story.agent.hang_up()
+        agent = await story.next_agent(RESUMES)
+        request = await agent.read()
+        it.editor.ask("mode", "session/set_mode", {"sessionId": "s", "modeId": "m"})
+        turn = it.prompt("hello")
+        agent.answer(request, {})
+        assert "started again" in await story.notice()
+        first, second = await agent.reads(2)
+        assert (first["method"], second["method"]) == ("session/set_mode", "session/prompt")
+        agent.answer(second, END)
+        assert (await it.editor.read())["id"] == turn
+
+
+@pytest.mark.requirement("stories.a-04-waits")
+async def test_a_prompt_that_waits_for_the_agent_can_be_cancelled(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        await story.agent.hang_up()
+        agent = await story.next_agent(RESUMES)
+        request = await agent.read()
+        turn = it.prompt("hello")
+        it.editor.tell("session/cancel", {"sessionId": "s"})
+        answer = await it.editor.read()
+        assert (answer["id"], answer["result"]) == (turn, {"stopReason": "cancelled"})
+        agent.answer(request, {})
+        assert "/symposium:retry" not in await story.notice()
+        assert agent.unread == []
+
+
+@pytest.mark.requirement("stories.a-04-gives-up", "stories.a-04-stopped")
+async def test_after_three_failures_it_stops_and_says_so_until_the_user_wants_it_again(
+    tmp_path: Path,
+) -> None:
+    clock = Clock()
+    async with run_scene(tmp_path, CONFIG, settings={"revival": RevivalTerms(clock=clock)}) as it:
+        story = await begun(it, RESUMES)
+        for _ in range(2):
+            turn = await story.dies_in_turn()
+            await resumed(story)
+            await story.notice()
+            await story.fails(turn)
+            clock.seconds += 100
+        turn = await story.dies_in_turn("third")
+        told = await story.notice()
+        assert "failed 3 times within 5 minutes and is not started again" in told
+        assert "/symposium:retry" in told
+        await story.fails(turn)
+
+        texts, answer = await it.said(it.prompt("hello"))
+        assert "is not running" in "".join(texts)
+        assert answer["error"]["data"]["reason"] == "agent_not_running"
+        assert "`/symposium:retry`" in answer["error"]["message"]
+
+        it.write_config({"agent": "other"})
+        turn = it.prompt("/symposium:retry")
+        agent = await resumed(story)
+        assert it.workshop.started.items[-1][0].agent == "other"
+        await story.notice()
+        prompt = await agent.read()
+        assert prompt["params"]["prompt"][0]["text"] == "third"
+        agent.answer(prompt, END)
+        assert (await it.editor.read())["id"] == turn
+
+
+@pytest.mark.requirement("stories.a-04-gives-up")
+async def test_failures_that_are_long_ago_do_not_count(tmp_path: Path) -> None:
+    clock = Clock()
+    async with run_scene(tmp_path, CONFIG, settings={"revival": RevivalTerms(clock=clock)}) as it:
+        story = await begun(it, RESUMES)
+        for _ in range(5):
+            await story.agent.hang_up()
+            await resumed(story)
+            assert "goes on where it was" in await story.notice()
+            clock.seconds += 151
+
+
+@pytest.mark.requirement("stories.a-04-gives-up")
+async def test_an_agent_that_does_not_start_again_is_given_up_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, {"agent": "claude"}) as it:
+        story = await begun(it, RESUMES)
+        await story.agent.hang_up()
+        for number in (2, 3):
+            (await it.chain(number)).refuse(await (await it.chain(number)).read(), -32603, "broken")
+        told = await story.notice()
+        assert "failed 3 times" in told
+        assert "broken" in told
+
+
+@pytest.mark.requirement("stories.a-04-slow")
+async def test_who_has_to_wait_is_told_at_once_and_of_the_outcome_later(tmp_path: Path) -> None:
+    terms = RevivalTerms(tell_after=0.01)
+    async with run_scene(tmp_path, CONFIG, settings={"revival": terms}) as it:
+        story = await begun(it, RESUMES)
+        turn = await story.dies_in_turn()
+        told = await story.notice()
+        assert "closed its side. It is being started again." in told
+        assert "/symposium:retry" in told
+        await story.fails(turn)
+        await resumed(story)
+        later = await story.notice()
+        assert "goes on where it was" in later
+        assert "closed its side" not in later
+        assert "/symposium:retry" not in later
+
+
+@pytest.mark.requirement("stories.a-04-end")
+async def test_nothing_is_started_for_an_editor_that_leaves_meanwhile(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        await story.dies_in_turn()
+        new = await it.chain(2)
+        assert await new.read()
+        assert await it.over() == 0
+        assert len(it.workshop.started.items) == 2
+
+
+@pytest.mark.requirement("stories.a-05-fresh")
+async def test_an_agent_that_can_reopen_nothing_has_a_fresh_context_and_the_same_session(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it)
+        turn = await story.dies_in_turn()
+        agent = await story.next_agent()
+        request = await agent.read()
+        assert request["method"] == "session/new"
+        agent.tell("session/update", text("early", "n"))
+        agent.answer(request, {"sessionId": "n"})
+        told = await story.notice()
+        assert "fresh context" in told
+        assert "/symposium:recap" in told
+        await story.fails(turn)
+        assert await story.notice() == "early"
+
+        turn = it.prompt("hello")
+        prompt = await agent.read()
+        assert prompt["params"]["sessionId"] == "n"
+        agent.tell("session/update", text("yes", "n"))
+        agent.answer(prompt, END)
+        assert (await it.said(turn))[0] == ["yes"]
+
+        # The id that the editor still uses for the first one is taken for nobody else.
+        it.editor.ask("new", "session/new", ORIGIN)
+        agent.answer(await agent.read(), {"sessionId": "s"})
+        assert (await it.editor.read())["result"]["sessionId"] != "s"
+
+
+@pytest.mark.requirement("stories.a-05-recap", "stories.a-04-offered")
+async def test_a_summary_is_sent_when_the_user_asks_for_it_and_the_prompt_after_it(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it)
+        assert "nothing to tell" in "".join(await it.say("/symposium:recap"))
+        turn = it.prompt("What is the word?")
+        prompt = await story.agent.read()
+        for part in ("It is ", "shibboleth."):
+            story.agent.tell("session/update", text(part))
+        story.agent.answer(prompt, END)
+        await it.said(turn)
+
+        turn = await story.dies_in_turn("spell it")
+        agent = await story.next_agent()
+        agent.answer(await agent.read(), {"sessionId": "n"})
+        await story.notice()
+        await story.fails(turn)
+        assert agent.unread == []
+
+        turn = it.prompt("/symposium:recap")
+        prompt = await agent.read()
+        sent = prompt["params"]["prompt"][0]["text"]
+        assert "User: What is the word?" in sent
+        assert "Agent: It is shibboleth." in sent
+        agent.answer(prompt, END)
+        assert (await it.editor.read())["id"] == turn
+
+        it.prompt("/symposium:retry")
+        assert (await agent.read())["params"]["prompt"][0]["text"] == "spell it"
+
+
+@pytest.mark.requirement("stories.a-04-resumed")
+async def test_a_death_between_turns_is_mended_too_and_offers_nothing(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        await story.agent.hang_up()
+        await resumed(story)
+        told = await story.notice()
+        assert "goes on where it was" in told
+        assert "/symposium:retry" not in told
+
+
+@pytest.mark.requirement("stories.a-04-one-at-a-time")
+async def test_the_new_agent_is_started_when_nothing_runs_of_the_old_one(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        ended, go_on = asyncio.Event(), asyncio.Event()
+        seen: list[int] = []
+
+        class Slow(Mod):
+            async def aclose(self) -> None:
+                if not seen:
+                    ended.set()
+                    await go_on.wait()
+                    seen.append(len(it.workshop.started.items))
+
+        it.workshop.mods["sparkle"] = Slow
+        story = await begun(it, RESUMES)
+        await story.agent.hang_up()
+        await ended.wait()
+        go_on.set()
+        await resumed(story)
+        assert seen == [1]

@@ -1,0 +1,45 @@
+"""What is remembered of a session."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.run_mode.memory import LONGEST_ASKED, LONGEST_DIGEST, Memory
+
+
+def chunk(text: str, session: str = "s") -> bytes:
+    content = {"type": "text", "text": text}
+    update = {"sessionUpdate": "agent_message_chunk", "content": content}
+    message = {"method": "session/update", "params": {"sessionId": session, "update": update}}
+    return json.dumps(message, separators=(",", ":")).encode()
+
+
+@pytest.mark.requirement("stories.a-05-digest")
+def test_a_digest_holds_what_was_asked_and_said_in_its_session() -> None:
+    memory = Memory()
+    params = json.loads(chunk("there"))["params"]
+    recent = [chunk("Hello "), chunk("no", "other"), json.dumps(params).encode(), b'{"x":1}']
+    memory.turn_ended("Hi", recent, "s")
+    memory.turn_ended("And?", [], "s")
+    assert memory.digest() == "User: Hi\n\nAgent: Hello there\n\nUser: And?\n\nAgent: (no text)\n"
+
+
+@pytest.mark.requirement("stories.a-05-digest")
+def test_of_long_texts_the_beginning_of_a_question_and_the_end_of_an_answer_are_kept() -> None:
+    memory = Memory()
+    memory.turn_ended("Q" * 9000, [chunk("A" * 9000 + "end")], "s")
+    digest = memory.digest()
+    assert f"User: {'Q' * LONGEST_ASKED}[…]\n" in digest
+    assert digest.endswith("AAend\n")
+    assert len(digest) < LONGEST_DIGEST
+
+
+@pytest.mark.requirement("stories.a-05-digest")
+@given(st.lists(st.tuples(st.text(max_size=3000), st.text(max_size=3000)), max_size=60))
+def test_a_digest_is_bounded_whatever_was_said(turns: list[tuple[str, str]]) -> None:
+    memory = Memory()
+    for asked, said in turns:
+        memory.turn_ended(asked, [chunk(said)], "s")
+    assert len(memory.digest()) <= LONGEST_DIGEST
