@@ -98,7 +98,7 @@ def read_agent(spec: str, place: str) -> Program | Served:
             f"{place}: {name} is a mod, and an agent is wanted",
             f"write --proxy {name}, and an agent such as eliza after --agent",
         )
-    if not is_on_path(name):
+    if program_on_path(name) is None:
         raise _unknown(name, place, "agent", agent_names())
     return _program(command)
 
@@ -117,7 +117,7 @@ def _read_mods(spec: str, place: str) -> list[MakeMod]:
             f"{place}: {name} is an agent, and a mod is wanted",
             f"write --agent {name}; it stands at the end of the chain",
         )
-    if not is_on_path(name):
+    if program_on_path(name) is None:
         raise _unknown(name, place, "mod", [*mod_names(), *installed_mod_names(), DEFAULTS])
     return [lambda: _program(command)]
 
@@ -147,11 +147,12 @@ def _bare_name(spec: str, command: Command) -> str | None:
     return word
 
 
-def is_on_path(name: str) -> bool:
-    """Whether a program of that name is found along PATH."""
+def program_on_path(name: str) -> str | None:
+    """Where the program of that name is found along PATH; None if it is nowhere."""
     # Not shutil.which: importing that takes as long as reading a whole chain.
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return any(os.access(f"{folder or '.'}/{name}", os.X_OK) for folder in folders)
+    places = (f"{folder or '.'}/{name}" for folder in folders)
+    return next((place for place in places if os.access(place, os.X_OK)), None)
 
 
 def _program(command: Command) -> Program:

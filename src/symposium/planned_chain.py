@@ -1,7 +1,8 @@
 """From the components that are enabled to the chain that fits an editor (acp-host §3.3)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from peerwire.errors import LocalError
@@ -23,8 +24,40 @@ Order: TypeAlias = Literal["agent-first", "through-chain"]
 
 LookUp: TypeAlias = Callable[[str], ComponentSpec | None]
 
+Refine: TypeAlias = Callable[[Plan, Mapping[str, Any]], Plan]
+"""Looks at a plan once more when the agent has answered; may only leave optional components out."""
+
 VERSION: Final = "0.1.0"
 """The host's version, as the editor is told."""
+
+
+def as_planned(plan: Plan, answer: Mapping[str, Any]) -> Plan:
+    """The plan as it is: what the agent can do changes nothing (acp-host §3.3, step 3)."""
+    del answer
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user has said of the components beside their order.
+
+    Attributes:
+        optional: whether the chain may go without one, by name; else the component itself says.
+        without: names of those that have turned out not to be possible.
+    """
+
+    optional: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    without: AbstractSet[str] = frozenset()
+
+    def of(self, entry: Entry) -> Entry:
+        """The entry, as optional as the user wants it."""
+        wish = self.optional.get(entry.id)
+        return (
+            entry if wish is None else replace(entry, needs=replace(entry.needs, is_optional=wish))
+        )
+
+
+NO_WISHES: Final = Wishes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +78,25 @@ class PlannedChain:
         """The chain's answer to `initialize`, enriched for the editor."""
         return to_editor(result, self.plan, VERSION)
 
+    def dropped(self, result: Mapping[str, Any], refine: Refine) -> set[str]:
+        """The components that, knowing the agent's answer, are better left out.
+
+        Raises:
+            LocalError: the refinement leaves out what is not optional, or adds something.
+        """
+        kept = [entry.id for entry in refine(self.plan, result).chain]
+        gone = {entry.id for entry in self.plan.chain if entry.id not in kept}
+        planned = {entry.id for entry in self.plan.chain}
+        required = {
+            entry.id
+            for entry in self.plan.chain
+            if entry.needs.kind == "component" and not entry.needs.is_optional
+        }
+        if gone & required or set(kept) - planned:
+            wrong = ", ".join(sorted(gone & required | set(kept) - planned))
+            raise LocalError(f"a plan may only be refined by leaving optional mods out: {wrong}")
+        return gone
+
 
 def planned_chain(
     chain: ChainSpec,
@@ -52,6 +104,7 @@ def planned_chain(
     order: Order = "through-chain",
     *,
     look_up: LookUp = find_mod,
+    wishes: Wishes = NO_WISHES,
 ) -> PlannedChain:
     """The chain for an editor that sends these params of `initialize`.
 
@@ -60,12 +113,16 @@ def planned_chain(
         params: the editor's.
         order: when the agent is asked; one that is built in is asked through the chain.
         look_up: finds a mod by its name.
+        wishes: what the user has said of the mods.
 
     Raises:
         RpcError: a component that is required lacks what it needs; the answer to `initialize`.
     """
-    mods = [make() for make in chain.mods]
-    entries = [entry_of(mod, look_up) for mod in mods]
+    made_mods = [make() for make in chain.mods]
+    # What the host puts in has no name to look up, and stands next to the agent.
+    hidden = [mod for mod in made_mods if _is_hidden(mod)]
+    mods = [mod for mod in made_mods if not _is_hidden(mod) and mod.name not in wishes.without]
+    entries = [wishes.of(entry_of(mod, look_up)) for mod in mods]
     try:
         made = plan(primitives(params), entries, adapters_for(entries))
     except MissingCapabilityError as error:
@@ -73,12 +130,17 @@ def planned_chain(
     # By identity: two mods of one name are two, and each stands where it was written.
     by_entry = {id(entry): mod for entry, mod in zip(entries, mods, strict=True)}
     fitting = [by_entry.get(id(entry)) or _added(entry.id) for entry in made.chain]
+    fitting += hidden
     if chain.agent is not None:
         fitting += bridge_components(chain.bridge)
     agent, prediction = chain.agent, to_agent(params, made)
     if order == "agent-first" and isinstance(agent, Program):
         agent = agent_first(agent, prediction)
     return PlannedChain(made, Blueprint(fitting, agent, to_chain(params)), prediction)
+
+
+def _is_hidden(component: Component) -> bool:
+    return isinstance(component, InProcess) and component.is_hidden
 
 
 def adapters_for(enabled: Sequence[Entry]) -> list[Entry]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, MENU, RunScene, run_scene
+from tests.support.run_scenes import CONFIG, HOST_CAPABILITIES, MENU, RunScene, run_scene
 from tests.support.scenes import VERSION_ONE, Peer
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -93,7 +93,9 @@ async def test_a_later_chain_is_greeted_with_the_editors_own_request(tmp_path: P
         it.write_config(CONFIG)
         it.editor.ask(1, "session/new", {"cwd": "/"})
         agent = await it.chain()
-        assert (await agent.read())["params"] == own
+        fs = {"fs": {"readTextFile": True}}
+        asked = (await agent.read())["params"]
+        assert asked == {**own, "clientCapabilities": {**fs, **HOST_CAPABILITIES}}
 
 
 @pytest.mark.requirement("run-mode.adapt-images")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.run_scenes import CONFIG, MENU, run_scene
+from tests.support.run_scenes import CONFIG, HOST_CAPABILITIES, MENU, run_scene
 
 COMMANDS = [
     "symposium:config",
@@ -22,10 +22,14 @@ async def test_a_new_session_goes_to_the_chain_of_the_config(tmp_path: Path) -> 
         it.editor.ask(0, "initialize", {"protocolVersion": 1, "clientCapabilities": {"x": 1}})
         agent = await it.chain()
         greeting = await agent.read()
-        assert greeting["params"] == {"protocolVersion": 1, "clientCapabilities": {"x": 1}}
+        capabilities = {"x": 1, **HOST_CAPABILITIES}
+        assert greeting["params"] == {"protocolVersion": 1, "clientCapabilities": capabilities}
         promised = {"protocolVersion": 1, "agentCapabilities": {"loadSession": True, "new": 1}}
         agent.answer(greeting, promised)
-        assert (await it.editor.read())["result"] == promised
+        result = (await it.editor.read())["result"]
+        told = result["agentCapabilities"].pop("_meta")["symposium"]
+        assert result == promised
+        assert (told["proxy"], told["details"]["chain"]) == (True, [])
 
         it.editor.ask(1, "session/new", {"cwd": "/w", "mcpServers": [], "unknown": 1})
         request = await agent.read()

@@ -60,6 +60,12 @@ CONFIG: dict[str, Any] = {
 }
 
 
+HOST_CAPABILITIES: dict[str, Any] = {
+    "_meta": {"symposium": {"version": "1.0", "mcp_acp_transport": True, "proxy": True}}
+}
+"""What the host adds to an editor's capabilities (acp-host §3.3, step 3)."""
+
+
 @dataclass
 class FixedDirectory:
     """The agents that a test offers; while `gate` is closed, nobody gets them."""

@@ -51,6 +51,8 @@ class ModEntry:
         kind: `proxy` stands in the chain, `mcp` is offered to each session as an MCP server.
         when: the predicate of the recommendation it came from, for people to read.
         origin: `recommendation` if we added it, so that we may take it away again.
+        optional: whether sessions may go without it where it does not start, or lacks what it
+            needs; None leaves that to the mod.
     """
 
     name: str
@@ -59,11 +61,12 @@ class ModEntry:
     kind: ModKind = "proxy"
     when: Any = None
     origin: str | None = None
+    optional: bool | None = None
 
     def key(self) -> Any:
         """What makes two entries the same for a conductor."""
         source = None if self.source is None else self.source.as_json()
-        return [self.name, self.enabled, source, self.kind]
+        return [self.name, self.enabled, source, self.kind, self.optional]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,10 @@ def _read_entry(value: Any, where: str) -> ModEntry:
     origin = entry.get("origin")
     if origin is not None and not isinstance(origin, str):
         raise _wrong(f"{where}.origin", "a string")
-    return ModEntry(name, enabled, source, kind, entry.get("when"), origin)
+    optional = entry.get("optional")
+    if optional is not None and not isinstance(optional, bool):
+        raise _wrong(f"{where}.optional", "true or false")
+    return ModEntry(name, enabled, source, kind, entry.get("when"), origin, optional)
 
 
 def _wrong(where: str, form: str) -> ConfigError:
@@ -263,6 +269,8 @@ def _entry_json(mod: ModEntry) -> dict[str, Any]:
         value["when"] = mod.when
     if mod.origin is not None:
         value["origin"] = mod.origin
+    if mod.optional is not None:
+        value["optional"] = mod.optional
     return value
 
 

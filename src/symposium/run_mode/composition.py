@@ -4,10 +4,11 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, cast
 
-from symposium.chain_spec import ChainSpec, MakeMod, is_on_path, read_chain
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from symposium.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
 from symposium.conductor.blueprint import InProcess, Program
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.gate import members_of
@@ -16,6 +17,9 @@ from symposium.config.user_config import Config, ModEntry
 from symposium.errors import NotFoundError, SpecError, SymposiumError
 from symposium.run_mode.mcp_servers import SERVERS, McpServers
 from symposium.run_mode.settings import Composition
+
+_ENV_SCRIPT: Final = b"#!/usr/bin/env"
+"""How a script begins whose interpreter is looked for along PATH."""
 
 
 class Resolver(Protocol):
@@ -59,6 +63,17 @@ class RegistryResolver:
         return await obtained(source)
 
 
+@dataclass(slots=True)
+class _Parts:
+    """What the mods of a config have come to so far."""
+
+    mods: list[MakeMod] = field(default_factory=list[MakeMod])
+    names: list[str] = field(default_factory=list[str])
+    secrets: list[str] = field(default_factory=list[str])
+    servers: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    notes: list[str] = field(default_factory=list[str])
+
+
 @dataclass(frozen=True, slots=True)
 class Composer:
     """Makes the components of a config.
@@ -76,31 +91,36 @@ class Composer:
 
         Raises:
             SymposiumError: the agent cannot be had; a mod that cannot be is left out with a note.
+            RpcError: a mod cannot be had that the config calls required.
         """
         agent = await _reached(await self._agent(config.agent))
-        mods: list[MakeMod] = []
-        secrets: list[str] = []
-        servers: list[Mapping[str, Any]] = []
-        names: list[str] = []
-        notes: list[str] = []
+        parts = _Parts()
         for entry in config.mods:
             if not entry.enabled:
                 continue
             try:
-                if entry.kind == "mcp":
-                    servers.append(await self._server(entry))
-                else:
-                    part = read_chain([await self._spec(entry.source or entry.name)], None)
-                    mods += [await _mod(make, entry.name) for make in part.mods]
-                    names.append(entry.name)
-                    secrets += part.secrets
+                await self._add(entry, parts)
             except SymposiumError as error:
-                notes.append(f"_The mod `{entry.name}` is left out: {_told(error)}_\n\n")
-        if servers:
-            mods.append(lambda: InProcess(SERVERS, McpServers(servers), is_hidden=True))
-        secrets += [value for server in servers for value in _secrets(server)]
-        whole = (*agent.secrets, *secrets)
-        return Composition(ChainSpec(tuple(mods), agent.agent, whole, self.bridge), names, notes)
+                if entry.optional is False:
+                    data = {"reason": "config", "component": entry.name, "detail": _told(error)}
+                    raise RpcError(INTERNAL_ERROR, data) from error
+                parts.notes.append(f"_The mod `{entry.name}` is left out: {_told(error)}_\n\n")
+        mods = list(parts.mods)
+        if parts.servers:
+            mods.append(lambda: InProcess(SERVERS, McpServers(parts.servers), is_hidden=True))
+        secrets = [value for server in parts.servers for value in _secrets(server)]
+        whole = (*agent.secrets, *parts.secrets, *secrets)
+        chain = ChainSpec(tuple(mods), agent.agent, whole, self.bridge)
+        return Composition(chain, parts.names, parts.notes)
+
+    async def _add(self, entry: ModEntry, parts: "_Parts") -> None:
+        if entry.kind == "mcp":
+            parts.servers.append(await self._server(entry))
+            return
+        part = read_chain([await self._spec(entry.source or entry.name)], None)
+        parts.mods += [await _mod(make, entry.name) for make in part.mods]
+        parts.names.append(entry.name)
+        parts.secrets += part.secrets
 
     async def _agent(self, agent: str | ComponentSource) -> ChainSpec:
         if isinstance(agent, str) and not agent.strip():
@@ -157,9 +177,7 @@ async def _mod(make: MakeMod, name: str) -> MakeMod:
     made = make()
     if not isinstance(made, Program):
         return make
-    word = made.command.argv[0]
-    is_there = os.access(word, os.X_OK) if "/" in word else is_on_path(word)
-    if is_there:
+    if _starts_as_it_is(made.command.argv[0]):
         program = replace(made, name=name)
     else:
         from symposium.registry.path_probe import reachable  # noqa: PLC0415 - seldom needed
@@ -170,7 +188,7 @@ async def _mod(make: MakeMod, name: str) -> MakeMod:
 
 async def _reached(chain: ChainSpec) -> ChainSpec:
     """The chain with what its agent's program needs of PATH: a dock's leads nowhere (users A-9)."""
-    if not isinstance(chain.agent, Program):
+    if not isinstance(chain.agent, Program) or _starts_as_it_is(chain.agent.command.argv[0]):
         return chain
     from symposium.registry.path_probe import reachable  # noqa: PLC0415 - not before a session
 
@@ -181,6 +199,21 @@ async def _reached(chain: ChainSpec) -> ChainSpec:
             return chain  # a path: what starts it says best what is wrong with it
         raise
     return replace(chain, agent=replace(chain.agent, command=command))
+
+
+def _starts_as_it_is(word: str) -> bool:
+    """Whether a program needs no looking for: it is there, and is no script that needs another."""
+    place = word if "/" in word else program_on_path(word)
+    if place is None or not os.access(place, os.X_OK):
+        return False
+    try:
+        handle = os.open(place, os.O_RDONLY)
+    except OSError:
+        return True
+    try:
+        return os.read(handle, len(_ENV_SCRIPT)) != _ENV_SCRIPT
+    finally:
+        os.close(handle)
 
 
 def written_program(source: ComponentSource) -> dict[str, Any] | None:

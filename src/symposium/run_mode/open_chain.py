@@ -11,6 +11,7 @@ from symposium.conductor.chain import Way
 from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.running_chain import RunningChain
 from symposium.config.user_config import Config
+from symposium.planning.plan import Plan
 from symposium.run_mode.editor_end import EditorEnd
 from symposium.run_mode.settings import Composition
 from symposium.run_mode.turnstile import Turnstile
@@ -60,6 +61,16 @@ class OpenChain:
         """
         self.entrance = entrance
         self.end = end
+
+    def planned(self, plan: Plan) -> None:
+        """Say what stands in it in the end, and what does not."""
+        self.mods = [entry.id for entry in plan.chain]
+        left_out = [
+            f"_The mod `{each.component}` is left out: neither the editor nor a mod offers "
+            f"{', '.join(each.missing)}._\n\n"
+            for each in plan.degraded
+        ]
+        self.notes = [*self.notes, *left_out]
 
     @property
     def is_busy(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 from symposium.chain_spec import ChainSpec
 from symposium.conductor.running_chain import ChainSettings
 from symposium.config.user_config import Config, ModEntry
+from symposium.planned_chain import Refine, as_planned
 from symposium.run_mode.menu_text import AgentChoices, ModChoices
 from symposium.run_mode.revival_terms import RevivalTerms
 
@@ -73,6 +74,7 @@ class RunSettings:
         quiet_grace: seconds that open requests get to be answered once the editor has ended.
         chain_settings: how each chain is made.
         revival: how agents that die are brought back, and turns ended that are cancelled.
+        refine: looks at the plan of each chain once more, when its agent has answered.
     """
 
     config: Path
@@ -84,3 +86,4 @@ class RunSettings:
     quiet_grace: float = 1.0
     chain_settings: Callable[[ChainSpec], ChainSettings] = unrecorded
     revival: RevivalTerms = field(default_factory=RevivalTerms)
+    refine: Refine = as_planned

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from peerwire.acp.names import INITIALIZE
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
+from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.call import Step
 from symposium.conductor.chain import Way
 from symposium.conductor.component import Answer, Crossing, Outcome, Refuse
@@ -15,10 +17,29 @@ from symposium.conductor.handshake import select_version
 from symposium.conductor.link import Link
 from symposium.conductor.running_chain import ChainSettings, RunningChain
 from symposium.config.user_config import Config
+from symposium.planned_chain import (
+    NO_WISHES,
+    Refine,
+    Wishes,
+    as_planned,
+    planned_chain,
+)
 from symposium.run_mode.editor_end import EditorEnd
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.own_request import OwnRequest
 from symposium.run_mode.settings import Composition
+
+
+class RefinedError(Exception):
+    """The agent's answer shows that some mods are better left out.
+
+    Attributes:
+        dropped: their names.
+    """
+
+    def __init__(self, dropped: AbstractSet[str]) -> None:
+        self.dropped = dropped
+        super().__init__(", ".join(sorted(dropped)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +52,7 @@ class Start:
         config: what it is made from.
         composition: what of it.
         greeting: the editor's `initialize`; None before there was one.
+        wishes: what the config says of its mods.
     """
 
     editor: Link
@@ -38,16 +60,22 @@ class Start:
     config: Config
     composition: Composition
     greeting: Crossing | None
+    wishes: Wishes = NO_WISHES
 
     async def run(
-        self, settings: ChainSettings, on_death: Callable[[OpenChain, RpcError], None]
+        self,
+        settings: ChainSettings,
+        on_death: Callable[[OpenChain, RpcError], None],
+        refine: Refine = as_planned,
     ) -> OpenChain:
         """Start the components, and greet them; those of an attempt that fails are ended.
 
         Raises:
             RpcError: one could not be started, or has refused the greeting.
+            RefinedError: the chain is to be started without some of its mods.
         """
-        greeting = OwnRequest(self._greeting_again())
+        asked = self._greeting_again()
+        greeting = OwnRequest(asked)
 
         def died(death: RpcError) -> None:
             if chain.greeting:
@@ -60,23 +88,28 @@ class Start:
         running = RunningChain(self.editor, self.tasks, settings, died)
         chain = OpenChain(self.config, self.composition, running)
         try:
-            chain.open(await self._started(running, end), end)
+            chain_spec, params = self.composition.chain, members_of(asked.params)
+            planned = planned_chain(chain_spec, params, "agent-first", wishes=self.wishes)
+            chain.open(await self._started(running, end, asked, planned.blueprint), end)
             answer = await greeting.answer(chain.entrance)
             _check(answer)
+            result = members_of(answer.result)
+            _check_refined(planned.dropped(result, refine))
         except BaseException:
             await running.end()
             raise
         chain.entrance.steps[INITIALIZE] = (Step(0, _refuse, "conductor"),)
-        chain.greeting = members_of(answer.result)
+        chain.planned(planned.plan)
+        chain.greeting = planned.advertised(result)
         # After the answer: nothing of theirs may come before it.
         asyncio.get_running_loop().call_soon(running.opened)
         return chain
 
-    async def _started(self, running: RunningChain, end: EditorEnd) -> Way:
-        crossing = self._greeting_again()
-        make = self.composition.chain.blueprint
+    async def _started(
+        self, running: RunningChain, end: EditorEnd, asked: Crossing, made: Blueprint
+    ) -> Way:
         before = list(self.editor.feeders)
-        entrance = await running.start(lambda _: make(), crossing, select_version(crossing.params))
+        entrance = await running.start(lambda _: made, asked, select_version(asked.params))
         end.sources = [link for link in self.editor.feeders if link not in before]
         return entrance
 
@@ -91,6 +124,11 @@ class Start:
 def _check(answer: Answer) -> None:
     if answer.error is not None:
         raise answer.error
+
+
+def _check_refined(dropped: AbstractSet[str]) -> None:
+    if dropped:
+        raise RefinedError(dropped)
 
 
 def _refuse(_: Crossing) -> Outcome:

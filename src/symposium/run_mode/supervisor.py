@@ -12,9 +12,9 @@ from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.link import Link
 from symposium.config.user_config import Config
 from symposium.errors import SymposiumError
+from symposium.run_mode.attempts import Attempts
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.settings import RunSettings
-from symposium.run_mode.starting import Start
 
 _log = logging.getLogger(__name__)
 
@@ -87,10 +87,8 @@ class Supervisor:
     async def _open(self, config: Config) -> OpenChain | RpcError:
         """Start a chain; a failure is a value: it must not end the others'."""
         with Boundary() as caught:
-            composition = await self._settings.compose(config)
-            settings = self._settings.chain_settings(composition.chain)
-            start = Start(self._editor, self._tasks, config, composition, self._greeting)
-            chain = await start.run(settings, self._died)
+            attempts = Attempts(self._editor, self._tasks, self._settings, self._greeting)
+            chain = await attempts.chain(config, self._died)
             chain.on_empty = lambda: self._empty(chain)
             return chain
         return _as_answer(caught.error)

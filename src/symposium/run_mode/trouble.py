@@ -79,11 +79,13 @@ def of_chain(error: RpcError, config: Config, path: Path) -> Trouble:
     else:
         agent = config.agent if isinstance(config.agent, str) else config.agent.display_name
         who, place, mend = f"The agent `{agent}`", "It is the agent", ""
-    reason = f"{who} {_manner(error, data)}\n\n{place} in `{path}`."
+    reason = f"{who} {manner(error)}\n\n{place} in `{path}`."
     return Trouble(reason, (_LOG_IN if error.code == AUTH_REQUIRED else "") + mend)
 
 
-def _manner(error: RpcError, data: Mapping[str, Any]) -> str:
+def manner(error: RpcError) -> str:
+    """What a component did instead of starting: the rest of a sentence about it."""
+    data = members_of(error.data)
     if error.code == AUTH_REQUIRED:
         return f"wants you to log in first: {_shown(error)}"
     match data.get("reason"):
@@ -103,16 +105,16 @@ def _ended(data: Mapping[str, Any]) -> str:
     words = cast("list[Any]", argv if isinstance(argv, list) else [])
     command = f" (`{shlex.join(map(str, words))}`)" if words else ""
     if data.get("signal") is not None:
-        manner = f"was ended by {data['signal']}"
+        how = f"was ended by {data['signal']}"
     elif data.get("exitCode") is not None:
-        manner = f"ended with exit code {data['exitCode']}"
+        how = f"ended with exit code {data['exitCode']}"
     else:
-        manner = "closed its side"
+        how = "closed its side"
     tail = plain_text(str(data.get("stderrTail") or "")).strip().splitlines()[-LAST_WORDS:]
     if not tail:
-        return f"{command} {manner}, and said nothing. Is it one that speaks ACP?"
+        return f"{command} {how}, and said nothing. Is it one that speaks ACP?"
     said = "\n".join(f"    {line}" for line in tail)
-    return f"{command} {manner}. Its last words:\n\n{said}"
+    return f"{command} {how}. Its last words:\n\n{said}"
 
 
 def _shown(error: RpcError) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ import pytest
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.transports.memory import memory_pair
 from symposium.chain_spec import read_chain
-from symposium.conductor.blueprint import Blueprint
+from symposium.conductor.blueprint import Blueprint, InProcess
 from symposium.conductor.component import ComponentSpec, Mod
 from symposium.conductor.conductor import Conductor
 from symposium.conductor.needs import Needs
-from symposium.planned_chain import VERSION, planned_chain
+from symposium.planned_chain import VERSION, Wishes, planned_chain
 from symposium.testing import CAPABILITIES, editor_on
 
 ROOT = Path(__file__).parents[3]
@@ -62,3 +63,32 @@ async def test_what_is_missing_is_said_to_the_editor_which_may_try_again() -> No
         "component": "tag",
         "capability": "teleport",
     }
+
+
+@pytest.mark.requirement("planning.hidden-mods")
+def test_what_the_host_puts_in_is_not_looked_up_and_stands_next_to_the_agent() -> None:
+    asked: list[str] = []
+
+    def look_up(name: str) -> ComponentSpec | None:
+        asked.append(name)
+        return None
+
+    hidden = InProcess("mcp servers", Mod(), is_hidden=True)
+    chain = read_chain(["tag"], "eliza", bridge="off")
+    whole = replace(chain, mods=(lambda: hidden, *chain.mods))
+    made = planned_chain(whole, {}, look_up=look_up)
+    assert asked == ["tag"]
+    assert [component.name for component in made.blueprint.mods] == ["tag", "mcp servers"]
+    assert [entry.id for entry in made.plan.chain] == ["tag"]
+
+
+@pytest.mark.requirement("planning.wishes")
+def test_the_user_says_what_the_chain_may_go_without() -> None:
+    chain = read_chain(["tag"], "eliza")
+    wishes = Wishes({"tag": True})
+    made = planned_chain(chain, {}, look_up=lambda _: NEEDY, wishes=wishes)
+    assert [each.component for each in made.plan.degraded] == ["tag"]
+    optional = replace(NEEDY, needs=replace(NEEDY.needs, is_optional=True))
+    with pytest.raises(RpcError):
+        planned_chain(chain, {}, look_up=lambda _: optional, wishes=Wishes({"tag": False}))
+    assert planned_chain(chain, {}, wishes=Wishes(without={"tag"})).plan.chain == ()

@@ -1,0 +1,68 @@
+"""Starts the chain of a config, as often as it takes: without what it may go without."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from peerwire.jsonrpc.errors import RpcError
+from symposium.conductor.component import Crossing
+from symposium.conductor.gate import members_of
+from symposium.conductor.link import Link
+from symposium.config.user_config import Config
+from symposium.planned_chain import Wishes
+from symposium.run_mode.open_chain import OpenChain
+from symposium.run_mode.settings import RunSettings
+from symposium.run_mode.starting import RefinedError, Start
+from symposium.run_mode.trouble import manner
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """What every attempt has in common.
+
+    Attributes:
+        editor: the link that the chain begins at.
+        tasks: the group that its tasks run in.
+        settings: how to make it.
+        greeting: the editor's `initialize`; None before there was one.
+    """
+
+    editor: Link
+    tasks: asyncio.TaskGroup
+    settings: RunSettings
+    greeting: Crossing | None
+
+    async def chain(
+        self, config: Config, on_death: Callable[[OpenChain, RpcError], None]
+    ) -> OpenChain:
+        """The chain of this config; an optional mod that does not start is left out (R8).
+
+        Raises:
+            RpcError: it could not be started, or has refused the greeting.
+            SymposiumError: its agent cannot be had.
+        """
+        left_out: dict[str, str] = {}
+        dropped: frozenset[str] = frozenset()
+        while True:
+            mods = [mod for mod in config.mods if mod.name not in left_out]
+            composition = await self.settings.compose(config.with_mods(*mods))
+            notes = [*composition.notes, *left_out.values()]
+            composition = replace(composition, notes=notes)
+            optional = {mod.name: mod.optional for mod in mods if mod.optional is not None}
+            wishes = Wishes(optional, dropped)
+            start = Start(self.editor, self.tasks, config, composition, self.greeting, wishes)
+            settings = self.settings.chain_settings(composition.chain)
+            try:
+                return await start.run(settings, on_death, self.settings.refine)
+            except RefinedError as refined:
+                _log.info("the chain is started again without %s", refined)
+                dropped |= refined.dropped
+            except RpcError as error:
+                name = str(members_of(error.data).get("component"))
+                if not optional.get(name):
+                    raise
+                _log.warning("the mod %s is left out: %s", name, error)
+                left_out[name] = f"_The mod `{name}` is left out: it {manner(error)}_\n\n"

@@ -1,0 +1,60 @@
+"""Chains of run mode that fit the editor, and go without what they may (acp-host §3.3, R8)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.run_scenes import run_scene
+from tests.support.scenes import VERSION_ONE
+
+from symposium.conductor.component import Mod
+from symposium.mods.tag import Tag
+from symposium.planning.plan import Plan
+
+TAGGING = {"agent": "claude", "proxies": [{"name": "tag", "optional": True}]}
+
+
+def untagged(plan: Plan, answer: Mapping[str, Any]) -> Plan:
+    """Leaves `tag` out for agents that say that they tag by themselves."""
+    if not answer.get("agentCapabilities", {}).get("tags"):
+        return plan
+    return replace(plan, chain=tuple(entry for entry in plan.chain if entry.id != "tag"))
+
+
+@pytest.mark.requirement("run-mode.refine")
+async def test_what_the_agent_makes_needless_is_left_out_by_one_more_start(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, TAGGING, settings={"refine": untagged}) as it:
+        it.workshop.mods["tag"] = Tag
+        it.editor.ask(0, "initialize", VERSION_ONE)
+        tags = {"protocolVersion": 1, "agentCapabilities": {"tags": True}}
+        first = await it.greeted(1, tags)
+        await first.ended()
+        await it.greeted(2, tags)
+        capabilities = (await it.editor.read())["result"]["agentCapabilities"]
+        assert capabilities["tags"] is True
+        assert capabilities["_meta"]["symposium"]["details"]["chain"] == []
+
+
+@pytest.mark.requirement("run-mode.refine")
+async def test_a_plan_that_fits_is_started_once(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, TAGGING, settings={"refine": untagged}) as it:
+        it.workshop.mods["tag"] = Tag
+        it.editor.ask(0, "initialize", VERSION_ONE)
+        await it.greeted(1)
+        capabilities = (await it.editor.read())["result"]["agentCapabilities"]
+        chain = capabilities["_meta"]["symposium"]["details"]["chain"]
+        assert chain == [{"id": "tag", "kind": "component"}]
+        assert len(it.workshop.started.items) == 1
+
+
+@pytest.mark.requirement("run-mode.refine")
+async def test_a_refinement_that_drops_what_is_required_starts_no_chain(tmp_path: Path) -> None:
+    config = {"agent": "claude", "proxies": [{"name": "tag"}]}
+    async with run_scene(tmp_path, config, settings={"refine": untagged}) as it:
+        it.workshop.mods["tag"] = Mod
+        it.editor.ask(0, "initialize", VERSION_ONE)
+        await it.greeted(1, {"protocolVersion": 1, "agentCapabilities": {"tags": True}})
+        result = (await it.editor.read())["result"]
+        assert result["agentCapabilities"]["loadSession"] is False
