@@ -1,0 +1,128 @@
+"""Let another agent take over a session: what is known of it goes with it."""
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from symposium.chain_spec import read_chain
+from symposium.cli.ending import ExitCode, Failure
+from symposium.cli.json_report import JsonReport
+from symposium.cli.options import example, taking
+from symposium.cli.output import Output
+from symposium.cli.permission_options import Permits
+from symposium.cli.plain_report import PlainReport
+from symposium.cli.prompting import Errand, Report, run_errand
+from symposium.cli.running import run
+from symposium.cli.talk_options import TalkOptions, talk_options
+from symposium.client.permissions import Decision, Permission
+from symposium.errors import NotFoundError
+from symposium.timelines.digest import digest
+from symposium.timelines.store import TimelineStore
+from symposium.timelines.workplace import look_at
+
+MOD = "timeline"
+"""Keeps the new session's timeline, so that it can be linked."""
+
+NEXT = "Say in one sentence what is to be done next, then go on with it."
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffOptions(TalkOptions):
+    """What was written."""
+
+    to: str
+    session: str | None
+    is_shown: bool
+    as_json: bool
+    text: str | None
+
+
+@click.command(
+    "handoff",
+    cls=taking(HandoffOptions),
+    epilog=example("symposium handoff --to codex-acp 'Finish the open tasks'"),
+)
+@click.argument("text", required=False)
+@click.option("--to", metavar="SPEC", required=True, help="The agent that takes over.")
+@click.option("--session", metavar="ID", help="The session; the last one of --cwd if not given.")
+@click.option("--print", "is_shown", is_flag=True, help="Print what would be handed over, only.")
+@click.option("--json", "as_json", is_flag=True, help="Print events, one JSON object a line.")
+@talk_options
+def command(options: HandoffOptions) -> int:
+    """Open a session with another agent, and give it goal, decisions, open tasks and evidence.
+
+    TEXT is what it is asked to do. The timelines of both sessions link to each other; nothing of
+    the old session is changed otherwise.
+    """
+    options.set_up_logs()
+    return run(_hand_over(options))
+
+
+async def _hand_over(options: HandoffOptions) -> int:
+    store = TimelineStore()
+    source = options.session or _latest(store, options)
+    told = digest(store.read(source), store.origin(source), await look_at(options.directory()))
+    if options.is_shown:
+        sys.stdout.write(told + "\n")
+        return ExitCode.OK
+    inner = JsonReport if options.as_json else PlainReport
+    chain = read_chain([*options.proxies, MOD], options.to)
+
+    def report(output: Output) -> Report:
+        return _Linking(inner(output), store, source, options.to)
+
+    errand = Errand(
+        chain=chain,
+        text=f"{told}\n\n---\n\n{options.text or NEXT}",
+        cwd=options.directory(),
+        permits=Permits(options.mode or "ask", options.unattended),
+        patience=options.timeout,
+        report=report,
+        settings=options.settings(),
+        trace_dir=options.trace_dir,
+    )
+    return await run_errand(errand)
+
+
+def _latest(store: TimelineStore, options: HandoffOptions) -> str:
+    found = store.summaries(options.directory())
+    if not found:
+        raise NotFoundError(
+            f"no session of {options.directory()} is kept",
+            "`symposium timeline list` shows what is; the mod `timeline` keeps it",
+        )
+    return found[0].session
+
+
+class _Linking:
+    """Shows the new session, and links its timeline and the old one as soon as it is there."""
+
+    def __init__(self, inner: Report, store: TimelineStore, source: str, agent: str) -> None:
+        self._inner = inner
+        self._store = store
+        self._source = source
+        self._agent = agent
+
+    def opened(self, session_id: str) -> None:
+        """The session is there."""
+        self._store.open(self._source).add("link", {"to": session_id, "agent": self._agent})
+        self._store.open(session_id).add("link", {"from": self._source})
+        self._inner.opened(session_id)
+
+    def update(self, params: Any) -> None:
+        """The agent reports something."""
+        self._inner.update(params)
+
+    def decided(self, permission: Permission, decision: Decision) -> None:
+        """A permission was asked for, and decided on."""
+        self._inner.decided(permission, decision)
+
+    def finished(self, stop_reason: str) -> None:
+        """The turn is over."""
+        self._inner.finished(stop_reason)
+
+    def failed(self, failure: Failure) -> None:
+        """There was no turn, or it broke."""
+        self._inner.failed(failure)

@@ -1,0 +1,72 @@
+"""Read again what happened in earlier sessions."""
+
+import json
+from pathlib import Path
+
+import click
+from msgspec import to_builtins
+
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import example
+from symposium.plain_text import one_line, plain_text
+from symposium.timelines.entry import Entry
+from symposium.timelines.store import Summary, TimelineStore
+
+WIDTH = 100
+
+
+@click.group(name="timeline", epilog=example("symposium timeline list"))
+def command() -> None:
+    """What happened in earlier sessions, kept by the mod `timeline`."""
+
+
+@command.command(name="list", epilog=example("symposium timeline list --cwd ."))
+@click.option("--cwd", type=click.Path(path_type=Path), help="Only sessions of this directory.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+def list_timelines(cwd: Path | None, *, as_json: bool) -> int:
+    """List the sessions that are kept, the latest first."""
+    found = TimelineStore().summaries(None if cwd is None else cwd.absolute())
+    if as_json:
+        click.echo(json.dumps([_summary(each) for each in found]))
+        return ExitCode.OK
+    for each in found:
+        click.echo(f"{each.started[:16]}  {each.session}  {each.agent}  {each.cwd}")
+        click.echo(f"    {one_line(each.goal, width=WIDTH)}")
+    if not found:
+        click.echo("No timelines are kept.", err=True)
+    return ExitCode.OK
+
+
+@command.command(epilog=example("symposium timeline show eliza-1234"))
+@click.argument("session")
+@click.option("--json", "as_json", is_flag=True, help="The entries, one JSON object a line.")
+def show(session: str, *, as_json: bool) -> int:
+    """Show what happened in SESSION."""
+    for entry in TimelineStore().read(session):
+        click.echo(json.dumps(to_builtins(entry)) if as_json else _line(entry))
+    return ExitCode.OK
+
+
+def _summary(summary: Summary) -> dict[str, str]:
+    return {
+        "session": summary.session,
+        "cwd": summary.cwd,
+        "agent": summary.agent,
+        "started": summary.started,
+        "goal": summary.goal,
+        "file": str(summary.file),
+    }
+
+
+def _line(entry: Entry) -> str:
+    match entry.type:
+        case "prompt" | "said":
+            text = plain_text(str(entry.data.get("text", "")))
+        case "plan":
+            tasks = entry.data.get("entries", [])
+            text = "".join(f"\n  [{each.get('status')}] {each.get('content')}" for each in tasks)
+        case _:
+            known = {name: value for name, value in entry.data.items() if value}
+            text = ", ".join(f"{name}: {value}" for name, value in known.items())
+            text = one_line(text, width=WIDTH)
+    return f"{entry.ts[:19]}  {entry.type}  {text}"

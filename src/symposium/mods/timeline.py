@@ -1,0 +1,188 @@
+"""The mod that keeps each session's timeline: what was asked, planned, done and said, in short.
+
+A chunk of the agent's text costs one look at its bytes; they are read when the turn is over. The
+last quarter of a MiB of a turn's text is kept until then.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from peerwire.acp.mcp_names import SETUP_METHODS
+from symposium.conductor.component import (
+    Answer,
+    ComponentSpec,
+    Crossing,
+    Forward,
+    Mod,
+    from_agent,
+    from_client,
+)
+from symposium.timelines.observer import TurnObserver
+from symposium.timelines.store import Timeline, TimelineStore
+
+_log = logging.getLogger(__name__)
+
+WAITING: Final = 256 * 1024
+"""Bytes of chunks that wait for the end of a turn."""
+
+_CHUNK: Final = b'"agent_message_chunk"'
+
+
+@dataclass(slots=True)
+class _Session:
+    """One session that is followed.
+
+    Attributes:
+        is_replay: whether what comes now is old: it is in the timeline already.
+    """
+
+    timeline: Timeline
+    observer: TurnObserver = field(default_factory=TurnObserver)
+    is_replay: bool = False
+
+
+class TimelineMod(Mod):
+    """Writes timelines.
+
+    Args:
+        store: where they are; by default in the user's directory.
+
+    Attributes:
+        held: bytes of chunks that wait for the end of their turn.
+    """
+
+    def __init__(self, store: TimelineStore | None = None) -> None:
+        self._store = store or TimelineStore()
+        self._agent = ""
+        self._sessions: dict[str, _Session] = {}
+        self._chunks: deque[Crossing] = deque()
+        self.held = 0
+
+    @from_client("initialize")
+    def greeted(self, _: Crossing) -> Forward:
+        """Learn who answers."""
+
+        def named(answer: Answer) -> None:
+            info = _object(_object(answer.result).get("agentInfo"))
+            self._agent = str(info.get("title") or info.get("name") or "")
+
+        return Forward(then=named)
+
+    @from_client(*SETUP_METHODS)
+    def opening(self, message: Crossing) -> Forward:
+        """Begin, or go on with, a session's timeline."""
+        cwd = str(_object(message.params).get("cwd") or "")
+        loaded = message.session_id if message.method == "session/load" else None
+        if loaded is not None:
+            self._follow(loaded, cwd, is_replay=True)
+
+        def opened(answer: Answer) -> None:
+            made = _object(answer.result).get("sessionId") or message.session_id
+            if isinstance(made, str):
+                self._follow(made, cwd, is_replay=False)
+
+        return Forward(then=opened)
+
+    @from_client("session/prompt")
+    def prompted(self, message: Crossing) -> Forward:
+        """Keep what was asked before the agent hears it, and what came of it afterwards."""
+        session = self._sessions.get(message.session_id or "")
+        if session is None:
+            return Forward()
+        for kind, data in session.observer.prompted(_object(message.params)):
+            self._add(session, kind, data)
+
+        def answered(answer: Answer) -> None:
+            self._stopped(session, str(_object(answer.result).get("stopReason")))
+
+        def failed(answer: Answer) -> None:
+            self._stopped(session, f"error: {answer.error}")
+
+        return Forward(then=answered, catch=failed)
+
+    @from_agent("session/update")
+    def updated(self, message: Crossing) -> Forward:
+        """Keep what the agent reports."""
+        if _CHUNK in message.line:
+            self._chunks.append(message)
+            self.held += message.size
+            while self.held > WAITING:
+                self.held -= self._chunks.popleft().size
+        else:
+            self._read(message)
+        return Forward()
+
+    @from_agent("session/request_permission")
+    def asked(self, message: Crossing) -> Forward:
+        """Keep what the person was asked, and what they chose."""
+        session = self._sessions.get(message.session_id or "")
+        params = _object(message.params)
+
+        def answered(answer: Answer) -> None:
+            chosen = _object(_object(answer.result).get("outcome")).get("optionId")
+            options: Any = params.get("options")
+            listed = cast("list[Any]", options if isinstance(options, list) else [])
+            names = {_object(each).get("optionId"): _object(each).get("name") for each in listed}
+            title = _object(params.get("toolCall")).get("title")
+            if session is not None:
+                self._add(session, "permission", {"title": title, "chosen": names.get(chosen)})
+
+        return Forward(then=answered)
+
+    @from_client("session/close", "session/delete")
+    def ending(self, message: Crossing) -> Forward:
+        """Follow the session no longer; what is kept of it stays."""
+        self._sessions.pop(message.session_id or "", None)
+        return Forward()
+
+    def _follow(self, session_id: str, cwd: str, *, is_replay: bool) -> None:
+        session = self._sessions.get(session_id)
+        if session is not None:
+            if session.is_replay:
+                self._read_chunks()
+            session.is_replay = is_replay
+            return
+        try:
+            timeline = self._store.open(session_id)
+        except OSError as error:
+            _log.warning("No timeline is kept: %s", error)
+            return
+        session = self._sessions[session_id] = _Session(timeline, is_replay=is_replay)
+        self._add(session, "session", {"session": session_id, "cwd": cwd, "agent": self._agent})
+
+    def _stopped(self, session: _Session, reason: str) -> None:
+        self._read_chunks()
+        for kind, data in session.observer.stopped(reason):
+            self._add(session, kind, data)
+
+    def _read_chunks(self) -> None:
+        waiting, self._chunks, self.held = self._chunks, deque(), 0
+        for chunk in waiting:
+            self._read(chunk)
+
+    def _read(self, message: Crossing) -> None:
+        session = self._sessions.get(message.session_id or "")
+        if session is None or session.is_replay:
+            return
+        for kind, data in session.observer.updated(_object(_object(message.params).get("update"))):
+            self._add(session, kind, data)
+
+    def _add(self, session: _Session, kind: str, data: Mapping[str, Any]) -> None:
+        try:
+            session.timeline.add(kind, data)
+        except OSError as error:
+            _log.warning("Something is missing in a timeline: %s", error)
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+spec = ComponentSpec(
+    name="timeline",
+    summary="Keeps what was asked, planned, done and said in each session, for a hand-over.",
+    make=TimelineMod,
+)

@@ -1,0 +1,59 @@
+"""`symposium handoff` and `symposium timeline`: from one agent to another."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+Spec: TypeAlias = Callable[..., str]
+
+
+def kept(symposium: Run) -> list[dict[str, str]]:
+    return json.loads(symposium("timeline", "list", "--json").stdout)
+
+
+@pytest.mark.requirement("timelines.handoff")
+def test_a_session_is_handed_to_another_agent_and_both_timelines_link_to_each_other(
+    symposium: Run, scripted: Spec
+) -> None:
+    symposium("prompt", "--proxy", "timeline", "--agent", "eliza", "Fix the login test")
+    (source,) = kept(symposium)
+
+    done = symposium("handoff", "--to", scripted(), "Finish it")
+    (old,) = [each for each in kept(symposium) if each["session"] == source["session"]]
+    (new,) = [each for each in kept(symposium) if each["session"] != source["session"]]
+
+    assert (done.returncode, done.stdout) == (0, "Answered.\n")
+    assert new["goal"].startswith(f"# Hand-over of the session {source['session']}")
+    assert "> Fix the login test" in new["goal"]
+    assert new["goal"].endswith("Finish it")
+    assert old["goal"] == "Fix the login test"
+    there = symposium("timeline", "show", old["session"]).stdout
+    back = symposium("timeline", "show", new["session"]).stdout
+    assert f"link  to: {new['session']}" in there
+    assert f"link  from: {old['session']}" in back
+
+
+@pytest.mark.requirement("timelines.handoff")
+def test_a_hand_over_of_a_hand_over_keeps_the_first_goal(symposium: Run) -> None:
+    symposium("prompt", "--proxy", "timeline", "--agent", "eliza", "The first goal")
+    symposium("handoff", "--to", "eliza", "Then this")
+
+    shown = symposium("handoff", "--to", "eliza", "--print").stdout
+
+    assert "## Goal\n\n> The first goal\n" in shown
+    assert "is no git repository" in shown
+    assert len(kept(symposium)) == 2
+
+
+@pytest.mark.requirement("timelines.handoff")
+def test_without_a_session_to_hand_over_it_says_how_to_get_one(symposium: Run) -> None:
+    done = symposium("handoff", "--to", "eliza")
+    unknown = symposium("handoff", "--to", "eliza", "--session", "nobody")
+
+    assert (done.returncode, unknown.returncode) == (4, 4)
+    assert "the mod `timeline` keeps it" in done.stderr
+    assert "symposium timeline list" in unknown.stderr

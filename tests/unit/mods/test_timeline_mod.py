@@ -1,0 +1,160 @@
+"""The mod that keeps timelines, in a chain."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerwire.jsonrpc.errors import RpcError
+from peerwire.jsonrpc.handlers import Request
+from symposium.mods.timeline import TimelineMod
+from symposium.testing import FakeAgent, chain_of
+from symposium.timelines.observer import TurnObserver
+from symposium.timelines.store import TimelineStore
+
+CHUNK = "agent_message_chunk"
+
+
+def told(store: TimelineStore, session: str) -> list[tuple[str, Any]]:
+    return [(entry.type, entry.data) for entry in store.read(session)]
+
+
+@pytest.mark.requirement("timelines.mod-keeps")
+async def test_a_turn_is_kept_in_short(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    store = TimelineStore(tmp_path)
+
+    async def answer(request: Request) -> dict[str, Any]:
+        session = request.params["sessionId"]
+        call = {"toolCallId": "t", "title": "Test", "kind": "execute", "status": "pending"}
+        agent.update(session, {"sessionUpdate": "tool_call", **call})
+        agent.say(session, "Let me ")
+        assert agent.connection is not None
+        options = [{"optionId": "y", "name": "Yes, once", "kind": "allow_once"}]
+        question = {"sessionId": session, "toolCall": call, "options": options}
+        await agent.connection.request("session/request_permission", question)
+        content = [{"type": "content", "content": {"type": "text", "text": "2 passed"}}]
+        update: dict[str, Any] = {"toolCallId": "t", "status": "completed", "content": content}
+        update["rawInput"] = {"command": "pytest"}
+        agent.update(session, {"sessionUpdate": "tool_call_update", **update})
+        plan = [{"content": "one", "status": "pending", "priority": "high"}]
+        agent.update(session, {"sessionUpdate": "plan", "entries": plan})
+        agent.say(session, "see.")
+        return {"stopReason": "end_turn"}
+
+    agent.requests["session/prompt"] = answer
+    async with chain_of(TimelineMod(store), agent=agent) as editor:
+        session = await editor.new_session(cwd="/work")
+        await editor.prompt("Do it")
+
+    assert told(store, session) == [
+        ("session", {"session": session, "cwd": "/work", "agent": "fake-agent"}),
+        ("prompt", {"text": "Do it"}),
+        ("permission", {"title": "Test", "chosen": "Yes, once"}),
+        (
+            "tool",
+            {
+                "id": "t",
+                "title": "Test",
+                "kind": "execute",
+                "status": "completed",
+                "command": "pytest",
+                "output": "2 passed",
+            },
+        ),
+        ("said", {"text": "Let me see."}),
+        ("plan", {"entries": [{"content": "one", "status": "pending", "priority": "high"}]}),
+        ("stop", {"reason": "end_turn"}),
+    ]
+
+
+@pytest.mark.requirement("timelines.mod-keeps")
+async def test_a_turn_that_fails_is_kept_with_its_error(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    store = TimelineStore(tmp_path)
+
+    def answer(_: Request) -> dict[str, Any]:
+        raise RpcError(-32000, "no credit")
+
+    agent.requests["session/prompt"] = answer
+    async with chain_of(TimelineMod(store), agent=agent) as editor:
+        session = await editor.new_session()
+        with pytest.raises(RpcError):
+            await editor.prompt("Do it")
+
+    kind, data = told(store, session)[-1]
+    assert kind == "stop"
+    assert "no credit" in data["reason"]
+
+
+@pytest.mark.requirement("timelines.no-replay-twice")
+async def test_what_a_loaded_session_replays_is_not_kept_again(tmp_path: Path) -> None:
+    agent = FakeAgent("New.")
+    store = TimelineStore(tmp_path)
+
+    def load(request: Request) -> dict[str, Any]:
+        agent.say(request.params["sessionId"], "Old.")
+        return {}
+
+    agent.requests["session/load"] = load
+    async with chain_of(TimelineMod(store), agent=agent) as editor:
+        await editor.initialize()
+        params: dict[str, Any] = {"sessionId": "s", "cwd": "/", "mcpServers": []}
+        await editor.connection.request("session/load", params)
+        await editor.prompt("Go on", session_id="s")
+
+    assert [data["text"] for kind, data in told(store, "s") if kind == "said"] == ["New."]
+
+
+@pytest.mark.requirement("timelines.bounded")
+async def test_a_flood_of_text_is_kept_to_its_end(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    store = TimelineStore(tmp_path)
+    mod = TimelineMod(store)
+    held: list[int] = []
+
+    def most(_: Request) -> dict[str, Any]:
+        held.append(mod.held)
+        return {"outcome": {"outcome": "cancelled"}}
+
+    async def answer(request: Request) -> dict[str, Any]:
+        assert agent.connection is not None
+        session_id = request.params["sessionId"]
+        for at in range(1000):
+            agent.say(session_id, f"{at:06}." + "x" * 1000)
+        question: dict[str, Any] = {"sessionId": session_id, "toolCall": {}, "options": []}
+        await agent.connection.request("session/request_permission", question)
+        return {"stopReason": "end_turn"}
+
+    agent.requests["session/prompt"] = answer
+    async with chain_of(mod, agent=agent) as editor:
+        editor.answers["session/request_permission"] = most
+        session = await editor.new_session()
+        await editor.prompt("Talk")
+
+    (said,) = [data["text"] for kind, data in told(store, session) if kind == "said"]
+    assert len(said) <= 16 * 1024
+    assert "000999." in said
+    assert 200 * 1024 < held[0] <= 256 * 1024
+    assert mod.held == 0
+
+
+@pytest.mark.requirement("timelines.bounded")
+def test_the_observer_of_a_turn_keeps_no_more_text_than_it_tells() -> None:
+    observer = TurnObserver()
+    for _ in range(1000):
+        chunk = {"type": "text", "text": "x" * 1000}
+        assert not list(observer.updated({"sessionUpdate": CHUNK, "content": chunk}))
+
+    assert observer.held <= 17 * 1024
+
+
+@pytest.mark.requirement("timelines.mod-keeps")
+async def test_a_directory_that_cannot_be_written_stops_no_turn(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    agent = FakeAgent("Fine.")
+    async with chain_of(TimelineMod(TimelineStore(blocked)), agent=agent) as editor:
+        turn = await editor.prompt("Hello")
+
+    assert turn.text == "Fine."
