@@ -55,6 +55,11 @@ def config_file(named: Path | None, environment: Mapping[str, str] | None = None
     return _absolute(override, user) if override else paths(env).config
 
 
+def policy_file(environment: Mapping[str, str] | None = None) -> Path:
+    """The file with the user's rules for agents; it need not be there."""
+    return paths(environment).home / "policy.toml"
+
+
 def _absolute(text: str, user: Path) -> Path:
     if text == "~" or text.startswith("~/"):
         return user / text[2:]

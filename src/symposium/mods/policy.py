@@ -27,7 +27,7 @@ from symposium.conductor.component import (
     from_agent,
     from_client,
 )
-from symposium.config.paths import paths
+from symposium.config.paths import policy_file
 from symposium.policy.actions import Access, Action, TouchFile, Workspace
 from symposium.policy.judge import Judgement
 from symposium.policy.live_policy import LivePolicy
@@ -82,7 +82,7 @@ class PolicyMod(Mod):
     """
 
     def __init__(self, policy: LivePolicy | None = None) -> None:
-        self._policy = policy or LivePolicy(paths().home / FILE_NAME)
+        self._policy = policy or LivePolicy(policy_file())
         self._sessions: dict[str, _Session] = {}
 
     @from_client(*SETUP_METHODS)

@@ -155,3 +155,25 @@ async def test_programs_found_on_the_path_come_before_what_is_built_in(tmp_path:
     assert agents[0].agent == "opencode acp"
     assert agents[0].description == f"Found at {program}"
     assert [agent.agent for agent in agents[1:]] == ["eliza", "testy"]
+
+
+@pytest.mark.requirement("policy.run-mode")
+async def test_every_chain_goes_by_the_rules_of_the_user_while_there_are_any(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "policy.toml"
+    composer = Composer(NoResolver(), "off", file)
+
+    async def mods(*entries: ModEntry) -> list[tuple[str, bool]]:
+        made = await composer.compose(Config("eliza", entries))
+        chain = [make() for make in made.chain.mods]
+        return [(mod.name, isinstance(mod, InProcess) and mod.is_hidden) for mod in chain]
+
+    assert await mods() == []
+    file.write_text("")
+    assert await mods(ModEntry("arrow")) == [("arrow", False), ("policy", True)]
+    # Who has named it knows where it should stand.
+    assert await mods(ModEntry("policy"), ModEntry("arrow")) == [
+        ("policy", False),
+        ("arrow", False),
+    ]

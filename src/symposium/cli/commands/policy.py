@@ -9,12 +9,12 @@ import click
 
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
-from symposium.config.paths import paths
+from symposium.config.paths import policy_file
 from symposium.errors import NotFoundError
 from symposium.policy.actions import Access, Action, CallTool, RunScript, TouchFile, Workspace
 from symposium.policy.examples import prove
 from symposium.policy.judge import Judgement, Policy
-from symposium.policy.policy_file import FILE_NAME, load_policy
+from symposium.policy.policy_file import load_policy
 from symposium.policy.rules import Effect, Rule
 
 _CODES: Final = {
@@ -91,7 +91,7 @@ def list_rules(file: Path | None, *, as_json: bool) -> int:
 
 
 def _load(file: Path | None) -> Policy:
-    place = file or paths().home / FILE_NAME
+    place = file or policy_file()
     policy = load_policy(place)
     if policy is None and file is not None:
         raise NotFoundError(f"{place} is not there", "name a policy file that is")

@@ -14,7 +14,7 @@ from symposium.cli.recording import Recorded, recorded
 from symposium.cli.running import run
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.conductor import Settings
-from symposium.config.paths import config_file
+from symposium.config.paths import config_file, policy_file
 from symposium.config.user_config import ModEntry
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent
@@ -85,7 +85,7 @@ async def serve(options: RunOptions) -> int:
         resolver = NoResolver() if options.no_registry else RegistryResolver()
         settings = RunSettings(
             config=config_file(options.config),
-            compose=Composer(resolver, options.bridge or "auto").compose,
+            compose=Composer(resolver, options.bridge or "auto", policy_file()).compose,
             directory=LocalDirectory() if options.no_registry else FullDirectory(),
             default_mods=[ModEntry(name) for name in DEFAULT_MODS],
             pause=options.pause,
