@@ -16,6 +16,7 @@ from markdown_it.token import Token
 from symposium.walkthroughs.document import (
     BLOCK,
     Block,
+    CommentBlock,
     Document,
     Link,
     Note,
@@ -66,7 +67,7 @@ def parse_walkthrough(markdown: str) -> Document:
     if len(blocks) > MOST_BLOCKS:
         message = f"the walkthrough has {len(blocks)} blocks, more than {MOST_BLOCKS}"
         raise WalkthroughError(message, "split it")
-    return Document(markdown, tokens, blocks, list(_links(tokens)), notes)
+    return Document(markdown, tokens, blocks, list(_links(tokens, blocks)), notes)
 
 
 def parse_text(markdown: str) -> Sequence[Token]:
@@ -75,7 +76,7 @@ def parse_text(markdown: str) -> Sequence[Token]:
 
 
 def _prose() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False})
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     # Which targets are good, and what becomes of them, is decided in one place.
     parser.normalizeLink = lambda url: url
     parser.validateLink = _is_allowed
@@ -229,11 +230,15 @@ def _convert_links(tokens: Sequence[Token]) -> None:
                 child.tag = open_tags.pop()
 
 
-def _links(tokens: Sequence[Token]) -> Iterator[Link]:
-    seen: set[str] = set()
-    for token in tokens:
+def _links(tokens: Sequence[Token], blocks: Sequence[Placed]) -> Iterator[Link]:
+    known: set[str] = set()
+    spoken = [(token, _line(token)) for token in tokens]
+    for placed in blocks:
+        if isinstance(placed.block, CommentBlock):
+            spoken += [(token, placed.line) for token in parse_text(placed.block.text)]
+    for token, line in spoken:
         for child in token.children or ():
             url = str(child.attrs.get("href", "")) if child.type == "link_open" else ""
-            if url.startswith(SCHEME) and url not in seen:
-                seen.add(url)
-                yield Link(url, _line(token))
+            if url.startswith(SCHEME) and url not in known:
+                known.add(url)
+                yield Link(url, line)

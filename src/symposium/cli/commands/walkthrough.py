@@ -1,0 +1,183 @@
+"""Look at walkthroughs: in the terminal, or as a page; see whether they still hold."""
+
+import os
+import sys
+import webbrowser
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import Any, Final, TypeVar
+
+import click
+import msgspec
+
+from symposium.cli.agent_views import print_json, print_table
+from symposium.cli.options import example
+from symposium.cli.running import run
+from symposium.cli.walkthroughs import Choice, chosen, project_store, resolved
+from symposium.config.atomic_file import write_whole
+from symposium.walkthroughs.page import Facts, page
+from symposium.walkthroughs.terminal import PLAIN, Drawing, TextLine, fault_lines, text_lines
+
+_COLORS: Final = {"heading": "cyan", "add": "green", "del": "red", "fault": "yellow"}
+_WIDEST: Final = 100
+_AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _choice_options(command: _Command) -> _Command:
+    version = click.option("--version", type=int, help="Of a stored one; the newest by default.")
+    base = click.option(
+        "--base",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        help="The folder that paths are relative to.",
+    )
+    servers = click.option(
+        "--servers/--no-servers",
+        "has_servers",
+        default=True,
+        help="Whether language servers are asked where symbols are.",
+    )
+    target = click.argument("target", required=False)
+    return target(version(base(servers(command))))
+
+
+@click.group("walkthrough", epilog=example("symposium walkthrough show"))
+def command() -> None:
+    """Look at walkthroughs that agents have made here, or that stand in Markdown files.
+
+    TARGET is the id of a stored one, or a file; the newest stored one by default.
+    """
+
+
+@command.command("list", epilog=example("symposium walkthrough list --json"))
+@_AS_JSON
+def list_walkthroughs(*, as_json: bool) -> int:
+    """The walkthroughs of this project, the newest first."""
+    found = list(project_store().newest())
+    if as_json:
+        print_json([msgspec.to_builtins(each) for each in found])
+    elif found:
+        rows = [(each.id, str(each.version), _when(each.created_at), each.title) for each in found]
+        print_table([("ID", "VERSION", "CHANGED", "TITLE"), *rows])
+    else:
+        click.echo("no walkthrough is stored for this project", err=True)
+    return 0
+
+
+@command.command(epilog=example("symposium walkthrough show docs/tour.md"))
+@_choice_options
+@click.option("--markdown", "as_markdown", is_flag=True, help="The text as it was written.")
+def show(
+    target: str | None,
+    version: int | None,
+    base: Path | None,
+    *,
+    has_servers: bool,
+    as_markdown: bool,
+) -> int:
+    """Print a walkthrough with its code and its diffs."""
+    choice = Choice(target, version, base, has_servers)
+    found = chosen(choice)
+    if as_markdown:
+        click.echo(found.markdown, nl=not found.markdown.endswith("\n"))
+        return 0
+
+    async def work() -> int:
+        _print(text_lines(await resolved(found, choice), _drawing()))
+        return 0
+
+    return run(work())
+
+
+@command.command(epilog=example("symposium walkthrough check .symposium/tours/start.md"))
+@_choice_options
+@_AS_JSON
+def check(
+    target: str | None,
+    version: int | None,
+    base: Path | None,
+    *,
+    has_servers: bool,
+    as_json: bool,
+) -> int:
+    """Say of each comment, diff and link whether what it speaks of is there; 1 if not.
+
+    Several places are told, but are no fault.
+    """
+    choice = Choice(target, version, base, has_servers)
+    found = chosen(choice)
+
+    async def work() -> int:
+        told = (await resolved(found, choice)).diagnostics
+        if as_json:
+            print_json(msgspec.to_builtins(told))
+        else:
+            _print(fault_lines(told))
+            faults = sum(each.is_fault for each in told)
+            click.echo(f"{len(told)} looked at, {faults} not found", err=True)
+        return int(any(each.is_fault for each in told))
+
+    return run(work())
+
+
+@command.command(epilog=example("symposium walkthrough export -o tour.html"))
+@_choice_options
+@click.option(
+    *("-o", "--output"),
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    metavar="OUT",
+    help="The page to write; walkthrough.html by default. One that exists is replaced.",
+)
+@click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
+def export(
+    target: str | None,
+    version: int | None,
+    base: Path | None,
+    output: Path | None,
+    *,
+    has_servers: bool,
+    is_opened: bool,
+) -> int:
+    """Write one page that needs nothing but itself, and print where it is."""
+    choice = Choice(target, version, base, has_servers)
+    found = chosen(choice)
+    out = output or Path("walkthrough.html")
+    if target and out.resolve() == Path(target).resolve():
+        raise click.UsageError(f"{out} is the walkthrough itself; name another file with -o")
+
+    async def work() -> int:
+        about = [found.about, Path(found.base).name]
+        # As private as the code in it.
+        write_whole(out, page(await resolved(found, choice), Facts(about)))
+        click.echo(out)
+        return 0
+
+    code = run(work())
+    if is_opened and not code:
+        webbrowser.open(out.resolve().as_uri())
+    return code
+
+
+def _drawing() -> Drawing:
+    width = min(get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else Drawing().width
+    is_wide = (sys.stdout.encoding or "").lower().startswith("utf")
+    return Drawing(Drawing().bar if is_wide else PLAIN.bar, width)
+
+
+def _print(lines: Iterable[TextLine]) -> None:
+    is_colored = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    for line in lines:
+        click.secho(
+            line.text,
+            fg=_COLORS.get(line.tone),
+            bold=line.tone in {"heading", "meant"},
+            dim=line.tone == "faint",
+            color=is_colored,
+        )
+
+
+def _when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

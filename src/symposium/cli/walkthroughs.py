@@ -1,0 +1,100 @@
+"""Where the commands on walkthroughs find what they are about: a file, or what is stored."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from symposium.config.paths import paths
+from symposium.errors import NotFoundError
+from symposium.ide.dialect.headless_port import HeadlessPort
+from symposium.ide.dialect.port import IdePort, NoIde
+from symposium.ide.dialect.workspace import workspace
+from symposium.ide.headless import Headless
+from symposium.walkthroughs.grammar import parse_walkthrough
+from symposium.walkthroughs.places import Resolved, resolve
+from symposium.walkthroughs.sections import title_of
+from symposium.walkthroughs.store import WalkthroughStore, project_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A walkthrough that was named.
+
+    Attributes:
+        title: of it.
+        markdown: of it.
+        base: the folder that its paths are relative to.
+        about: where it comes from, in a few words.
+    """
+
+    title: str
+    markdown: str
+    base: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How a walkthrough was named on the command line.
+
+    Attributes:
+        target: a Markdown file, or the id of a stored walkthrough; None for the newest.
+        version: of a stored one; None for the newest.
+        base: the folder that its paths are relative to; None for that which was stored.
+        has_servers: whether language servers may be asked.
+    """
+
+    target: str | None
+    version: int | None
+    base: Path | None
+    has_servers: bool
+
+
+def project_store(base: Path | None = None) -> WalkthroughStore:
+    """The walkthroughs of the project that we are in."""
+    return WalkthroughStore(project_folder(paths().home, base or Path.cwd()))
+
+
+def chosen(choice: Choice) -> Chosen:
+    """The walkthrough that was named.
+
+    Raises:
+        NotFoundError: there is no such file, and none such is stored.
+    """
+    file = Path(choice.target) if choice.target else None
+    if file is not None and (file.is_file() or file.suffix == ".md"):
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise NotFoundError(f"cannot read {file}: {error}", "name a Markdown file") from error
+        base = str(choice.base or Path.cwd())
+        return Chosen(title_of(text), text, base, file.name)
+    stored = project_store(choice.base).load(choice.target, choice.version)
+    base = str(choice.base or stored.base_uri)
+    return Chosen(stored.title, stored.markdown, base, f"version {stored.version}")
+
+
+async def resolved(found: Chosen, choice: Choice) -> Resolved:
+    """A walkthrough and what it speaks of.
+
+    Raises:
+        SymposiumError: it is too long, or its folder is gone.
+    """
+    place = workspace(found.base)
+    document = parse_walkthrough(found.markdown)
+    async with _ide(place.root, has_servers=choice.has_servers) as port:
+        return await resolve(document, place, port)
+
+
+@asynccontextmanager
+async def _ide(root: Path, *, has_servers: bool) -> AsyncGenerator[IdePort]:
+    if not has_servers:
+        yield NoIde("language servers are not asked, as --no-servers wants it")
+        return
+    headless = Headless()
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(headless.run())
+        yield HeadlessPort(headless, root)
+        serving.cancel()
