@@ -90,6 +90,20 @@ class UnixListener:
         self._retry: asyncio.TimerHandle | None = None
         self._watch()
 
+    def is_reachable(self) -> bool:
+        """Whether the file is still ours, so that somebody can come."""
+        try:
+            return _identity(self._path) == self._is_mine
+        except OSError:
+            return False
+
+    def take_waiting(self) -> int:
+        """Take at once those who wait already; how many they were."""
+        count = 0
+        while self._accept():
+            count += 1
+        return count
+
     def close(self) -> None:
         """Take no more; the file goes if it is still ours. Those we have taken stay."""
         if self._sock.fileno() < 0:
@@ -98,32 +112,34 @@ class UnixListener:
             self._retry.cancel()
         self._loop.remove_reader(self._sock)
         self._sock.close()
-        with suppress(OSError):
-            if _identity(self._path) == self._is_mine:
+        if self.is_reachable():
+            with suppress(OSError):
                 Path(self._path).unlink()
 
     def _watch(self) -> None:
         self._loop.add_reader(self._sock, self._accept)
 
-    def _accept(self) -> None:
+    def _accept(self) -> bool:
+        """Take one who waits; whether there was one."""
         try:
             sock, _ = self._sock.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return
+            return False
         except OSError as error:
             # Most likely too many files are open; asked again at once, it would not say otherwise.
             _log.warning("no connection can be taken for now: %s", error.strerror)
             self._loop.remove_reader(self._sock)
             self._retry = self._loop.call_later(RETRY, self._watch)
-            return
+            return False
         with sock:
             try:
                 uid = peer_uid(sock)
             except OSError as error:
                 _log.warning("a connection from nobody knows whom was refused: %s", error)
-                return
+                return True
             transport = FdTransport((fd := sock.detach()), fd, limit=self._limit)
         self._on_connection(transport, uid)
+        return True
 
 
 def peer_uid(sock: socket.socket) -> int:

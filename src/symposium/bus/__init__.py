@@ -1,0 +1,1 @@
+"""How the parts of the host find and ask each other: typed messages, pure routing, a client."""

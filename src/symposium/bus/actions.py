@@ -1,0 +1,22 @@
+"""What the broker wants done; whoever has the sockets does it, in this order."""
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+
+class Deliver(Struct, frozen=True, gc=False):
+    """Write this line to these connections."""
+
+    connections: tuple[str, ...]
+    line: bytes
+
+
+class Close(Struct, frozen=True, gc=False):
+    """End that connection; what was delivered to it before is still written."""
+
+    connection: str
+    reason: str
+
+
+Action: TypeAlias = Deliver | Close

@@ -1,0 +1,292 @@
+"""Who gets what on the bus: lines in, deliveries out; no socket, and no clock of its own.
+
+Peers that have said hello speak version 2: each hears what is for it, and nothing else. Peers of
+the compat socket that have not are taken for version 1, and get what the reference's daemon would
+have sent them: every line of each other's, their own included (bus §1.2 to §1.5).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from peerwire.jsonrpc.codec import Overlong
+from symposium.bus import refusals
+from symposium.bus.actions import Action, Deliver
+from symposium.bus.assignment import assign
+from symposium.bus.catalog import message_types
+from symposium.bus.desk import Desk, cancelled
+from symposium.bus.envelope import (
+    Envelope,
+    EnvelopeError,
+    early_id,
+    envelope_of,
+    read_envelope,
+    read_outcome,
+    stamped,
+    version_one,
+    write_envelope,
+)
+from symposium.bus.history import History, Passed, kept
+from symposium.bus.legacy import LegacyPeers
+from symposium.bus.messages.traffic import Traffic
+from symposium.bus.open_requests import MOST_OPEN, OpenRequest, OpenRequests
+from symposium.bus.peers import EVERYTHING, Canonical, Door, Peer, Peers, plain_parts
+from symposium.bus.roles import Role
+from symposium.bus.vocabulary import About, Message, PayloadError, Target, read_as
+from symposium.near_names import near_names
+
+_UNSEEN: Final = frozenset({"presence", "who", "history", "daemon_status"})
+"""Types that nobody would look for in the history."""
+
+
+class Broker:
+    """All connections of one bus, and what is in flight between them.
+
+    `receive` takes a line of a peer; every method answers with what is to be done about it.
+    """
+
+    def __init__(
+        self,
+        *,
+        canonical: Canonical = plain_parts,
+        history: History | None = None,
+        boot: str = "",
+    ) -> None:
+        self.peers = Peers(canonical)
+        self.open = OpenRequests()
+        self.history = history if history is not None else History()
+        self.messages = 0
+        """How many have passed."""
+        self.desk = Desk(self.peers, self.history, self.open, boot)
+        self._legacy = LegacyPeers(self.peers, self.history)
+        self._types = message_types()
+
+    def connected(self, connection: str, door: Door, now: float) -> None:
+        """Somebody has come; `now` is always in seconds since the epoch."""
+        self.peers.add(Peer(connection, door, now, connection))
+
+    def disconnected(self, connection: str) -> list[Action]:
+        """Somebody has gone: what it was to answer is answered for it."""
+        peer = self.peers.remove(connection)
+        if peer is None:
+            return []
+        actions: list[Action] = []
+        for request in self.open.concerning(connection):
+            if request.asker == connection:
+                self.open.close(request)
+                actions += cancelled(request.id, request.answerers, self.peers)
+                continue
+            request.answerers.discard(connection)
+            if not request.answerers:
+                self.open.close(request)
+                text = f"{peer.name} disconnected before it answered {request.type}"
+                line = refusals.refusal(request.id, refusals.GONE, text)
+                actions += self._to_asker(request, line)
+        return actions + (self.desk.left(peer) if peer.hello is not None else [])
+
+    def expire(self, now: float) -> list[Action]:
+        """Answer for those who have not, once their time is over."""
+        actions: list[Action] = []
+        for request in self.open.overdue(now):
+            text = f"{request.type} was not answered in its time"
+            line = refusals.refusal(request.id, refusals.TIMEOUT, text)
+            actions += self._to_asker(request, line)
+            actions += cancelled(request.id, request.answerers, self.peers)
+        return actions
+
+    def receive(self, connection: str, line: bytes | Overlong, now: float) -> list[Action]:
+        """Take one line of a peer."""
+        peer = self.peers.get(connection)
+        if isinstance(line, Overlong):
+            return _overlong(peer, line)
+        text = line.strip()
+        if peer is None or not text:
+            return []
+        if peer.is_legacy and text.startswith(b"#"):
+            return self._legacy.control(peer, text)
+        self.messages += 1
+        try:
+            envelope = read_envelope(text)
+        except EnvelopeError as error:
+            return self._unreadable(peer, text, now, str(error))
+        return self._message(peer, text, envelope, now)
+
+    def _message(self, peer: Peer, text: bytes, envelope: Envelope, now: float) -> list[Action]:
+        if envelope.type == "hello":
+            return self.desk.hello(peer, envelope)
+        if peer.hello is None and not peer.is_legacy:
+            reason = "say hello first: nothing is taken from a peer without a role"
+            return [_refusal(peer, envelope.id, refusals.HELLO_REQUIRED, reason)]
+        peer.sender = envelope.sender
+        seen = self._remember(peer, text, envelope, now)
+        if peer.is_legacy:
+            return seen + self._from_legacy(peer, text, envelope, now)
+        return seen + self._from_peer(peer, text, envelope, now)
+
+    # -- what is no message
+
+    def _unreadable(self, peer: Peer, text: bytes, now: float, reason: str) -> list[Action]:
+        if peer.is_legacy:
+            passed = Passed(now, peer.id, peer.name, len(text), kept(text), is_legacy=True)
+            self.history.add(passed)
+            return self._legacy.relay(text)
+        return [_refusal(peer, early_id(text[:4096]), refusals.BAD_MESSAGE, reason)]
+
+    def _remember(self, peer: Peer, text: bytes, envelope: Envelope, now: float) -> list[Action]:
+        if envelope.type in _UNSEEN:
+            return []
+        taskspace = envelope.sender.taskspace_uuid
+        size, name = len(text), peer.name
+        line, is_legacy = kept(text), peer.is_legacy
+        passed = Passed(now, peer.id, name, size, line, envelope.type, taskspace, is_legacy)
+        self.history.add(passed)
+        watchers = self.peers.subscribers(EVERYTHING)
+        if not watchers:
+            return []
+        news = Traffic(passed=self.history.logged(passed))
+        return [Deliver(watchers, write_envelope(envelope_of(news, refusals.DAEMON_SENDER)))]
+
+    # -- what is
+
+    def _from_peer(self, peer: Peer, text: bytes, envelope: Envelope, now: float) -> list[Action]:
+        kind = self._types.get(envelope.type)
+        if kind is None:
+            return [_unknown(peer, envelope, self._types)]
+        about = kind.about
+        if peer.role not in about.sent_by:
+            reason = f"a peer of role {peer.role.value} may not send {envelope.type}"
+            return [_refusal(peer, envelope.id, refusals.FORBIDDEN, reason)]
+        match about.target:
+            case Target.BROKER:
+                actions = self._desk_takes(peer, envelope, now)
+            case Target.ASKER:
+                actions = self._to_who_asked(peer, text, envelope)
+            case _ if about.budget:
+                actions = self._ask(peer, text, envelope, about, now)
+            case _:
+                actions = self._announce(peer, text, envelope)
+        return actions
+
+    def _desk_takes(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+        try:
+            return self.desk.take(peer, envelope, now)
+        except PayloadError as error:
+            return [_refusal(peer, envelope.id, refusals.BAD_PAYLOAD, f"{envelope.type}: {error}")]
+
+    def _ask(
+        self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float
+    ) -> list[Action]:
+        if self.open.get(envelope.id) is not None:
+            reason = "a request of this id is open already; an id is used once"
+            return [_refusal(peer, envelope.id, refusals.DUPLICATE, reason)]
+        if self.open.count_of(peer.id) >= MOST_OPEN:
+            reason = f"{MOST_OPEN} requests of this peer are open already; wait for their answers"
+            return [_refusal(peer, envelope.id, refusals.TOO_MANY, reason)]
+        chosen = assign(about, envelope, peer, self.peers, now)
+        if chosen is not None:
+            answerers: tuple[str, ...] = (chosen.id,)
+            line = stamped(text, envelope, peer.id)
+        elif about.version == 1 and not peer.is_legacy and envelope.to is UNSET:
+            answerers, line = self.peers.legacy(), version_one(envelope)
+        else:
+            answerers, line = (), b""
+        if not answerers:
+            reason = f"nobody who is connected answers {envelope.type}"
+            return [_refusal(peer, envelope.id, refusals.NO_HANDLER, reason)]
+        deadline = now + about.budget
+        waiting = OpenRequest(envelope.id, envelope.type, peer.id, set(answerers), deadline)
+        self.open.add(waiting)
+        return [Deliver(answerers, line)]
+
+    def _announce(self, peer: Peer, text: bytes, envelope: Envelope) -> list[Action]:
+        hearers = self.peers.subscribers(envelope.type)
+        if envelope.to is not UNSET:
+            # Who is named hears it whether it has subscribed or not.
+            to = envelope.to
+            hearers = tuple(each.id for each in self.peers if each.hello and each.is_meant(to))
+        line = stamped(text, envelope, peer.id)
+        actions: list[Action] = [Deliver(hearers, line)] if hearers else []
+        legacy = () if envelope.to is not UNSET or peer.is_legacy else self.peers.legacy()
+        if legacy and self._types[envelope.type].about.version == 1:
+            actions.append(Deliver(legacy, version_one(envelope)))
+        if envelope.ack is True:
+            told = Raw(b'{"delivered":%d}' % (len(hearers) + len(legacy)))
+            actions.append(Deliver((peer.id,), refusals.answer(envelope, told)))
+        return actions
+
+    def _to_who_asked(self, peer: Peer, text: bytes, envelope: Envelope) -> list[Action]:
+        is_response = envelope.type == "response"
+        request_id = envelope.id if is_response else _about_request(envelope)
+        request = self.open.get(request_id)
+        if request is None or peer.id not in request.answerers:
+            # Too late, or forged: it was asked of somebody else, or of nobody.
+            return []
+        if not is_response:
+            return [Deliver((request.asker,), stamped(text, envelope, peer.id))]
+        self.open.close(request)
+        return self._to_asker(request, stamped(text, envelope, peer.id))
+
+    def _to_asker(self, request: OpenRequest, line: bytes) -> list[Action]:
+        asker = self.peers.get(request.asker)
+        if asker is None:
+            return []
+        return [Deliver((asker.id,), _plain(line) if asker.is_legacy else line)]
+
+    # -- version 1
+
+    def _from_legacy(self, peer: Peer, text: bytes, envelope: Envelope, now: float) -> list[Action]:
+        if envelope.type == "log":
+            return []
+        actions = self._legacy.relay(text)
+        if envelope.type == "marco":
+            actions += self.desk.polos(self.peers.legacy())
+        kind = self._types.get(envelope.type)
+        if kind is None or Role.LEGACY not in kind.about.sent_by:
+            return actions
+        about, plain = kind.about, msgspec.structs.replace(envelope, to=UNSET)
+        if about.target is Target.ASKER:
+            actions += self._to_who_asked(peer, text, envelope)
+        elif not about.budget:
+            actions += self._announce(peer, text, plain)
+        elif assign(about, plain, peer, self.peers, now) is not None:
+            # Where nobody of version 2 can, one of its own kind may: no refusal goes before it.
+            actions += self._ask(peer, text, plain, about, now)
+        return actions
+
+
+def _plain(line: bytes) -> bytes:
+    """A response as a peer of version 1 knows it."""
+    envelope = read_envelope(line)
+    try:
+        outcome = msgspec.structs.replace(read_outcome(envelope), code=None)
+    except EnvelopeError:
+        return version_one(envelope)
+    payload = Raw(msgspec.json.encode(outcome))
+    return version_one(msgspec.structs.replace(envelope, payload=payload))
+
+
+def _about_request(envelope: Envelope) -> str:
+    try:
+        return str(read_as(dict[str, object], envelope.payload).get("request_id", ""))
+    except PayloadError:
+        return ""
+
+
+def _overlong(peer: Peer | None, line: Overlong) -> list[Action]:
+    if peer is None or peer.is_legacy:
+        return []
+    text = f"a line has {line.limit} bytes at most; this one had more and was dropped"
+    return [_refusal(peer, early_id(line.head), refusals.TOO_LONG, text)]
+
+
+def _unknown(peer: Peer, envelope: Envelope, known: Mapping[str, type[Message]]) -> Deliver:
+    near = near_names(envelope.type, known)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    reason = f"there is no message {envelope.type!r}{meant}"
+    return _refusal(peer, envelope.id, refusals.UNKNOWN_TYPE, reason)
+
+
+def _refusal(peer: Peer, request_id: str, code: str, text: str) -> Deliver:
+    return Deliver((peer.id,), refusals.refusal(request_id, code, text))

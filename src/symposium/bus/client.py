@@ -1,0 +1,280 @@
+"""A program's end of the bus: finds the daemon, or starts it, and comes back when it was lost.
+
+identity = Identity(Role.MCP_SERVER, "mcp-server", Sender("/where/it/works"))
+async with BusClient(identity, answers) as bus:
+    await bus.ready()                                   # optional: fail early
+    info = await bus.request(TaskspaceState(taskspace_uuid=..., project_path=""))
+    bus.announce(Polo())
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from random import SystemRandom
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Transport
+from symposium.bus import refusals
+from symposium.bus.answers import Answers
+from symposium.bus.dialling import dial
+from symposium.bus.envelope import MAX_LINE, Address, Sender
+from symposium.bus.errors import BusError, BusRefusedError, BusUnreachableError
+from symposium.bus.exchange import Exchange, OnProgress
+from symposium.bus.messages.hello import PROTOCOL, Hello, Welcome
+from symposium.bus.messages.presence import Presence
+from symposium.bus.place import PlaceError
+from symposium.bus.roles import Role
+from symposium.bus.starting import DaemonOptions
+from symposium.bus.vocabulary import Announcement, Request
+
+FIRST_PAUSE: Final = 0.05
+"""Seconds before the second attempt to connect; doubled with each."""
+
+LONGEST_PAUSE: Final = 5.0
+"""Seconds that the pause grows to."""
+
+HEARTBEAT: Final = 30.0
+"""Seconds after which a peer that has a presence says again where it is."""
+
+MOST_WAITING: Final = 4 * MAX_LINE
+"""Bytes that may wait for a daemon that does not read; then the connection is ended."""
+
+_Answer = TypeVar("_Answer")
+_log = logging.getLogger(__name__)
+_random = SystemRandom()
+
+Dial = Callable[[DaemonOptions], Awaitable[Transport]]
+"""Reaches the daemon, and starts it if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a client is.
+
+    Attributes:
+        role: what it may do.
+        name: what to call it, for people.
+        sender: where it stands.
+        presence: what it shows, if anything; told at once and as a heartbeat.
+    """
+
+    role: Role
+    name: str
+    sender: Sender
+    presence: Presence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """How a client connects.
+
+    Attributes:
+        daemon: what a daemon that it starts is told, and where one is looked for.
+        dial: reaches it.
+        heartbeat: seconds between two words of presence.
+        pause: waits before the next attempt.
+    """
+
+    daemon: DaemonOptions = field(default_factory=DaemonOptions)
+    dial: Dial = dial
+    heartbeat: float = HEARTBEAT
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class BusClient:
+    """One peer of version 2; an async context manager, which owns the connection."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        answers: Answers | None = None,
+        settings: ClientSettings | None = None,
+    ) -> None:
+        self._answers = answers if answers is not None else Answers()
+        self._identity = identity
+        self._presence = identity.presence
+        self._settings = settings or ClientSettings()
+        self._exchange = Exchange(self._answers, identity.sender, self._send)
+        self._transport: Transport | None = None
+        self._is_in = False
+        self._ready: asyncio.Future[Welcome] | None = None
+        self._tasks = asyncio.TaskGroup()
+        self._running: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        self._ready = asyncio.get_running_loop().create_future()
+        await self._tasks.__aenter__()
+        for work in (self._exchange.run(), self._stay_connected(), self._beat()):
+            self._running.append(self._tasks.create_task(work))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        for task in self._running:
+            task.cancel()
+        # The block's own error is not the group's: it goes on as it is.
+        await self._tasks.__aexit__(None, None, None)
+
+    async def ready(self) -> Welcome:
+        """Wait until the daemon has let us in.
+
+        Raises:
+            BusError: it cannot be reached, or does not let us in; says why.
+        """
+        assert self._ready is not None, "enter the client first"
+        return await asyncio.shield(self._ready)
+
+    async def request(
+        self,
+        message: Request[_Answer],
+        *,
+        to: Address | None = None,
+        on_progress: OnProgress | None = None,
+        patience: float | None = None,
+    ) -> _Answer:
+        """Ask, and wait for the reply; see `Exchange.request`.
+
+        Raises:
+            BusError: no reply came; its class says what is known of it.
+        """
+        ask = self._exchange.request
+        return await ask(message, to=to, on_progress=on_progress, patience=patience)
+
+    def announce(self, message: Announcement, *, to: Address | None = None) -> None:
+        """Tell whoever listens; while there is no connection, nobody does."""
+        self._exchange.announce(message, to=to)
+
+    async def show(self, presence: Presence) -> None:
+        """Say where we are now; said again by itself as a heartbeat, and after a reconnect.
+
+        Raises:
+            BusError: nobody has taken note.
+        """
+        self._presence = presence
+        await self._exchange.request(presence)
+
+    def _send(self, line: bytes) -> bool:
+        if len(line) > MAX_LINE:
+            text = f"a message has {MAX_LINE} bytes at most, not {len(line)}"
+            raise BusRefusedError(text, refusals.TOO_LONG, "send less, or a path to a file")
+        if self._transport is None or not self._is_in:
+            return False
+        self._transport.send(line)
+        return True
+
+    async def _stay_connected(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            wire = _Wire(self._exchange)
+            try:
+                await self._connect(wire)
+                pause = FIRST_PAUSE
+                await wire.over.wait()
+                self._lose("the daemon has ended the connection")
+            except (OSError, BusError) as error:
+                self._lose(str(error))
+                self._refuse(error)
+                if _is_final(error):
+                    self._exchange.give_up(error)
+                    return
+            finally:
+                if self._transport is not None:
+                    await self._transport.aclose(grace=1.0)
+                    self._transport = None
+            await self._settings.pause(_random.uniform(pause / 2, pause))
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _connect(self, wire: "_Wire") -> None:
+        self._transport = await self._settings.dial(self._settings.daemon)
+        wire.start(self._transport)
+        who = self._identity
+        hello = Hello(
+            protocol=PROTOCOL,
+            role=who.role,
+            name=who.name,
+            handles=self._answers.handles,
+            subscribes=self._answers.subscribes,
+            pid=os.getpid(),
+        )
+        self._is_in = True
+        welcome = await self._exchange.first(hello)
+        if self._presence is not None:
+            await self._exchange.first(self._presence)
+        if welcome.previous_end is not None:
+            _log.warning("the connection before this one was ended: %s", welcome.previous_end)
+        self._exchange.resend()
+        assert self._ready is not None
+        self._ready.set_result(welcome)
+
+    def _lose(self, reason: str) -> None:
+        self._is_in = False
+        self._exchange.lost(reason)
+        assert self._ready is not None
+        if self._ready.done():
+            self._ready = asyncio.get_running_loop().create_future()
+
+    def _refuse(self, error: Exception) -> None:
+        """Tell whoever waits for the connection why there is none."""
+        assert self._ready is not None
+        if isinstance(error, BusError):
+            self._ready.set_exception(error)
+        else:
+            self._ready.set_exception(BusUnreachableError(str(error), "symposium daemon status"))
+        # Nobody may be waiting; that is no reason to complain.
+        self._ready.exception()
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.heartbeat)
+            if self._presence is not None and self._is_in:
+                try:
+                    await self._exchange.request(self._presence)
+                except BusError as error:
+                    _log.debug("no heartbeat: %s", error)
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether asking again would not help."""
+    is_no_guest = isinstance(error, BusRefusedError) and error.code == refusals.BAD_HELLO
+    return is_no_guest or isinstance(error, PlaceError)
+
+
+class _Wire:
+    """What comes over one connection, and when it is over."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self.over = asyncio.Event()
+        self._transport: Transport | None = None
+
+    def start(self, transport: Transport) -> None:
+        self._transport = transport
+        transport.start(self)
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        for line in lines:
+            if isinstance(line, Overlong):
+                _log.warning("a line beyond %d bytes was dropped", line.limit)
+            else:
+                self._exchange.take(line)
+
+    def writing_paused(self) -> None:
+        if self._transport is not None and self._transport.backlog > MOST_WAITING:
+            _log.warning("the daemon does not read; the connection is ended")
+            self.over.set()
+
+    def writing_resumed(self) -> None:
+        """Nothing waits for this: what is sent is bounded by the requests that are open."""
+
+    def ended(self, error: Exception | None) -> None:
+        if error is not None:
+            _log.debug("the connection broke: %s", error)
+        self.over.set()

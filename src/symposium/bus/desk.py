@@ -1,0 +1,213 @@
+"""What the broker answers itself: hello, subscriptions, presence, who, history, cancellation."""
+
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from symposium.bus import refusals
+from symposium.bus.actions import Action, Close, Deliver
+from symposium.bus.envelope import Envelope, envelope_of, version_one, write_envelope
+from symposium.bus.history import History
+from symposium.bus.messages import history as history_message
+from symposium.bus.messages.cancel_request import CancelRequest
+from symposium.bus.messages.goodbye import Goodbye
+from symposium.bus.messages.hello import PROTOCOL, Hello, Welcome
+from symposium.bus.messages.polo import Polo
+from symposium.bus.messages.presence import Presence
+from symposium.bus.messages.presence_changed import PresenceChanged
+from symposium.bus.messages.subscribe import Subscribe
+from symposium.bus.messages.who import Who
+from symposium.bus.open_requests import OpenRequests
+from symposium.bus.peers import EVERYTHING, Peer, Peers
+from symposium.bus.roles import GIVEN, Role
+from symposium.bus.routing import is_same_taskspace
+from symposium.bus.shapes import Logged
+from symposium.bus.vocabulary import Message, PayloadError, payload_of
+
+WATCHERS: Final = frozenset({Role.APP, Role.CLI, Role.OBSERVER, Role.DAEMON})
+"""Roles that may see everybody's messages: a person's, not an agent's (bus §7, rows 2 and 5)."""
+
+_REMEMBERED: Final = 64
+"""Ends of connections that are told to whoever comes back."""
+
+_Answer: TypeAlias = Callable[[Peer, Envelope, float], list[Action]]
+_encode = msgspec.json.Encoder().encode
+
+
+class Desk:
+    """Answers for the broker; changes the tables that the broker routes by."""
+
+    def __init__(self, peers: Peers, history: History, open_: OpenRequests, boot: str) -> None:
+        self._peers = peers
+        self._history = history
+        self._open = open_
+        self._boot = boot
+        self._ends: dict[tuple[str, int | None], str] = {}
+        self._answers: dict[str, _Answer] = {
+            "subscribe": self._subscribe,
+            "presence": self._presence,
+            "who": self._who,
+            "history": self._tell_history,
+            "cancel_request": self._cancel,
+            "log": _kept_already,
+        }
+
+    def take(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+        """Do what a message for the broker asks.
+
+        Raises:
+            PayloadError: its payload is not what its class says.
+        """
+        return self._answers[envelope.type](peer, envelope, now)
+
+    def hello(self, peer: Peer, envelope: Envelope) -> list[Action]:
+        """Let a peer of version 2 in, or say why not and end its connection."""
+        try:
+            said = Hello.read(envelope.payload)
+            _check(peer, said)
+        except PayloadError as error:
+            line = refusals.refusal(envelope.id, refusals.BAD_HELLO, str(error))
+            return [Deliver((peer.id,), line), Close(peer.id, str(error))]
+        peer.hello, peer.name, peer.sender = said, said.name, envelope.sender
+        peer.subscribes = said.subscribes
+        self._peers.changed()
+        previous = self._ends.pop((said.name, said.pid), None)
+        welcome = Welcome(connection=peer.id, boot=self._boot, previous_end=previous)
+        came = self.changed(peer, "came")
+        return [_answer(peer, envelope, payload_of(welcome)), *came, *self._to_legacy(peer, Polo())]
+
+    def changed(self, peer: Peer, change: str) -> list[Action]:
+        """Tell whoever wants to know that a peer came, moved or is gone."""
+        hearers = self._peers.subscribers("presence_changed")
+        if not hearers or peer.role in GIVEN:
+            return []
+        news = msgspec.convert({"change": change, "peer": peer.present()}, PresenceChanged)
+        return [Deliver(hearers, _line(news))]
+
+    def left(self, peer: Peer) -> list[Action]:
+        """A peer is gone from the table."""
+        return [*self.changed(peer, "gone"), *self._to_legacy(peer, Goodbye())]
+
+    def remember_end(self, peer: Peer, reason: str) -> None:
+        """Keep why a connection was ended, for the peer to hear when it comes back."""
+        pid = None if peer.hello is None else peer.hello.pid
+        self._ends[peer.name, pid] = reason
+        if len(self._ends) > _REMEMBERED:
+            del self._ends[next(iter(self._ends))]
+
+    def polos(self, to: tuple[str, ...]) -> list[Action]:
+        """What the MCP servers of version 2 answer to the `marco` of a peer of version 1."""
+        lines = [
+            version_one(envelope_of(Polo(), each.sender))
+            for each in self._peers
+            if each.role is Role.MCP_SERVER and each.sender is not None
+        ]
+        return [Deliver(to, line) for line in lines]
+
+    def _to_legacy(self, peer: Peer, message: Message) -> list[Action]:
+        legacy = self._peers.legacy()
+        if not legacy or peer.role is not Role.MCP_SERVER or peer.sender is None:
+            return []
+        return [Deliver(legacy, version_one(envelope_of(message, peer.sender)))]
+
+    def _subscribe(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+        del now
+        wanted = Subscribe.read(envelope.payload).types
+        if EVERYTHING in wanted and peer.role not in WATCHERS:
+            text = f"a peer of role {peer.role.value} may not watch everybody's messages"
+            return [_refusal(peer, envelope, refusals.FORBIDDEN, text)]
+        peer.subscribes = wanted
+        self._peers.changed()
+        return [_answer(peer, envelope, Raw(b"{}"))]
+
+    def _presence(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+        where = Presence.read(envelope.payload)
+        before, peer.presence, peer.seen = peer.presence, where, now
+        if before is None or before.focus_uri != where.focus_uri:
+            peer.focused = now
+        answer = _answer(peer, envelope, Raw(b"{}"))
+        return [answer] if before == where else [answer, *self.changed(peer, "moved")]
+
+    def _who(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+        del now
+        wanted = Who.read(envelope.payload)
+        found = [each.present() for each in self._peers if each.role not in GIVEN]
+        shown = [
+            each
+            for each in found
+            if wanted.role in {None, each.role}
+            and wanted.kind in {None, each.kind}
+            and (
+                wanted.taskspace_uuid is None
+                or is_same_taskspace(each.taskspace_uuid, wanted.taskspace_uuid)
+            )
+        ]
+        return [_answer(peer, envelope, Raw(_encode(shown)))]
+
+    def _tell_history(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+        del now
+        asked = history_message.History.read(envelope.payload)
+        return [_answer(peer, envelope, Raw(_encode(self.remembered(asked))))]
+
+    def remembered(self, asked: history_message.History) -> list[Logged]:
+        """The messages of the history that are asked for, without secrets."""
+        found = [
+            each
+            for each in self._history
+            if (not asked.types or each.type in asked.types)
+            and asked.connection in {None, each.connection}
+            and (
+                asked.taskspace_uuid is None
+                or asked.taskspace_uuid.lower().encode() in each.line.lower()
+            )
+        ]
+        return [self._history.logged(each) for each in found[-asked.last or None :]]
+
+    def _cancel(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+        del now
+        request = self._open.get(CancelRequest.read(envelope.payload).request_id)
+        if request is None or request.asker != peer.id:
+            return []
+        self._open.close(request)
+        text = "the asker has taken the request back"
+        line = refusals.refusal(request.id, refusals.CANCELLED, text)
+        return [Deliver((peer.id,), line), *cancelled(request.id, request.answerers, self._peers)]
+
+
+def cancelled(request_id: str, answerers: Iterable[str], peers: Peers) -> list[Action]:
+    """Tell those who were to answer that nobody waits any more."""
+    found = [peers.get(each) for each in answerers]
+    able = tuple(each.id for each in found if each is not None and not each.is_legacy)
+    return [Deliver(able, _line(CancelRequest(request_id=request_id)))] if able else []
+
+
+def _check(peer: Peer, said: Hello) -> None:
+    if peer.hello is not None:
+        raise PayloadError("this connection has said hello before")
+    if said.protocol != PROTOCOL:
+        text = f"this bus speaks protocol {PROTOCOL}, not {said.protocol}; update the older side"
+        raise PayloadError(text)
+    if said.role in GIVEN:
+        raise PayloadError(f"nobody connects as {said.role.value}")
+    if EVERYTHING in said.subscribes and said.role not in WATCHERS:
+        raise PayloadError(f"a peer of role {said.role.value} may not watch everybody's messages")
+
+
+def _kept_already(peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+    """A log is remembered, and relayed to nobody: relayed and logged again it would never end."""
+    del peer, envelope, now
+    return []
+
+
+def _line(message: Message) -> bytes:
+    return write_envelope(envelope_of(message, refusals.DAEMON_SENDER))
+
+
+def _answer(peer: Peer, envelope: Envelope, data: Raw) -> Deliver:
+    return Deliver((peer.id,), refusals.answer(envelope, data))
+
+
+def _refusal(peer: Peer, envelope: Envelope, code: str, text: str) -> Deliver:
+    return Deliver((peer.id,), refusals.refusal(envelope.id, code, text))

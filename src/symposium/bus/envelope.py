@@ -1,0 +1,162 @@
+"""One line of the bus: version 1's envelope, as the reference writes it, and what version 2 adds.
+
+Version 2 adds `to` (whom the sender means) and `ack` (say that it was delivered); the broker writes
+`from` (who really sent it). Payloads stay the bytes they came as: the broker reads none (bus §1.2).
+"""
+
+import uuid
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from symposium.bus.vocabulary import Message, PayloadError, payload_of, read_as
+
+MAX_LINE: Final = 16 * 1024 * 1024
+"""Bytes of the longest line (bus §7, row 14)."""
+
+RESPONSE: Final = "response"
+
+_Name = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class Sender(Struct, frozen=True, gc=False, rename="camel"):
+    """Who sends, for routing.
+
+    Attributes:
+        working_directory: absolute path.
+        taskspace_uuid: the taskspace it stands in, if any.
+        shell_pid: the process id of the terminal's shell it runs under, if known.
+    """
+
+    working_directory: str
+    taskspace_uuid: str | None = None
+    shell_pid: int | None = None
+
+
+class Address(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+    """Whom a sender means; of several that fit, one is chosen.
+
+    Attributes:
+        connection: exactly this connection.
+        role: one that has said hello as this.
+        taskspace: one that stands in this taskspace.
+    """
+
+    connection: str | None = None
+    role: str | None = None
+    taskspace: str | None = None
+
+
+class Envelope(Struct, frozen=True, gc=False):
+    """One message.
+
+    Attributes:
+        type: which message class its payload is of.
+        id: a fresh UUID; a response has its request's.
+        sender: who says it sends.
+        payload: the bytes of its body.
+        to: whom it is for; by the message class if unset.
+        ack: whether the sender is told that an announcement was delivered.
+        from_: the connection that really sent it, written by the broker.
+    """
+
+    type: _Name
+    id: _Name
+    sender: Sender
+    payload: Raw = Raw(b"{}")
+    to: Address | UnsetType = UNSET
+    ack: bool | UnsetType = UNSET
+    from_: str | UnsetType = msgspec.field(default=UNSET, name="from")
+
+
+class Outcome(Struct, frozen=True, gc=False, omit_defaults=True):
+    """The payload of every response (bus §1.2).
+
+    Attributes:
+        success: whether what was asked has happened.
+        error: why not.
+        data: the reply, as the request's class says.
+        code: which kind of error, for programs; version 2 only.
+    """
+
+    success: bool
+    error: str | None = None
+    data: Raw | UnsetType = UNSET
+    code: str | None = None
+
+
+class EnvelopeError(ValueError):
+    """A line is no envelope; the text says what is missing, and where."""
+
+
+_decode = msgspec.json.Decoder(Envelope).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def read_envelope(line: bytes) -> Envelope:
+    """The envelope that a line holds; members we do not know are left aside.
+
+    Raises:
+        EnvelopeError: it holds none.
+    """
+    try:
+        if not line.isascii():
+            line.decode()
+        return _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EnvelopeError(f"this line is no bus message: {error}") from error
+
+
+def write_envelope(envelope: Envelope) -> bytes:
+    """The line of an envelope, with every member of version 1 present."""
+    return _encode(envelope)
+
+
+def stamped(line: bytes, envelope: Envelope, connection: str) -> bytes:
+    """The line with who really sent it; nothing else of it changes."""
+    if envelope.from_ is not UNSET:
+        # Two members of one name would leave it to each reader which one counts.
+        return write_envelope(msgspec.structs.replace(envelope, from_=connection))
+    return b'{"from":"%b",%b' % (connection.encode(), line.lstrip()[1:])
+
+
+def version_one(envelope: Envelope) -> bytes:
+    """The line that a peer of version 1 is sent: nothing that the reference does not know."""
+    return _encode(Envelope(envelope.type, envelope.id, envelope.sender, envelope.payload))
+
+
+def envelope_of(message: Message, sender: Sender, *, to: Address | None = None) -> Envelope:
+    """A message of ours, under a fresh id."""
+    where = UNSET if to is None else to
+    return Envelope(message.about.type, str(uuid.uuid4()), sender, payload_of(message), where)
+
+
+def success(data: Raw) -> Outcome:
+    """The outcome of what was done."""
+    return Outcome(success=True, data=data)
+
+
+def response(request_id: str, sender: Sender, outcome: Outcome) -> Envelope:
+    """The response to the request of this id."""
+    return Envelope(RESPONSE, request_id, sender, Raw(_encode(outcome)))
+
+
+def read_outcome(envelope: Envelope) -> Outcome:
+    """What a response says.
+
+    Raises:
+        EnvelopeError: its payload is no outcome.
+    """
+    try:
+        return read_as(Outcome, envelope.payload)
+    except PayloadError as error:
+        text = f"the response {envelope.id} has no readable payload: {error}"
+        raise EnvelopeError(text) from error
+
+
+def early_id(head: bytes) -> str:
+    """The id in the beginning of a line that cannot be read whole; empty where none is found."""
+    _, found, rest = head.partition(b'"id":"')
+    name, ended, _ = rest.partition(b'"')
+    return name.decode(errors="replace") if found and ended else ""

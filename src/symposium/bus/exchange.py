@@ -1,0 +1,250 @@
+"""One peer's part in the bus, over any wire: what it asks, and what it answers.
+
+Both ends use it: the client behind a socket, and the daemon for the parts inside it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from symposium.bus import refusals
+from symposium.bus.answering import Answering
+from symposium.bus.answers import Answers
+from symposium.bus.envelope import (
+    Address,
+    Envelope,
+    EnvelopeError,
+    Outcome,
+    Sender,
+    envelope_of,
+    read_envelope,
+    read_outcome,
+    write_envelope,
+)
+from symposium.bus.errors import (
+    BusError,
+    BusLostError,
+    BusReconnectingError,
+    BusRefusedError,
+    BusUnreachableError,
+)
+from symposium.bus.messages.cancel_request import CancelRequest
+from symposium.bus.messages.progress import Progress
+from symposium.bus.vocabulary import (
+    Announcement,
+    Message,
+    PayloadError,
+    Request,
+    read_reply,
+)
+
+CONNECT_PATIENCE: Final = 10.0
+"""Seconds that a request waits for the connection to come back before it fails."""
+
+GRACE: Final = 5.0
+"""Seconds beyond a request's budget in which the broker may say that it is over."""
+
+OnProgress = Callable[[Progress], None]
+"""Takes news of a request that is not answered yet."""
+
+_Answer = TypeVar("_Answer")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request of ours that is not answered.
+
+    Attributes:
+        kind: its class.
+        line: as it is sent.
+        outcome: what its response will say.
+        on_progress: who wants the news.
+        is_sent: whether it may have reached somebody.
+        until: when we stop waiting.
+    """
+
+    kind: type[Message]
+    line: bytes
+    outcome: "asyncio.Future[Outcome]"
+    on_progress: OnProgress | None = None
+    is_sent: bool = False
+    until: asyncio.Timeout | None = None
+
+    @property
+    def patience(self) -> float:
+        """Seconds to wait: for its answer, or for a connection to be sent on."""
+        return self.kind.about.budget + GRACE if self.is_sent else CONNECT_PATIENCE
+
+
+class Exchange:
+    """Sends what we ask through `send`, and is given what comes by `take`; `run` owns its tasks."""
+
+    def __init__(self, answers: Answers, sender: Sender, send: Callable[[bytes], bool]) -> None:
+        self._sender = sender
+        self._send = send
+        self._pending: dict[str, Pending] = {}
+        self._answering = Answering(answers, sender, send)
+        self.trouble = ""
+        """Why there is no connection, in words, while there is none."""
+
+    async def run(self) -> None:
+        """Own the answers at work until cancelled."""
+        await self._answering.run()
+
+    async def request(
+        self,
+        message: Request[_Answer],
+        *,
+        to: Address | None = None,
+        on_progress: OnProgress | None = None,
+        patience: float | None = None,
+    ) -> _Answer:
+        """Ask, and wait for the reply.
+
+        Args:
+            message: what to ask.
+            to: whom; by the message's class if None.
+            on_progress: takes news meanwhile.
+            patience: seconds to wait; the class's budget if None.
+
+        Raises:
+            BusRefusedError: the answer is an error, or did not come in time (code `timeout`).
+            BusLostError: the connection was lost, and it is not known whether it was done.
+            BusReconnectingError: there is no connection, and none came in time; nothing was sent.
+        """
+        envelope = envelope_of(message, self._sender, to=to)
+        outcome = asyncio.get_running_loop().create_future()
+        pending = Pending(type(message), write_envelope(envelope), outcome, on_progress)
+        self._pending[envelope.id] = pending
+        pending.is_sent = self._send(pending.line)
+        try:
+            async with asyncio.timeout(patience or pending.patience) as pending.until:
+                found = await pending.outcome
+        except TimeoutError as error:
+            was_sent = pending.is_sent
+            self._withdraw(envelope.id)
+            raise self._late(message, was_sent=was_sent) from error
+        except asyncio.CancelledError:
+            self._withdraw(envelope.id)
+            raise
+        finally:
+            self._pending.pop(envelope.id, None)
+        return _reply(type(message), found)
+
+    async def first(self, message: Request[_Answer]) -> _Answer:
+        """Ask what must be answered before anything else on a new connection.
+
+        Raises:
+            BusRefusedError: the answer is an error.
+            BusUnreachableError: none comes.
+        """
+        budget = message.about.budget
+        try:
+            return await self.request(message, patience=budget)
+        except BusRefusedError as error:
+            if error.code != refusals.TIMEOUT:
+                raise
+            text = f"the daemon is there, and does not answer {message.about.type}"
+            raise BusUnreachableError(text, "symposium daemon stop; it starts anew") from error
+
+    def announce(self, message: Announcement, *, to: Address | None = None) -> None:
+        """Tell whoever listens; while there is no connection, nobody does."""
+        self._send(write_envelope(envelope_of(message, self._sender, to=to)))
+
+    def lost(self, reason: str) -> None:
+        """The wire is gone: what may not be asked twice has failed, the rest waits for `resend`."""
+        self.trouble = reason
+        self._answering.cancel_all()
+        for pending in self._pending.values():
+            if not pending.is_sent:
+                continue
+            pending.is_sent = False
+            if not pending.kind.about.is_idempotent:
+                type_ = pending.kind.about.type
+                text = f"the bus was lost ({reason}) while {type_} was on its way"
+                hint = "whether it was done is not known; look, then ask again"
+                _fail(pending, BusLostError(text, hint))
+
+    def resend(self) -> None:
+        """The wire is there again: ask what is still waiting."""
+        self.trouble = ""
+        now = asyncio.get_running_loop().time()
+        for pending in self._pending.values():
+            if not pending.is_sent and self._send(pending.line):
+                pending.is_sent = True
+                if pending.until is not None:
+                    pending.until.reschedule(now + pending.patience)
+
+    def give_up(self, error: Exception) -> None:
+        """The wire will not come back: everything that waits has failed."""
+        for pending in self._pending.values():
+            _fail(pending, error)
+
+    def take(self, line: bytes) -> None:
+        """One line has come."""
+        try:
+            envelope = read_envelope(line)
+        except EnvelopeError as error:
+            _log.warning("the bus sent what is no message: %s", error)
+            return
+        match envelope.type:
+            case "response":
+                self._settle(envelope)
+            case "progress":
+                self._tell(envelope)
+            case "cancel_request":
+                self._answering.cancel(envelope)
+            case _:
+                self._answering.start(envelope)
+
+    def _late(self, message: Message, *, was_sent: bool) -> BusError:
+        type_ = message.about.type
+        if was_sent:
+            return BusRefusedError(f"{type_} was not answered in its time", refusals.TIMEOUT)
+        text = f"bus reconnecting: {self.trouble}"
+        return BusReconnectingError(text, f"{type_} was not sent; ask again in a moment")
+
+    def _withdraw(self, request_id: str) -> None:
+        pending = self._pending.pop(request_id, None)
+        if pending is not None and pending.is_sent and pending.kind.about.type != "hello":
+            self.announce(CancelRequest(request_id=request_id))
+
+    def _settle(self, envelope: Envelope) -> None:
+        pending = self._pending.pop(envelope.id, None)
+        try:
+            outcome = read_outcome(envelope)
+        except EnvelopeError as error:
+            outcome = Outcome(success=False, error=str(error), code=refusals.BAD_PAYLOAD)
+        if pending is None:
+            if not outcome.success:
+                _log.warning("the bus refused %s: %s", envelope.id, outcome.error)
+        elif not pending.outcome.done():
+            pending.outcome.set_result(outcome)
+
+    def _tell(self, envelope: Envelope) -> None:
+        try:
+            news = Progress.read(envelope.payload)
+        except PayloadError as error:
+            _log.warning("unreadable progress: %s", error)
+            return
+        pending = self._pending.get(news.request_id)
+        if pending is not None and pending.on_progress is not None:
+            pending.on_progress(news)
+
+
+def _reply(kind: type[Request[_Answer]], outcome: Outcome) -> _Answer:
+    if not outcome.success:
+        raise BusRefusedError(outcome.error or "", outcome.code or "")
+    try:
+        return read_reply(kind, outcome.data)
+    except PayloadError as error:
+        text = f"the reply to {kind.about.type} is not what it should be: {error}"
+        raise BusRefusedError(text, refusals.BAD_PAYLOAD) from error
+
+
+def _fail(pending: Pending, error: Exception) -> None:
+    if not pending.outcome.done():
+        pending.outcome.set_exception(error)

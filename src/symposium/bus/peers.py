@@ -1,0 +1,198 @@
+"""Everyone who is connected to the bus, and the answers to "who?" that a busy broker asks often."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from symposium.bus.envelope import Address, Sender
+from symposium.bus.messages.hello import Hello
+from symposium.bus.messages.presence import Presence
+from symposium.bus.roles import Role
+from symposium.bus.routing import Parts, Window, is_same_taskspace
+from symposium.bus.shapes import Present
+
+EVERYTHING: Final = "*"
+"""What to subscribe to, to see the traffic."""
+
+FRESH: Final = 90.0
+"""Seconds after its last heartbeat in which a window is believed to be alive: three of them."""
+
+Canonical = Callable[[str], Parts | None]
+"""Makes a path canonical; None for what is no absolute path."""
+
+
+class Door(Enum):
+    """Where a peer came in: it says what may be expected of it."""
+
+    BUS = "bus"
+    COMPAT = "compat"
+
+
+@dataclass(slots=True)
+class Peer:
+    """One connection.
+
+    Attributes:
+        id: the broker's name for it, stamped on what it sends.
+        door: where it came in.
+        since: when, in seconds since the epoch.
+        name: what it calls itself, for people.
+        hello: what it has said of itself; None for a peer of version 1, and for who has not yet.
+        subscribes: the announcements it hears.
+        presence: where it is, if it has said so.
+        seen: when it last said so.
+        focused: when it last said that its user looks at something else.
+        sender: the last sender it wrote.
+    """
+
+    id: str
+    door: Door
+    since: float
+    name: str
+    hello: Hello | None = None
+    subscribes: frozenset[str] = frozenset()
+    presence: Presence | None = None
+    seen: float = 0.0
+    focused: float = 0.0
+    sender: Sender | None = None
+
+    @property
+    def role(self) -> Role:
+        """What it may do."""
+        return Role.LEGACY if self.hello is None else self.hello.role
+
+    @property
+    def is_legacy(self) -> bool:
+        """Whether it speaks version 1."""
+        return self.hello is None and self.door is Door.COMPAT
+
+    @property
+    def taskspace(self) -> str | None:
+        """Where it stands."""
+        if self.presence is not None and self.presence.taskspace_uuid:
+            return self.presence.taskspace_uuid
+        return None if self.sender is None else self.sender.taskspace_uuid
+
+    def handles(self, type_: str) -> bool:
+        """Whether it has said that it answers this type."""
+        return self.hello is not None and type_ in self.hello.handles
+
+    def is_meant(self, to: Address) -> bool:
+        """Whether an address fits it."""
+        return (
+            (to.connection is None or self.id == to.connection)
+            and (to.role is None or self.role.value == to.role)
+            and (to.taskspace is None or is_same_taskspace(self.taskspace, to.taskspace))
+        )
+
+    def present(self) -> Present:
+        """What others may know of it."""
+        where, hello = self.presence, self.hello
+        return Present(
+            connection=self.id,
+            role=self.role.value,
+            name=self.name,
+            since=self.since,
+            seen=self.seen or self.since,
+            kind=None if where is None else where.kind,
+            taskspace_uuid=self.taskspace,
+            workspace_folders=() if where is None else where.workspace_folders,
+            terminals=() if where is None else where.terminals,
+            focus_uri=None if where is None else where.focus_uri,
+            pid=(where.pid if where is not None else None) or (hello.pid if hello else None),
+            handles=() if hello is None else tuple(sorted(hello.handles)),
+        )
+
+
+class Peers:
+    """The table of peers; what it answers is remembered until somebody comes, goes or changes."""
+
+    def __init__(self, canonical: Canonical) -> None:
+        self._canonical = canonical
+        self._peers: dict[str, Peer] = {}
+        self._subscribers: dict[str, tuple[str, ...]] = {}
+        self._handlers: dict[str, tuple[Peer, ...]] = {}
+        self._legacy: tuple[str, ...] | None = None
+
+    def __iter__(self) -> Iterator[Peer]:
+        return iter(self._peers.values())
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def get(self, connection: str) -> Peer | None:
+        """The peer of that name."""
+        return self._peers.get(connection)
+
+    def add(self, peer: Peer) -> None:
+        """A peer has come."""
+        self._peers[peer.id] = peer
+        self.changed()
+
+    def remove(self, connection: str) -> Peer | None:
+        """A peer has gone."""
+        self.changed()
+        return self._peers.pop(connection, None)
+
+    def changed(self) -> None:
+        """Somebody has said hello, or subscribes to something else."""
+        self._subscribers.clear()
+        self._handlers.clear()
+        self._legacy = None
+
+    def subscribers(self, type_: str) -> tuple[str, ...]:
+        """Who hears announcements of this type."""
+        found = self._subscribers.get(type_)
+        if found is None:
+            found = tuple(each.id for each in self if type_ in each.subscribes)
+            self._subscribers[type_] = found
+        return found
+
+    def handlers(self, type_: str) -> tuple[Peer, ...]:
+        """Who answers requests of this type, in the order in which they came."""
+        found = self._handlers.get(type_)
+        if found is None:
+            found = tuple(each for each in self if each.handles(type_))
+            self._handlers[type_] = found
+        return found
+
+    def legacy(self) -> tuple[str, ...]:
+        """Those of version 1."""
+        if self._legacy is None:
+            self._legacy = tuple(each.id for each in self if each.is_legacy)
+        return self._legacy
+
+    def directory(self, path: str) -> Parts | None:
+        """A path as the rules of routing compare it."""
+        return self._canonical(path)
+
+    def windows(self, peers: Iterable[Peer], now: float) -> list[Window]:
+        """The windows of these peers; one that is silent loses against any that is not."""
+        found: list[Window] = []
+        for each in peers:
+            where = each.presence
+            if where is None:
+                continue
+            folders = tuple(
+                parts
+                for folder in where.workspace_folders
+                if (parts := self._canonical(folder)) is not None
+            )
+            focused = each.focused if now - each.seen <= FRESH else -1.0
+            terminals = frozenset(where.terminals)
+            found.append(Window(each.id, folders, terminals, each.taskspace, focused))
+        return found
+
+
+def plain_parts(path: str) -> Parts | None:
+    """A path's components by its text alone, for tests and for what is no path of this machine."""
+    if not path.startswith("/"):
+        return None
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in {"", "."}:
+            parts.append(part)
+    return tuple(parts)

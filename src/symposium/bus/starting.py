@@ -1,0 +1,73 @@
+"""Starts the daemon when nobody answers: a program of its own, told all that it was asked for."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from symposium.bus.errors import BusUnreachableError
+
+IDLE_TIMEOUT: Final = 30.0
+"""Seconds without anybody connected after which the daemon ends (bus §1.1)."""
+
+START_TIME: Final = 20.0
+"""Seconds a daemon may take to listen; a busy machine needs several for the interpreter alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonOptions:
+    """What a daemon can be told; whoever starts one passes all of it (bus §7, row 9).
+
+    Attributes:
+        socket: where it listens; None for the usual place.
+        compat_socket: where peers of version 1 may come; None for nowhere.
+        idle_timeout: seconds without a client after which it ends; 0 for never.
+        history: messages that are remembered; 0 for none.
+        log_level: how much it writes down.
+    """
+
+    socket: Path | None = None
+    compat_socket: Path | None = None
+    idle_timeout: float = IDLE_TIMEOUT
+    history: int = 1024
+    log_level: str = "info"
+
+    def words(self) -> Sequence[str]:
+        """The same as options of `symposium daemon start`."""
+        words = ["--idle-timeout", str(self.idle_timeout), "--history", str(self.history)]
+        words += ["--log", self.log_level]
+        if self.socket is not None:
+            words += ["--socket", str(self.socket)]
+        if self.compat_socket is not None:
+            words += ["--compat-socket", str(self.compat_socket)]
+        return words
+
+
+async def start_daemon(options: DaemonOptions) -> None:
+    """Start a daemon, and return when one listens: that one, or another that was quicker.
+
+    Raises:
+        BusUnreachableError: it says that it cannot, or says nothing in time.
+    """
+    command = [sys.executable, "-m", "symposium", "daemon", "start", *options.words()]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(START_TIME):
+            _, said = await process.communicate()
+    except TimeoutError as error:
+        process.kill()
+        await process.wait()
+        text = f"the daemon did not listen within {START_TIME:g} s"
+        raise BusUnreachableError(text, "symposium daemon start --foreground says more") from error
+    if process.returncode:
+        words = said.decode(errors="replace").strip().removeprefix("symposium: ")
+        text = f"the daemon did not start: {words}"
+        raise BusUnreachableError(text, "symposium daemon start --foreground says more")

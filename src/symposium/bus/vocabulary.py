@@ -1,0 +1,148 @@
+"""What a message class of the bus is made of: its payload, its reply, and who may say it to whom.
+
+A message is one module under `bus/messages/`, named as its type, with one class in it:
+
+    class SignalUser(Request[Recorded], frozen=True, kw_only=True):
+        \"\"\"Ask for the user's attention.\"\"\"
+
+        about: ClassVar = About("signal_user", sent_by=AGENTS, target=Target.ENGINE, budget=2.0)
+        taskspace_uuid: str
+
+`Request[...]` names the reply's data; a message that wants no reply is an `Announcement`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast, get_args, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from symposium.bus.roles import Role
+
+Answer = TypeVar("Answer", covariant=True)  # noqa: PLC0105 - a name, not its variance
+
+
+class Target(Enum):
+    """Who a message is for, when its envelope names nobody."""
+
+    BROKER = "broker"
+    ENGINE = "engine"
+    WINDOW = "window"
+    MCP_SERVER = "mcp-server"
+    ASKER = "asker"
+    EVERYBODY = "everybody"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the bus must know of a message type.
+
+    Attributes:
+        type: its name on the wire.
+        sent_by: who may send it.
+        target: who it is for, when the envelope does not say.
+        budget: seconds in which it must be answered; 0 for what wants no reply.
+        is_idempotent: whether a client may send it again when it does not know what became of it.
+        version: 1 for what the reference knows, and its peers may therefore be sent.
+        source: where it is described.
+        stands_for: the message type that this is an older name of.
+    """
+
+    type: str
+    sent_by: frozenset[Role]
+    target: Target
+    budget: float = 0.0
+    is_idempotent: bool = False
+    version: int = 1
+    source: str = ""
+    stands_for: str = ""
+
+
+class PayloadError(ValueError):
+    """A payload is not what its message type says; the text names the place in it."""
+
+
+class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The payload of one message type; members we do not know are left aside."""
+
+    about: ClassVar[About]
+
+    @classmethod
+    def read(cls, payload: Raw) -> Self:
+        """The message that a payload holds; classes with older spellings override it.
+
+        Raises:
+            PayloadError: it holds none.
+        """
+        return read_as(cls, payload)
+
+    def canonical(self) -> "Message":
+        """What this stands for: itself, or for an older name of a message, that message."""
+        return self
+
+
+class Announcement(Message, frozen=True):
+    """A message that wants no reply."""
+
+
+class Request(Message, Generic[Answer], frozen=True):
+    """A message that is answered with `Answer`, or with an error."""
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """The data of a successful response; every member is written."""
+
+
+class Done(Reply, frozen=True):
+    """Data of a response that says no more than that it is done; may be absent."""
+
+
+_Value = TypeVar("_Value")
+
+
+def read_as(kind: type[_Value], payload: Raw | bytes) -> _Value:
+    """A JSON value as this type.
+
+    Raises:
+        PayloadError: it is none.
+    """
+    try:
+        return msgspec.json.decode(payload, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise PayloadError(str(error)) from error
+
+
+def read_reply(kind: type[Request[Answer]], data: Raw | UnsetType) -> Answer:
+    """The data of a response to a request of this kind.
+
+    Raises:
+        PayloadError: it is not what the request's class says.
+    """
+    expected = reply_type(kind)
+    written = Raw(b"null") if data is UNSET else data
+    if expected is Done and bytes(written) == b"null":
+        return cast("Answer", Done())
+    return cast("Answer", read_as(expected, written))
+
+
+def reply_type(kind: type[Message]) -> Any:
+    """The type of a request's reply, as its class says; None for an announcement."""
+    for base in getattr(kind, "__orig_bases__", ()):
+        if found := get_args(base):
+            return found[0]
+    return None
+
+
+def fields_of(kind: type[Any]) -> dict[str, Any]:
+    """The wire names of a struct's members, each with its type as it is written."""
+    hints = get_type_hints(kind)
+    return {field.encode_name: hints[field.name] for field in msgspec.structs.fields(kind)}
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def payload_of(message: object) -> Raw:
+    """The JSON text of a message, a reply or another value that has one."""
+    return Raw(_encode(message))

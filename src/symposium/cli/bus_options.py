@@ -1,0 +1,45 @@
+"""What the commands that speak on the bus share: where it is, and who speaks."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from symposium.bus.answers import Answers
+from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.dialling import dial_running
+from symposium.bus.envelope import Sender
+from symposium.bus.roles import Role
+from symposium.bus.starting import DaemonOptions
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+SOCKET = click.option(
+    "--socket",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PATH",
+    help="Where the daemon listens; $SYMPOSIUM_SOCKET, or the usual place, if not given.",
+)
+
+
+def running_bus(
+    socket: Path | None, answers: Answers | None = None, *, role: Role = Role.CLI
+) -> BusClient:
+    """A client of the daemon that runs; none is started."""
+    settings = replace(starting_settings(socket), dial=dial_running)
+    return BusClient(identity(role), answers, settings)
+
+
+def bus(socket: Path | None, answers: Answers | None = None) -> BusClient:
+    """A client of the daemon, which is started if none runs."""
+    return BusClient(identity(Role.CLI), answers, starting_settings(socket))
+
+
+def starting_settings(socket: Path | None) -> ClientSettings:
+    """Where the daemon is, and how one is started there."""
+    return ClientSettings(DaemonOptions(socket=socket))
+
+
+def identity(role: Role) -> Identity:
+    """Who a command is on the bus."""
+    return Identity(role, f"symposium(pid:{os.getpid()})", Sender(str(Path.cwd())))

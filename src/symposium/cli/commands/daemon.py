@@ -1,0 +1,187 @@
+"""Start, stop and look at the daemon, which carries the bus and the taskspaces."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import click
+from msgspec import to_builtins
+
+from symposium.bus.errors import BusUnreachableError
+from symposium.bus.messages.daemon_status import DaemonInfo, DaemonStatus
+from symposium.bus.messages.stop_daemon import StopDaemon
+from symposium.bus.place import meeting_place
+from symposium.bus.starting import IDLE_TIMEOUT, DaemonOptions
+from symposium.cli.agent_views import print_json, print_table
+from symposium.cli.bus_options import AS_JSON, SOCKET, running_bus
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import LEVELS, example
+from symposium.cli.running import run
+from symposium.daemon.background import RUNNING, in_background
+from symposium.daemon.process import serve
+from symposium.errors import NotFoundError
+from symposium.plain_text import plain_text
+
+STOP_TIME = 15.0
+"""Seconds that `stop` waits for the daemon's end."""
+
+
+@click.group("daemon", epilog=example("symposium daemon status"))
+def command() -> None:
+    """Start, stop and look at the daemon, which carries the bus and the taskspaces."""
+
+
+@command.command()
+@SOCKET
+@click.option(
+    "--compat-socket",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PATH",
+    help="Let programs that speak the bus's version 1 come here, as in /tmp/symposium-daemon.sock.",
+)
+@click.option(
+    "--idle-timeout",
+    default=IDLE_TIMEOUT,
+    show_default=True,
+    help="Seconds without a client after which it ends; 0 for never.",
+)
+@click.option(
+    "--history",
+    default=1024,
+    show_default=True,
+    help="Messages that are remembered; 0 for none.",
+)
+@click.option("--log", "level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option("--foreground", is_flag=True, help="Stay in front, until a signal.")
+def start(
+    socket: Path | None,
+    compat_socket: Path | None,
+    idle_timeout: float,
+    history: int,
+    level: str,
+    *,
+    foreground: bool,
+) -> int:
+    """Start the daemon, if it does not run; return when it listens."""
+    options = DaemonOptions(socket, compat_socket, idle_timeout, history, level)
+    place = meeting_place(socket)
+
+    def work(tell: Callable[[bytes], None]) -> None:
+        serve(options, tell)
+
+    said: list[bytes] = []
+    if foreground:
+        work(said.append)
+    else:
+        said.append(in_background(work))
+    if said == [RUNNING]:
+        click.echo(f"symposium: a daemon listens at {place.socket} already", err=True)
+    return 0
+
+
+@command.command()
+@SOCKET
+def stop(socket: Path | None) -> int:
+    """End the daemon; what it has promised to keep is kept."""
+
+    async def work() -> int:
+        async with running_bus(socket) as client:
+            await client.ready()
+            pid = (await client.request(DaemonStatus())).pid
+            await client.request(StopDaemon())
+        await _gone(pid)
+        return 0
+
+    try:
+        return run(work())
+    except BusUnreachableError as error:
+        click.echo(f"symposium: {error.message}", err=True)
+        return 0
+
+
+@command.command()
+@SOCKET
+@AS_JSON
+def status(socket: Path | None, *, as_json: bool) -> int:
+    """How the daemon is: its process, who is connected, what it answers."""
+
+    async def work() -> int:
+        async with running_bus(socket) as client:
+            await client.ready()
+            info = await client.request(DaemonStatus())
+        if as_json:
+            print_json(to_builtins(info))
+        else:
+            print_table(_rows(info))
+        return 0
+
+    try:
+        return run(work())
+    except BusUnreachableError as error:
+        if as_json:
+            print_json({"running": False})
+        click.echo(f"symposium: {error.message}", err=True)
+        return ExitCode.NOT_FOUND
+
+
+@command.command()
+@SOCKET
+@click.option("-n", "--lines", default=50, show_default=True, help="So many of the last lines.")
+@click.option("--json", "as_json", is_flag=True, help="The lines as they are written.")
+def logs(socket: Path | None, lines: int, *, as_json: bool) -> int:
+    """Show what the daemon has written down."""
+    path = meeting_place(socket).log
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no log at {path}", "has a daemon run here?") from None
+    for line in text.splitlines()[-lines:]:
+        print(line if as_json else _plain(line))
+    return 0
+
+
+async def _gone(pid: int) -> None:
+    """Wait until the process has ended, as long as that takes within reason."""
+    with suppress(OSError):
+        handle = os.pidfd_open(pid)
+        over = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(handle, over.set)
+        try:
+            async with asyncio.timeout(STOP_TIME):
+                await over.wait()
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+
+
+def _rows(info: DaemonInfo) -> list[tuple[str, str]]:
+    rows = [
+        ("process", str(info.pid)),
+        ("running for", f"{time.time() - info.started:.0f} s"),
+        ("socket", info.socket),
+        ("compat socket", info.compat_socket or "none"),
+        ("memory", f"{info.memory / 1e6:.0f} MB"),
+        ("connections", str(info.connections)),
+        ("open requests", str(info.open_requests)),
+        ("messages", str(info.messages)),
+        ("parts", ", ".join(info.parts) or "none"),
+        ("answers", ", ".join(info.handles)),
+    ]
+    return rows + [("cut", f"{cut.name}: {cut.reason}") for cut in info.cuts]
+
+
+def _plain(line: str) -> str:
+    try:
+        entry = json.loads(line)
+        when = datetime.fromtimestamp(entry["ts"]).astimezone()
+        words = f"{when:%Y-%m-%d %H:%M:%S} {entry['level']:7} {entry['message']}"
+    except (ValueError, KeyError, TypeError):
+        return plain_text(line)
+    trace = entry.get("trace")
+    return plain_text(f"{words}\n{trace}" if trace else words)

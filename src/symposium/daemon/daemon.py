@@ -1,0 +1,213 @@
+"""The daemon's life: it listens, answers, and ends when it is told to or when nobody needs it."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from peerwire.transports.fd import FdTransport
+from peerwire.transports.unix import UnixListener, serve_unix
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.broker import Broker
+from symposium.bus.envelope import MAX_LINE
+from symposium.bus.history import History
+from symposium.bus.messages.daemon_status import DaemonInfo, DaemonStatus
+from symposium.bus.messages.hello import PROTOCOL
+from symposium.bus.messages.reload_window import ReloadWindow
+from symposium.bus.messages.stop_daemon import StopDaemon
+from symposium.bus.peers import Door
+from symposium.bus.place import MeetingPlace
+from symposium.bus.roles import GIVEN
+from symposium.bus.routing import Parts
+from symposium.bus.starting import DaemonOptions
+from symposium.bus.vocabulary import Done
+from symposium.daemon.claim import starting
+from symposium.daemon.idle import Idleness
+from symposium.daemon.inside import Inside
+from symposium.daemon.part import PART_GRACE, Part
+from symposium.daemon.switchboard import Switchboard
+from symposium.redaction import Redactor, secret_values
+
+WAITING: Final = 4096
+"""Connections the kernel keeps until they are taken: a thousand may come at once."""
+
+LOOK: Final = 5.0
+"""Seconds between two looks at what no event tells: is the socket still ours, is a part busy?"""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a daemon is made of.
+
+    Attributes:
+        place: where it is met; claimed.
+        options: what it was told.
+        parts: what is plugged in, by name.
+        clock: seconds, for idleness alone.
+    """
+
+    place: MeetingPlace
+    options: DaemonOptions
+    parts: dict[str, Part]
+    clock: Callable[[], float] = time.monotonic
+
+
+class Daemon:
+    """Made within `starting`, so that nobody finds it half made; `run` is its life."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._idle = Idleness(setting.options.idle_timeout, setting.clock())
+        self._here = 0
+        self._started = time.time()
+        history = History(Redactor(secret_values(os.environ)), messages=setting.options.history)
+        broker = Broker(canonical=canonical, history=history, boot=str(uuid4()))
+        self.board = Switchboard(broker, self._counted)
+        self._over = asyncio.Event()
+        answers = self._answers()
+        self._handled = answers.handles
+        self._inside = Inside(self.board, answers)
+        self._listener = self._listen(setting.place.socket, Door.BUS)
+        compat = setting.options.compat_socket
+        self._compat = None if compat is None else self._listen(compat, Door.COMPAT)
+
+    def stop(self) -> None:
+        """End, after telling editors."""
+        self._over.set()
+
+    async def run(self) -> None:
+        """Serve until `stop`, or until nobody has needed it for long enough."""
+        async with asyncio.TaskGroup() as tasks:
+            board = tasks.create_task(self.board.run())
+            inside = tasks.create_task(self._inside.run())
+            parts = [tasks.create_task(part.run(self._inside)) for part in self._parts()]
+            looking = tasks.create_task(self._look())
+            try:
+                await self._over.wait()
+                self._inside.announce(ReloadWindow())
+            finally:
+                self._close_doors()
+                for task in (looking, *parts):
+                    task.cancel()
+                if parts:
+                    await asyncio.wait(parts, timeout=PART_GRACE)
+                for task in (inside, board):
+                    task.cancel()
+
+    def _parts(self) -> Iterable[Part]:
+        return self._setting.parts.values()
+
+    def _listen(self, path: Path, door: Door) -> UnixListener:
+        def connected(transport: FdTransport, uid: int) -> None:
+            if uid != os.getuid():
+                _log.warning("user %d was refused at %s", uid, path)
+                transport.close()
+                return
+            self.board.connect(transport, door)
+
+        return serve_unix(path, connected, limit=MAX_LINE, waiting=WAITING)
+
+    def _counted(self, here: int) -> None:
+        while self._here < here:
+            self._here += 1
+            self._idle.came()
+        while self._here > here:
+            self._here -= 1
+            self._idle.left(self._setting.clock())
+
+    async def _look(self) -> None:
+        while True:
+            wait = min(LOOK, max(0.0, self._idle.due - self._setting.clock()))
+            await asyncio.sleep(wait if wait < inf else LOOK)
+            now = self._setting.clock()
+            if any(part.is_busy() for part in self._parts()):
+                self._idle.busy(now)
+            if not self._listener.is_reachable():
+                _log.error("the socket %s is gone", self._setting.place.socket)
+                self.stop()
+            elif self._idle.is_due(now) and self._leave():
+                _log.info("nobody has been here for %g s", self._setting.options.idle_timeout)
+                self.stop()
+
+    def _leave(self) -> bool:
+        """Take the socket away, unless somebody has connected meanwhile."""
+        path = self._setting.place.socket
+        aside = path.with_name(path.name + ".leaving")
+        with starting(self._setting.place):
+            if not self._listener.is_reachable():
+                return True
+            # From now on who comes finds no socket, and starts a daemon once we let go of the lock.
+            path.rename(aside)
+            if not self._listener.take_waiting():
+                self._listener.close()
+                aside.unlink()
+                return True
+            aside.rename(path)
+            return False
+
+    def _close_doors(self) -> None:
+        with suppress(OSError), starting(self._setting.place):
+            self._listener.close()
+            if self._compat is not None:
+                self._compat.close()
+
+    def _answers(self) -> Answers:
+        answers = Answers()
+        answers.to(DaemonStatus, self._status)
+        answers.to(StopDaemon, self._stop)
+        for part in self._parts():
+            answers.extend(part.answers())
+        return answers
+
+    async def _stop(self, message: StopDaemon, asked: Asked) -> Done:
+        _log.info("stopped by %s, asked with %s", asked.by, message.about.type)
+        # After the answer, which is sent when this function returns.
+        asyncio.get_running_loop().call_later(0, self.stop)
+        return Done()
+
+    async def _status(self, message: DaemonStatus, asked: Asked) -> DaemonInfo:
+        del message, asked
+        broker, options = self.board.broker, self._setting.options
+        compat = options.compat_socket
+        return DaemonInfo(
+            pid=os.getpid(),
+            protocol=PROTOCOL,
+            started=self._started,
+            socket=str(self._setting.place.socket),
+            compat_socket=None if compat is None else str(compat),
+            memory=memory(),
+            connections=sum(each.role not in GIVEN or each.is_legacy for each in broker.peers),
+            open_requests=len(broker.open),
+            messages=broker.messages,
+            backlog=self.board.backlog,
+            handles=tuple(sorted(self._handled)),
+            parts=tuple(self._setting.parts),
+            cuts=tuple(self.board.cuts),
+        )
+
+
+def memory() -> int:
+    """Bytes of ours that are in memory; 0 where the system does not say."""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@lru_cache(maxsize=4096)
+def canonical(path: str) -> Parts | None:
+    """A path as the file system means it: links followed, dots taken out."""
+    if not path.startswith("/") or "\0" in path:
+        return None
+    return tuple(part for part in os.path.realpath(path).split("/") if part)

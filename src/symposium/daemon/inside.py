@@ -1,0 +1,70 @@
+"""The daemon's own seat on its bus: what its parts answer, ask and announce."""
+
+import time
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from symposium.bus.answers import Answers
+from symposium.bus.envelope import Address
+from symposium.bus.exchange import Exchange, OnProgress
+from symposium.bus.messages.hello import PROTOCOL, Hello
+from symposium.bus.peers import Door, Peer
+from symposium.bus.refusals import DAEMON_SENDER
+from symposium.bus.roles import GIVEN, Role
+from symposium.bus.shapes import Present
+from symposium.bus.vocabulary import Announcement, Request
+from symposium.daemon.switchboard import Switchboard
+
+DAEMON: Final = "daemon"
+"""The broker's name for the daemon itself."""
+
+_Answer = TypeVar("_Answer")
+
+
+class Inside:
+    """Implements `Bus` for the parts; `run` owns the answers at work."""
+
+    def __init__(self, board: Switchboard, answers: Answers) -> None:
+        self._board = board
+        self._exchange = Exchange(answers, DAEMON_SENDER, self._send)
+        hello = Hello(protocol=PROTOCOL, role=Role.DAEMON, name=DAEMON, handles=answers.handles)
+        seat = Peer(DAEMON, Door.BUS, time.time(), DAEMON, hello, answers.subscribes)
+        board.broker.peers.add(seat)
+        board.enter(DAEMON, self._take)
+
+    async def run(self) -> None:
+        """Own the answers at work until cancelled."""
+        await self._exchange.run()
+
+    async def request(
+        self,
+        message: Request[_Answer],
+        *,
+        to: Address | None = None,
+        on_progress: OnProgress | None = None,
+        patience: float | None = None,
+    ) -> _Answer:
+        """Ask a peer, and wait for its reply.
+
+        Raises:
+            BusRefusedError: the answer is an error; `no_handler` comes at once.
+        """
+        ask = self._exchange.request
+        return await ask(message, to=to, on_progress=on_progress, patience=patience)
+
+    def announce(self, message: Announcement, *, to: Address | None = None) -> None:
+        """Tell whoever listens."""
+        self._exchange.announce(message, to=to)
+
+    def peers(self) -> Sequence[Present]:
+        """Who is connected at this moment, and where."""
+        return [each.present() for each in self._board.broker.peers if each.role not in GIVEN]
+
+    def _send(self, line: bytes) -> bool:
+        self._board.route(DAEMON, [line])
+        return True
+
+    def _take(self, lines: bytes) -> None:
+        # Lines for several hearers are joined; no line of JSON holds a newline.
+        for line in lines.split(b"\n"):
+            self._exchange.take(line)

@@ -1,0 +1,66 @@
+"""One client's connection as the daemon holds it: bounded, and ended with a reason."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from peerwire.jsonrpc.codec import Overlong
+from peerwire.transports.fd import FdTransport
+
+CLIENT_BACKLOG: Final = 8 * 1024 * 1024
+"""Bytes that may wait for one client; a single line may go beyond."""
+
+TOTAL_BACKLOG: Final = 128 * 1024 * 1024
+"""Bytes that may wait for all slow clients together; the slowest goes first."""
+
+Lines = Sequence[bytes | Overlong]
+
+
+class LinkOwner(Protocol):
+    """Who is told what happens on a link."""
+
+    def received(self, link: "Link", lines: Lines) -> None:
+        """Lines have come."""
+        ...
+
+    def slow(self, link: "Link") -> None:
+        """Much waits for this client."""
+        ...
+
+    def quick(self, link: "Link") -> None:
+        """Little waits for it again."""
+        ...
+
+    def gone(self, link: "Link") -> None:
+        """It has ended."""
+        ...
+
+
+class Link:
+    """A transport with a name; tells its owner."""
+
+    def __init__(self, name: str, transport: FdTransport, owner: LinkOwner) -> None:
+        self.name = name
+        self.transport = transport
+        self.send: Callable[[bytes], None] = transport.send
+        self._owner = owner
+
+    def start(self) -> None:
+        """Begin to read."""
+        self.transport.start(self)
+
+    def lines_received(self, lines: Lines) -> None:
+        """Tell the owner."""
+        self._owner.received(self, lines)
+
+    def writing_paused(self) -> None:
+        """Tell the owner."""
+        self._owner.slow(self)
+
+    def writing_resumed(self) -> None:
+        """Tell the owner."""
+        self._owner.quick(self)
+
+    def ended(self, error: Exception | None) -> None:
+        """Tell the owner; how a client ended is its own affair."""
+        del error
+        self._owner.gone(self)

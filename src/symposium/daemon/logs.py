@@ -1,0 +1,52 @@
+"""What the daemon writes down: one JSON object a line, in a file that does not grow for ever."""
+
+import json
+import logging
+import os
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Final
+
+from symposium.redaction import Redactor, secret_values
+
+MOST_BYTES: Final = 2 * 1024 * 1024
+"""Bytes of the file before it is put aside."""
+
+KEPT: Final = 3
+"""Files that are kept beside it."""
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON, without secrets."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__()
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time, level, logger, message, process; the trace where there is one."""
+        entry: dict[str, object] = {
+            "ts": round(record.created, 3),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": self._redactor.text(record.getMessage()),
+            "pid": record.process,
+        }
+        if record.exc_info:
+            entry["trace"] = self._redactor.text(self.formatException(record.exc_info))
+        return json.dumps(entry, ensure_ascii=False)
+
+
+def log_to(path: Path, level: str) -> None:
+    """Write what is logged from now on into this file, which only its owner may read.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = RotatingFileHandler(path, maxBytes=MOST_BYTES, backupCount=KEPT, encoding="utf-8")
+    path.chmod(0o600)
+    file.setFormatter(JsonLines(Redactor(secret_values(os.environ))))
+    root = logging.getLogger()
+    root.addHandler(file)
+    root.setLevel(level.upper())

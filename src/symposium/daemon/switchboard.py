@@ -1,0 +1,196 @@
+"""Carries out what the broker decides: lines from links to links, and the ends of links."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from peerwire.transports.fd import FdTransport
+from symposium.bus.actions import Action, Deliver
+from symposium.bus.broker import Broker
+from symposium.bus.messages.daemon_status import Cut
+from symposium.bus.peers import Door
+from symposium.daemon.link import CLIENT_BACKLOG, TOTAL_BACKLOG, Lines, Link
+
+HELLO_TIME: Final = 10.0
+"""Seconds in which whoever connects must say hello."""
+
+CLOSE_TIME: Final = 1.0
+"""Seconds in which a peer that is sent away may read why."""
+
+CUTS_KEPT: Final = 32
+"""Ends of connections that `daemon status` shows."""
+
+_log = logging.getLogger(__name__)
+
+Inside = Callable[[bytes], None]
+"""Takes a line for what is inside the daemon."""
+
+
+class Switchboard:
+    """Links by name on one side, the broker on the other; one wake-up's lines go out together."""
+
+    def __init__(self, broker: Broker, on_change: Callable[[int], None]) -> None:
+        self.broker = broker
+        self.cuts: deque[Cut] = deque(maxlen=CUTS_KEPT)
+        self._on_change = on_change
+        self._links: dict[str, Link] = {}
+        self._senders: dict[str, Inside] = {}
+        self._slow: set[Link] = set()
+        self._count = 0
+        self._closing = asyncio.TaskGroup()
+        self._loop = asyncio.get_running_loop()
+        self._expiry: asyncio.TimerHandle | None = None
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait for slow clients."""
+        return sum(link.transport.backlog for link in self._slow)
+
+    async def run(self) -> None:
+        """Own the links that are being closed, until cancelled; then close all."""
+        async with self._closing:
+            try:
+                await self._loop.create_future()
+            finally:
+                if self._expiry is not None:
+                    self._expiry.cancel()
+                for link in list(self._links.values()):
+                    self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
+
+    def enter(self, name: str, take: Inside) -> None:
+        """Somebody inside the daemon takes lines under this name."""
+        self._senders[name] = take
+
+    def connect(self, transport: FdTransport, door: Door) -> None:
+        """Take in a new connection."""
+        self._count += 1
+        name = f"{'v' if door is Door.COMPAT else 'c'}{self._count}"
+        link = Link(name, transport, self)
+        self._links[name] = link
+        self._senders[name] = transport.send
+        self.broker.connected(name, door, time.time())
+        if door is Door.BUS:
+            self._loop.call_later(HELLO_TIME, self._expect_hello, link)
+        self._on_change(len(self._links))
+        link.start()
+
+    def received(self, link: Link, lines: Lines) -> None:
+        """Lines have come from a client."""
+        self.route(link.name, lines)
+
+    def route(self, name: str, lines: Lines) -> None:
+        """Ask the broker about each line, and do what it says."""
+        now = time.time()
+        receive = self.broker.receive
+        to: tuple[str, ...] = ()
+        held: list[bytes] = []
+        for line in lines:
+            for action in receive(name, line, now):
+                if isinstance(action, Deliver):
+                    if action.connections is to:
+                        held.append(action.line)
+                        continue
+                    self._write(to, held)
+                    to, held = action.connections, [action.line]
+                else:
+                    self._write(to, held)
+                    to, held = (), []
+                    self._send_away(action.connection, action.reason)
+        self._write(to, held)
+        self._watch_deadlines()
+
+    def carry_out(self, actions: Iterable[Action]) -> None:
+        """Do what the broker says."""
+        for action in actions:
+            if isinstance(action, Deliver):
+                self._write(action.connections, [action.line])
+            else:
+                self._send_away(action.connection, action.reason)
+
+    def slow(self, link: Link) -> None:
+        """Much waits for a client: too much for it alone, or with all others, ends it."""
+        self._slow.add(link)
+        waiting = link.transport.backlog
+        if waiting > CLIENT_BACKLOG:
+            self._loop.call_soon(self._cut, link, f"{waiting} bytes waited for it to read")
+        elif len(self._slow) * CLIENT_BACKLOG > TOTAL_BACKLOG:
+            self._loop.call_soon(self._cut_slowest)
+
+    def quick(self, link: Link) -> None:
+        """A client has caught up."""
+        self._slow.discard(link)
+
+    def gone(self, link: Link) -> None:
+        """A client has ended its connection."""
+        link.transport.close()
+        self._forget(link)
+
+    def _write(self, to: tuple[str, ...], lines: list[bytes]) -> None:
+        if not lines:
+            return
+        data = lines[0] if len(lines) == 1 else b"\n".join(lines)
+        senders = self._senders
+        for name in to:
+            send = senders.get(name)
+            if send is not None:
+                send(data)
+
+    def _forget(self, link: Link) -> None:
+        if self._links.pop(link.name, None) is None:
+            return
+        del self._senders[link.name]
+        self._slow.discard(link)
+        self.carry_out(self.broker.disconnected(link.name))
+        self._on_change(len(self._links))
+
+    def _cut(self, link: Link, reason: str) -> None:
+        if link.name not in self._links:
+            return
+        peer = self.broker.peers.get(link.name)
+        name = link.name if peer is None else peer.name
+        _log.warning("%s (%s) was cut: %s", name, link.name, reason)
+        self.cuts.append(Cut(at=time.time(), name=name, reason=reason))
+        if peer is not None:
+            self.broker.desk.remember_end(peer, reason)
+        link.transport.close()
+        self._forget(link)
+
+    def _cut_slowest(self) -> None:
+        while (total := self.backlog) > TOTAL_BACKLOG:
+            slowest = max(self._slow, key=_backlog_of)
+            self._cut(slowest, f"{total} bytes waited for all slow clients, most of them for it")
+
+    def _send_away(self, name: str, reason: str) -> None:
+        link = self._links.get(name)
+        if link is None:
+            return
+        _log.info("%s was sent away: %s", name, reason)
+        self._forget(link)
+        self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
+
+    def _expect_hello(self, link: Link) -> None:
+        peer = self.broker.peers.get(link.name)
+        if peer is not None and peer.hello is None:
+            self._send_away(link.name, f"no hello came within {HELLO_TIME:g} s")
+
+    def _watch_deadlines(self) -> None:
+        deadline = self.broker.open.next_deadline
+        if deadline is None:
+            return
+        at = self._loop.time() + deadline - time.time()
+        if self._expiry is None or at < self._expiry.when():
+            if self._expiry is not None:
+                self._expiry.cancel()
+            self._expiry = self._loop.call_at(at, self._expire)
+
+    def _expire(self) -> None:
+        self._expiry = None
+        self.carry_out(self.broker.expire(time.time()))
+        self._watch_deadlines()
+
+
+def _backlog_of(link: Link) -> int:
+    return link.transport.backlog

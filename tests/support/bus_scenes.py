@@ -1,0 +1,120 @@
+"""A bus without sockets: a broker, and peers that write lines and keep what they are sent."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from peerwire.jsonrpc.codec import Overlong
+from symposium.bus.actions import Action, Close, Deliver
+from symposium.bus.broker import Broker
+from symposium.bus.history import History
+from symposium.bus.peers import Door
+
+NOW = 1_700_000_000.0
+
+SENDER = {"workingDirectory": "/work", "taskspaceUuid": None, "shellPid": None}
+
+
+class Scene:
+    """A broker and its peers by name; a message is a dict or the bytes of a line."""
+
+    def __init__(self, history: History | None = None) -> None:
+        self.broker = Broker(boot="boot", history=history)
+        self.now = NOW
+        self.raw: dict[str, list[bytes]] = {}
+        self.closed: dict[str, str] = {}
+        self._ids = 0
+
+    def join(self, name: str, role: str, **told: Any) -> str:
+        """Somebody comes and says hello."""
+        self.connect(name)
+        sender = told.pop("sender", SENDER)
+        payload = {"protocol": 2, "role": role, "name": name, **told}
+        self.say(name, "hello", payload, sender=sender)
+        assert self.heard(name)[-1]["payload"]["success"], self.heard(name)
+        self.raw[name].clear()
+        return name
+
+    def connect(self, name: str, door: Door = Door.BUS) -> str:
+        """Somebody comes and says nothing yet."""
+        self.raw[name] = []
+        self.broker.connected(name, door, self.now)
+        return name
+
+    def legacy(self, *names: str) -> None:
+        """Peers of version 1 come."""
+        for name in names:
+            self.connect(name, Door.COMPAT)
+
+    def say(
+        self,
+        name: str,
+        type_: str,
+        payload: object = None,
+        *,
+        to: dict[str, str] | None = None,
+        sender: dict[str, Any] | None = None,
+        id_: str = "",
+    ) -> str:
+        """Write a message; its id."""
+        self._ids += 1
+        request_id = id_ or f"id-{self._ids}"
+        message = {
+            "type": type_,
+            "id": request_id,
+            "sender": sender or SENDER,
+            "payload": {} if payload is None else payload,
+        }
+        if to is not None:
+            message["to"] = to
+        self.write(name, json.dumps(message).encode())
+        return request_id
+
+    def write(self, name: str, line: bytes | Overlong) -> None:
+        """Write a line."""
+        self.do(self.broker.receive(name, line, self.now))
+
+    def answer(self, name: str, request: dict[str, Any], data: object = None) -> None:
+        """Answer a message that was heard."""
+        payload = {"success": True, "data": {} if data is None else data}
+        self.say(name, "response", payload, id_=request["id"])
+
+    def leave(self, name: str) -> None:
+        """Somebody disconnects."""
+        self.do(self.broker.disconnected(name))
+
+    def wait(self, seconds: float) -> None:
+        """Time passes."""
+        self.now += seconds
+        self.do(self.broker.expire(self.now))
+
+    def do(self, actions: Iterable[Action]) -> None:
+        """Carry out what the broker says."""
+        for action in actions:
+            match action:
+                case Deliver(connections, line):
+                    for each in connections:
+                        self.raw.setdefault(each, []).append(line)
+                case Close(connection, reason):
+                    self.closed[connection] = reason
+
+    def heard(self, name: str) -> list[dict[str, Any]]:
+        """All that somebody was sent."""
+        return [json.loads(line) for line in self.raw[name]]
+
+    def types(self, name: str) -> list[str]:
+        """The types of all that somebody was sent."""
+        return [each["type"] for each in self.heard(name)]
+
+    def outcome(self, name: str) -> dict[str, Any]:
+        """The payload of the one response that somebody was sent; takes all away."""
+        (response,) = [each for each in self.heard(name) if each["type"] == "response"]
+        self.raw[name].clear()
+        return response["payload"]
+
+    def code(self, name: str) -> str:
+        """The code of the one error that somebody was sent."""
+        outcome = self.outcome(name)
+        assert outcome["success"] is False
+        assert outcome["error"], "an error says what is wrong"
+        return outcome["code"]

@@ -1,0 +1,92 @@
+"""How a part is plugged into the daemon: an example to write one by."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.dialling import dial_running
+from symposium.bus.envelope import Sender
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.get_taskspace_state import GetTaskspaceState
+from symposium.bus.messages.taskspace_roll_call import TaskspaceRollCall
+from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
+from symposium.bus.place import MeetingPlace
+from symposium.bus.roles import Role
+from symposium.bus.starting import DaemonOptions
+from symposium.daemon.claim import claim, starting
+from symposium.daemon.daemon import Daemon, Setting
+from symposium.daemon.part import Bus
+
+
+class OneTaskspace:
+    """A part that knows one taskspace, and calls its windows when it begins."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.ended = False
+
+    def answers(self) -> Answers:
+        answers = Answers()
+        answers.to(TaskspaceState, self._state)
+        return answers
+
+    async def run(self, bus: Bus) -> None:
+        bus.announce(TaskspaceRollCall(taskspace_uuid="one"))
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended = True
+
+    def is_busy(self) -> bool:
+        return False
+
+    async def _state(self, message: TaskspaceState, asked: Asked) -> TaskspaceInfo:
+        if message.taskspace_uuid != "one":
+            raise BusRefusedError("there is no such taskspace", "not_found")
+        asked.progress("reading", done=1, total=2)
+        return TaskspaceInfo(name=message.name or "first")
+
+
+@asynccontextmanager
+async def daemon_with(part: OneTaskspace, folder: Path) -> AsyncGenerator[Callable[[], BusClient]]:
+    place = MeetingPlace(folder / "run" / "s", folder / "log")
+    with starting(place):
+        claim(place)
+        daemon = Daemon(Setting(place, DaemonOptions(place.socket), {"one": part}))
+
+    def client() -> BusClient:
+        who = Identity(Role.MCP_SERVER, "test", Sender("/work"))
+        return BusClient(who, settings=ClientSettings(DaemonOptions(place.socket), dial_running))
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(daemon.run())
+        try:
+            yield client
+        finally:
+            daemon.stop()
+
+
+@pytest.mark.requirement("daemon.parts")
+async def test_a_part_answers_its_messages_and_lives_as_long_as_the_daemon(tmp_path: Path) -> None:
+    part = OneTaskspace()
+    news: list[str] = []
+    async with daemon_with(part, tmp_path) as client:
+        await part.begun.wait()
+        async with client() as bus:
+            asked = TaskspaceState(project_path="", taskspace_uuid="one", name="new")
+            info = await bus.request(asked, on_progress=lambda each: news.append(each.message))
+            older = await bus.request(GetTaskspaceState(taskspace_uuid="one"))
+            with pytest.raises(BusRefusedError, match="no such taskspace") as refused:
+                await bus.request(TaskspaceState(project_path="", taskspace_uuid="two"))
+
+    assert info.name == "new"
+    assert older.name == "first"
+    assert news == ["reading"]
+    assert refused.value.code == "not_found"
+    assert part.ended
