@@ -18,8 +18,8 @@ from symposium.conductor.blueprint import InProcess
 from symposium.conductor.component import Mod
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError
+from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 from symposium.run_mode.config_agent import ConfigAgent
-from symposium.run_mode.menu_text import AgentChoice, AgentChoices, ModChoice, ModChoices
 from symposium.run_mode.settings import Composition, RunSettings
 
 MENU = """## Current Configuration

@@ -14,8 +14,6 @@ from peerwire.transports.command import CommandError, command_json, parse_comman
 from symposium.config.atomic_file import check_writable, read_text, write_whole
 from symposium.config.component_source import ComponentSource, SourceError, read_source
 from symposium.config.jsonc import JsoncError, node_at, parse, place
-from symposium.config.jsonc_edit import rewrite
-from symposium.config.jsonc_text import json_text
 from symposium.errors import SymposiumError
 
 ModKind: TypeAlias = Literal["proxy", "mcp"]
@@ -222,6 +220,8 @@ def save(path: Path, config: Config, seen: str | None) -> str:
 
 
 def _changed_text(current: str, config: Config, path: Path) -> str:
+    from symposium.config.jsonc_edit import rewrite  # noqa: PLC0415 - most only read
+
     old = _read_text(current, path)  # what we cannot read, we do not overwrite
     value = dict(cast("Mapping[str, Any]", parse(current).value))
     if config.agent != old.agent:
@@ -280,6 +280,8 @@ def _agent_json(config: Config) -> Any:
 
 def first_text(config: Config) -> str:
     """What a new file says."""
+    from symposium.config.jsonc_text import json_text  # noqa: PLC0415 - most only read
+
     lines = ["    " + json_text(_entry_json(mod)) for mod in config.mods]
     proxies = "[\n" + ",\n".join(lines) + "\n  ]" if lines else "[]"
     return (

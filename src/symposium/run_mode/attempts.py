@@ -14,7 +14,6 @@ from symposium.planned_chain import Wishes
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.settings import RunSettings
 from symposium.run_mode.starting import RefinedError, Start
-from symposium.run_mode.trouble import manner
 
 _log = logging.getLogger(__name__)
 
@@ -65,4 +64,6 @@ class Attempts:
                 if not optional.get(name):
                     raise
                 _log.warning("the mod %s is left out: %s", name, error)
+                from symposium.run_mode.trouble import manner  # noqa: PLC0415 - seldom needed
+
                 left_out[name] = f"_The mod `{name}` is left out: it {manner(error)}_\n\n"

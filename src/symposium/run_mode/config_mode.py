@@ -2,28 +2,17 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Final
 
 from peerwire.jsonrpc.boundary import Boundary
-from symposium.config.broken_file import content_of
-from symposium.config.user_config import ConfigError, Loaded, load
+from peerwire.jsonrpc.errors import RpcError
+from symposium.config.user_config import Config, ConfigError, load
 from symposium.run_mode.chat_commands import our_commands, text_line, update_line
-from symposium.run_mode.config_menu import NotStartedError, first_time, main_menu
 from symposium.run_mode.conversation import Conversation, Input, Script
 from symposium.run_mode.floor import Floor
-from symposium.run_mode.mending import mend
-from symposium.run_mode.menu_host import MenuHost, give_agent
-from symposium.run_mode.overviews import overview
 from symposium.run_mode.sessions import Session
-from symposium.run_mode.trouble import Trouble, of_file
 from symposium.run_mode.turnstile import EVERYTHING, Turnstile
 
 _log = logging.getLogger(__name__)
-
-ANEW: Final = (
-    "The configuration cannot be read, so it is made anew. "
-    "`SAVE` keeps what it says now beside the new one.\n"
-)
 
 
 class ConfigMode:
@@ -35,15 +24,24 @@ class ConfigMode:
 
     def begin_setup(self, session: Session, first: Input | None = None) -> None:
         """Open the first-time dialogue."""
-        host = MenuHost(self._floor, session, None)
-        mods = self._floor.settings.default_mods
-        self._open(session, lambda talk: first_time(talk, host, mods), first)
+        from symposium.run_mode.scripts import setting_up  # noqa: PLC0415 - see there
 
-    def begin_mending(self, session: Session, trouble: Trouble) -> None:
-        """Say why a session has no agent, and stay until it has one."""
+        self._open(session, setting_up(self._floor, session), first)
+
+    def begin_mending(
+        self, session: Session, error: ConfigError | RpcError, config: Config | None = None
+    ) -> None:
+        """Say why a session has no agent, and stay until it has one.
+
+        Args:
+            session: without an agent.
+            error: why it has none.
+            config: what its chain was to be made from; None where that could not be read.
+        """
+        from symposium.run_mode.scripts import mending  # noqa: PLC0415 - see there
+
         self._floor.write(update_line(session.id, our_commands()))
-        ward = _Ward(self._floor, session)
-        self._open(session, lambda talk: mend(talk, ward, trouble), None)
+        self._open(session, mending(self._floor, session, error, config), None)
 
     def begin(self, session: Session, first: Input) -> None:
         """Open the menu of a running session, and hold back what its agent says meanwhile."""
@@ -58,7 +56,9 @@ class ConfigMode:
         if loaded is None:
             self.begin_setup(session, first)
         else:
-            self._open(session, self._menu(session, loaded), first)
+            from symposium.run_mode.scripts import in_menu  # noqa: PLC0415 - see there
+
+            self._open(session, in_menu(self._floor, session, loaded), first)
 
     def leave(self, session: Session) -> None:
         """End the dialogue without saving; what the agent has said meanwhile is shown."""
@@ -77,10 +77,6 @@ class ConfigMode:
         """Show a text in a session, apart from what follows: editors join what is said."""
         end = "" if text.endswith("\n") else "\n\n"
         self._floor.write(text_line(session.id, text + end))
-
-    def _menu(self, session: Session, loaded: Loaded) -> Script:
-        host = MenuHost(self._floor, session, loaded.text)
-        return lambda talk: main_menu(talk, host, loaded.config)
 
     def _open(self, session: Session, script: Script, first: Input | None) -> None:
         talk = Conversation(lambda text: self.say(session, text), first)
@@ -112,49 +108,3 @@ class ConfigMode:
         for turnstile, scope in closed:
             turnstile.close(scope)
         self._paused[session.id] = closed
-
-
-class _Ward:
-    """A session without an agent, as the dialogue about it sees it."""
-
-    def __init__(self, floor: Floor, session: Session) -> None:
-        self._floor = floor
-        self._session = session
-
-    async def start(self) -> Sequence[str]:
-        """Try again, with the config as it is now.
-
-        Raises:
-            NotStartedError: it does not start.
-        """
-        try:
-            loaded = load(self._floor.settings.config)
-        except ConfigError as error:
-            trouble = of_file(error)
-            raise NotStartedError(trouble.reason, trouble.mend) from error
-        if loaded is None:
-            raise NotStartedError("There is no configuration any more.", "")
-        return await give_agent(self._floor, self._session, loaded.config)
-
-    async def choose(self, talk: Conversation) -> bool:
-        """Open the menu on what the file says now; whether there is an agent after it."""
-        floor, session = self._floor, self._session
-        mods = floor.settings.default_mods
-        try:
-            loaded = load(floor.settings.config)
-        except ConfigError as error:
-            talk.say(str(error))
-            broken = content_of(floor.settings.config)
-            host = MenuHost(floor, session, None, broken=broken)
-            await first_time(talk, host, mods, welcome=ANEW)
-        else:
-            host = MenuHost(floor, session, None if loaded is None else loaded.text)
-            if loaded is None:
-                await first_time(talk, host, mods)
-            else:
-                await main_menu(talk, host, loaded.config)
-        return session.chain is not None
-
-    async def own_answer(self, text: str) -> str | None:
-        """What our commands that change nothing say."""
-        return await overview(text, self._session, self._floor)

@@ -6,7 +6,7 @@ from typing import Final
 
 from symposium.catalog import builtin_agents, builtin_mods, installed_mod_names
 from symposium.config.user_config import ModEntry
-from symposium.run_mode.menu_text import AgentChoice, AgentChoices, ModChoice, ModChoices
+from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.reception import FORK, NEW, REOPENS
 from symposium.run_mode.sessions import Session
-from symposium.run_mode.trouble import Trouble, of_chain, of_file
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +71,8 @@ class Lobby:
         try:
             loaded = load(self._floor.settings.config)
         except ConfigError as error:
-            self._open_without_agent(call.settle, call.crossing, of_file(error))
+            session = self._waiting_session(call.settle, call.crossing)
+            self._config_mode.begin_mending(session, error)
             return
         if loaded is None:
             session = self._waiting_session(call.settle, call.crossing)
@@ -81,26 +81,20 @@ class Lobby:
         try:
             chain = await self._floor.supervisor.chain_for(loaded.config)
         except RpcError as error:
-            trouble = of_chain(error, loaded.config, self._floor.settings.config)
-            self._open_without_agent(call.settle, call.crossing, trouble)
+            session = self._waiting_session(call.settle, call.crossing)
+            self._config_mode.begin_mending(session, error, loaded.config)
             return
         asked = Crossing(NEW, call.crossing.encoded(), is_request=True)
         asked.extra = call.crossing.extra
 
         def refused(error: RpcError, answer: Callable[[Answer], None]) -> None:
-            trouble = of_chain(error, chain.config, self._floor.settings.config)
-            self._open_without_agent(answer, asked, trouble)
+            waiting = self._waiting_session(answer, asked)
+            self._config_mode.begin_mending(waiting, error, chain.config)
 
         pass_new_session(call, chain, self._floor, refused)
 
-    def _open_without_agent(
-        self, answer: Callable[[Answer], None], asked: Crossing, trouble: Trouble
-    ) -> None:
-        """Open a session all the same: only there can be said what is wrong, and be mended."""
-        session = self._waiting_session(answer, asked)
-        self._config_mode.begin_mending(session, trouble)
-
     def _waiting_session(self, answer: Callable[[Answer], None], asked: Crossing) -> Session:
+        """A session without an agent: only there can be said what is wrong, and be mended."""
         session = Session(str(uuid.uuid4()), setup=asked)
         self._floor.sessions.add(session)
         answer(Answer(value={"sessionId": session.id}))

@@ -11,10 +11,10 @@ from symposium.config.broken_file import content_of, save_anew
 from symposium.config.user_config import Config, ConfigError, load, save
 from symposium.run_mode.askers import origin_of
 from symposium.run_mode.chat_commands import our_commands, update_line
+from symposium.run_mode.choices import AgentChoices, ModChoices
 from symposium.run_mode.config_menu import NotStartedError
 from symposium.run_mode.differences import differences
 from symposium.run_mode.floor import Floor
-from symposium.run_mode.menu_text import AgentChoices, ModChoices
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.own_request import OwnRequest
 from symposium.run_mode.sessions import Session

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from symposium.config.user_config import ConfigError, ModEntry, load
 from symposium.run_mode.chat_commands import AGENTS, HELP, MODS, STATUS
 from symposium.run_mode.floor import Floor
-from symposium.run_mode.menu_text import agent_label, table
 from symposium.run_mode.prompts import help_text, status_text
 from symposium.run_mode.sessions import Session
 
@@ -22,6 +21,8 @@ async def overview(text: str, session: Session, floor: Floor) -> str | None:
 
 
 async def _agents(floor: Floor) -> str:
+    from symposium.run_mode.menu_text import agent_label, table  # noqa: PLC0415 - seldom needed
+
     choices = await floor.settings.directory.choices()
     rows = [(agent.name, agent.description) for agent in choices.agents]
     try:
@@ -45,6 +46,8 @@ async def _agents(floor: Floor) -> str:
 
 
 async def _mods(floor: Floor) -> str:
+    from symposium.run_mode.menu_text import table  # noqa: PLC0415 - seldom needed
+
     choices = await floor.settings.directory.mods()
     configured = _configured(floor)
     names = {mod.name for mod in configured}

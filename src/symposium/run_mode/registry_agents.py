@@ -11,7 +11,7 @@ from symposium.errors import SymposiumError
 from symposium.registry.directory import How, KnownAgent, RegistryDirectory
 from symposium.registry.starting import obtain, obtain_source
 from symposium.registry.surroundings import surroundings
-from symposium.run_mode.menu_text import AgentChoice, AgentChoices, ModChoice, ModChoices
+from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 _ORDER: Final[tuple[How, ...]] = (
     "on this machine",

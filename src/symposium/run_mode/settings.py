@@ -9,7 +9,7 @@ from symposium.chain_spec import ChainSpec
 from symposium.conductor.running_chain import ChainSettings
 from symposium.config.user_config import Config, ModEntry
 from symposium.planned_chain import Refine, as_planned
-from symposium.run_mode.menu_text import AgentChoices, ModChoices
+from symposium.run_mode.choices import AgentChoices, ModChoices
 from symposium.run_mode.revival_terms import RevivalTerms
 
 PauseScope: TypeAlias = Literal["session", "conductor"]

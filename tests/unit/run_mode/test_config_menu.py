@@ -10,12 +10,10 @@ from tests.support.run_scenes import AGENTS, MENU, MODS
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ConfigChangedError, ModEntry
 from symposium.errors import SymposiumError
+from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoices
 from symposium.run_mode.config_menu import WELCOME, NotStartedError, first_time, main_menu
 from symposium.run_mode.conversation import Conversation, Input
 from symposium.run_mode.menu_text import (
-    AgentChoice,
-    AgentChoices,
-    ModChoices,
     choices_line,
     code,
     render,

@@ -1,0 +1,99 @@
+"""The dialogues that a session can be in; imported only when the first of them begins."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from peerwire.jsonrpc.errors import RpcError
+from symposium.config.broken_file import content_of
+from symposium.config.user_config import Config, ConfigError, Loaded, load
+from symposium.run_mode.config_menu import NotStartedError, first_time, main_menu
+from symposium.run_mode.conversation import Conversation, Script
+from symposium.run_mode.floor import Floor
+from symposium.run_mode.mending import mend
+from symposium.run_mode.menu_host import MenuHost, give_agent
+from symposium.run_mode.overviews import overview
+from symposium.run_mode.sessions import Session
+from symposium.run_mode.trouble import of_chain, of_file
+
+ANEW: Final = (
+    "The configuration cannot be read, so it is made anew. "
+    "`SAVE` keeps what it says now beside the new one.\n"
+)
+
+
+def setting_up(floor: Floor, session: Session) -> Script:
+    """The first-time set-up."""
+    host = MenuHost(floor, session, None)
+    return lambda talk: first_time(talk, host, floor.settings.default_mods)
+
+
+def in_menu(floor: Floor, session: Session, loaded: Loaded) -> Script:
+    """The menu on a config that there is."""
+    host = MenuHost(floor, session, loaded.text)
+    return lambda talk: main_menu(talk, host, loaded.config)
+
+
+def mending(
+    floor: Floor, session: Session, error: ConfigError | RpcError, config: Config | None
+) -> Script:
+    """What a session is in that has no agent.
+
+    Args:
+        floor: the editor connection.
+        session: without an agent.
+        error: why it has none.
+        config: what its chain was to be made from; None where that could not be read.
+    """
+    if isinstance(error, ConfigError) or config is None:
+        assert isinstance(error, ConfigError)
+        trouble = of_file(error)
+    else:
+        trouble = of_chain(error, config, floor.settings.config)
+    ward = _Ward(floor, session)
+    return lambda talk: mend(talk, ward, trouble)
+
+
+class _Ward:
+    """A session without an agent, as the dialogue about it sees it."""
+
+    def __init__(self, floor: Floor, session: Session) -> None:
+        self._floor = floor
+        self._session = session
+
+    async def start(self) -> Sequence[str]:
+        """Try again, with the config as it is now.
+
+        Raises:
+            NotStartedError: it does not start.
+        """
+        try:
+            loaded = load(self._floor.settings.config)
+        except ConfigError as error:
+            trouble = of_file(error)
+            raise NotStartedError(trouble.reason, trouble.mend) from error
+        if loaded is None:
+            raise NotStartedError("There is no configuration any more.", "")
+        return await give_agent(self._floor, self._session, loaded.config)
+
+    async def choose(self, talk: Conversation) -> bool:
+        """Open the menu on what the file says now; whether there is an agent after it."""
+        floor, session = self._floor, self._session
+        mods = floor.settings.default_mods
+        try:
+            loaded = load(floor.settings.config)
+        except ConfigError as error:
+            talk.say(str(error))
+            broken = content_of(floor.settings.config)
+            host = MenuHost(floor, session, None, broken=broken)
+            await first_time(talk, host, mods, welcome=ANEW)
+        else:
+            host = MenuHost(floor, session, None if loaded is None else loaded.text)
+            if loaded is None:
+                await first_time(talk, host, mods)
+            else:
+                await main_menu(talk, host, loaded.config)
+        return session.chain is not None
+
+    async def own_answer(self, text: str) -> str | None:
+        """What our commands that change nothing say."""
+        return await overview(text, self._session, self._floor)
