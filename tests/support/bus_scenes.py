@@ -76,8 +76,8 @@ class Scene:
 
     def answer(self, name: str, request: dict[str, Any], data: object = None) -> None:
         """Answer a message that was heard."""
-        payload = {"success": True, "data": {} if data is None else data}
-        self.say(name, "response", payload, id_=request["id"])
+        reply: object = data if data is not None else {}
+        self.say(name, "response", {"success": True, "data": reply}, id_=request["id"])
 
     def leave(self, name: str) -> None:
         """Somebody disconnects."""

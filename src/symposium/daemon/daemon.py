@@ -189,7 +189,7 @@ class Daemon:
             connections=sum(each.role not in GIVEN or each.is_legacy for each in broker.peers),
             open_requests=len(broker.open),
             messages=broker.messages,
-            backlog=self.board.backlog,
+            backlog=self.board.pressure.backlog,
             handles=tuple(sorted(self._handled)),
             parts=tuple(self._setting.parts),
             cuts=tuple(self.board.cuts),

@@ -1,16 +1,10 @@
 """One client's connection as the daemon holds it: bounded, and ended with a reason."""
 
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from peerwire.jsonrpc.codec import Overlong
 from peerwire.transports.fd import FdTransport
-
-CLIENT_BACKLOG: Final = 8 * 1024 * 1024
-"""Bytes that may wait for one client; a single line may go beyond."""
-
-TOTAL_BACKLOG: Final = 128 * 1024 * 1024
-"""Bytes that may wait for all slow clients together; the slowest goes first."""
 
 Lines = Sequence[bytes | Overlong]
 
@@ -41,7 +35,6 @@ class Link:
     def __init__(self, name: str, transport: FdTransport, owner: LinkOwner) -> None:
         self.name = name
         self.transport = transport
-        self.send: Callable[[bytes], None] = transport.send
         self._owner = owner
 
     def start(self) -> None:

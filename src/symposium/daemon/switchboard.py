@@ -12,7 +12,9 @@ from symposium.bus.actions import Action, Deliver
 from symposium.bus.broker import Broker
 from symposium.bus.messages.daemon_status import Cut
 from symposium.bus.peers import Door
-from symposium.daemon.link import CLIENT_BACKLOG, TOTAL_BACKLOG, Lines, Link
+from symposium.daemon.deadlines import Deadlines
+from symposium.daemon.link import Lines, Link
+from symposium.daemon.pressure import Pressure
 
 HELLO_TIME: Final = 10.0
 """Seconds in which whoever connects must say hello."""
@@ -38,16 +40,11 @@ class Switchboard:
         self._on_change = on_change
         self._links: dict[str, Link] = {}
         self._senders: dict[str, Inside] = {}
-        self._slow: set[Link] = set()
         self._count = 0
         self._closing = asyncio.TaskGroup()
         self._loop = asyncio.get_running_loop()
-        self._expiry: asyncio.TimerHandle | None = None
-
-    @property
-    def backlog(self) -> int:
-        """Bytes that wait for slow clients."""
-        return sum(link.transport.backlog for link in self._slow)
+        self.pressure = Pressure(self._cut)
+        self._deadlines = Deadlines(broker.open, self._expire)
 
     async def run(self) -> None:
         """Own the links that are being closed, until cancelled; then close all."""
@@ -55,8 +52,7 @@ class Switchboard:
             try:
                 await self._loop.create_future()
             finally:
-                if self._expiry is not None:
-                    self._expiry.cancel()
+                self._deadlines.close()
                 for link in list(self._links.values()):
                     self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
 
@@ -100,7 +96,7 @@ class Switchboard:
                     to, held = (), []
                     self._send_away(action.connection, action.reason)
         self._write(to, held)
-        self._watch_deadlines()
+        self._deadlines.watch()
 
     def carry_out(self, actions: Iterable[Action]) -> None:
         """Do what the broker says."""
@@ -111,17 +107,12 @@ class Switchboard:
                 self._send_away(action.connection, action.reason)
 
     def slow(self, link: Link) -> None:
-        """Much waits for a client: too much for it alone, or with all others, ends it."""
-        self._slow.add(link)
-        waiting = link.transport.backlog
-        if waiting > CLIENT_BACKLOG:
-            self._loop.call_soon(self._cut, link, f"{waiting} bytes waited for it to read")
-        elif len(self._slow) * CLIENT_BACKLOG > TOTAL_BACKLOG:
-            self._loop.call_soon(self._cut_slowest)
+        """Much waits for a client."""
+        self.pressure.rises(link)
 
     def quick(self, link: Link) -> None:
         """A client has caught up."""
-        self._slow.discard(link)
+        self.pressure.falls(link)
 
     def gone(self, link: Link) -> None:
         """A client has ended its connection."""
@@ -142,7 +133,7 @@ class Switchboard:
         if self._links.pop(link.name, None) is None:
             return
         del self._senders[link.name]
-        self._slow.discard(link)
+        self.pressure.falls(link)
         self.carry_out(self.broker.disconnected(link.name))
         self._on_change(len(self._links))
 
@@ -158,11 +149,6 @@ class Switchboard:
         link.transport.close()
         self._forget(link)
 
-    def _cut_slowest(self) -> None:
-        while (total := self.backlog) > TOTAL_BACKLOG:
-            slowest = max(self._slow, key=_backlog_of)
-            self._cut(slowest, f"{total} bytes waited for all slow clients, most of them for it")
-
     def _send_away(self, name: str, reason: str) -> None:
         link = self._links.get(name)
         if link is None:
@@ -176,21 +162,5 @@ class Switchboard:
         if peer is not None and peer.hello is None:
             self._send_away(link.name, f"no hello came within {HELLO_TIME:g} s")
 
-    def _watch_deadlines(self) -> None:
-        deadline = self.broker.open.next_deadline
-        if deadline is None:
-            return
-        at = self._loop.time() + deadline - time.time()
-        if self._expiry is None or at < self._expiry.when():
-            if self._expiry is not None:
-                self._expiry.cancel()
-            self._expiry = self._loop.call_at(at, self._expire)
-
-    def _expire(self) -> None:
-        self._expiry = None
-        self.carry_out(self.broker.expire(time.time()))
-        self._watch_deadlines()
-
-
-def _backlog_of(link: Link) -> int:
-    return link.transport.backlog
+    def _expire(self, now: float) -> None:
+        self.carry_out(self.broker.expire(now))

@@ -1,0 +1,38 @@
+"""Wakes the broker when the time of a request is over: one timer, for the next of them."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from symposium.bus.open_requests import OpenRequests
+
+
+class Deadlines:
+    """Calls `expire` with the time, whenever a deadline has come."""
+
+    def __init__(self, requests: OpenRequests, expire: Callable[[float], None]) -> None:
+        self._open = requests
+        self._expire = expire
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def watch(self) -> None:
+        """Requests may have come or gone."""
+        deadline = self._open.next_deadline
+        if deadline is None:
+            return
+        at = self._loop.time() + deadline - time.time()
+        if self._timer is None or at < self._timer.when():
+            self.close()
+            self._timer = self._loop.call_at(at, self._due)
+
+    def close(self) -> None:
+        """Wake nobody any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _due(self) -> None:
+        self._timer = None
+        self._expire(time.time())
+        self.watch()
