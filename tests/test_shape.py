@@ -32,6 +32,9 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.cli.recording": "who records nothing need not wait for what records",
     "symposium.registry.fetch": "ssl and http.client are for who asks the network",
     "symposium.registry.starting": "archives and installers are for what is not installed yet",
+    "symposium.run_mode.advice": "what a workspace is like is asked when a session begins",
+    "symposium.run_mode.offering": "the same",
+    "symposium.mods.ferris": "archives and grammars of versions are for who asks for a source",
     "symposium.near_names": "only a name that is wrong is compared with others",
 }
 """Module to reason: the few that import inside a function, so that the program starts fast."""

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Final
 
-from symposium.registry.wish import FetchError, Got, Wish
+from symposium.registry.wish import AnsweredError, FetchError, Got, Wish
 
 PIECE: Final = 256 * 1024
 SILENCE: Final = 10.0
@@ -63,6 +63,8 @@ def http_get(wish: Wish, to: Path) -> Got:
     if wish.etag is not None:
         headers["If-None-Match"] = wish.etag
     request = urllib.request.Request(wish.url, headers=headers)  # noqa: S310 - checked above
+    for name, value in wish.headers:
+        request.add_unredirected_header(name, value)
     opener = urllib.request.build_opener(_SafeRedirects())
     try:
         with opener.open(request, timeout=min(SILENCE, wish.seconds)) as response:
@@ -71,7 +73,8 @@ def http_get(wish: Wish, to: Path) -> Got:
         with error:
             if error.code == HTTPStatus.NOT_MODIFIED:
                 return Got(is_unchanged=True, etag=wish.etag, sha256="")
-        raise FetchError(f"{wish.url} answered {error.code} {error.reason}", "") from error
+        refused = f"{wish.url} answered {error.code} {error.reason}"
+        raise AnsweredError(refused, "", error.code) from error
     except TimeoutError as error:
         raise FetchError(f"{wish.url} did not come in time", "is the network up?") from error
     except (OSError, ValueError, http.client.HTTPException) as error:

@@ -16,7 +16,7 @@ TARS: Final = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 _PIECE: Final = 1024 * 1024
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
-_DAMAGE: Final = (
+DAMAGE: Final = (
     tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
@@ -76,7 +76,7 @@ def unpack(archive: Path, name: str, to: Path, room: Room) -> bool:
             _unpack_zip(archive, to, room)
         else:
             return False
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise UnpackError(f"{name} cannot be unpacked: {error}", "download it again") from error
     return True
 
@@ -86,10 +86,10 @@ def _unpack_tar(archive: Path, to: Path, room: Room) -> None:
         for member in tar:
             room.take_file()
             if member.isdir():
-                _place(to, member.name).mkdir(parents=True, exist_ok=True)
+                place_below(to, member.name).mkdir(parents=True, exist_ok=True)
             elif member.isreg() and (source := tar.extractfile(member)) is not None:
                 with source:
-                    _write(source, _place(to, member.name), member.mode, room)
+                    write_member(source, place_below(to, member.name), member.mode, room)
             else:
                 raise _refused(member.name, "is no file and no directory")
 
@@ -101,15 +101,20 @@ def _unpack_zip(archive: Path, to: Path, room: Room) -> None:
             mode = member.external_attr >> 16
             kind = stat.S_IFMT(mode)
             if member.is_dir():
-                _place(to, member.filename).mkdir(parents=True, exist_ok=True)
+                place_below(to, member.filename).mkdir(parents=True, exist_ok=True)
             elif kind in (0, stat.S_IFREG):
                 with packed.open(member) as source:
-                    _write(source, _place(to, member.filename), mode, room)
+                    write_member(source, place_below(to, member.filename), mode, room)
             else:
                 raise _refused(member.filename, "is no file and no directory")
 
 
-def _place(to: Path, name: str) -> Path:
+def place_below(to: Path, name: str) -> Path:
+    """Where a member of that name belongs.
+
+    Raises:
+        UnpackError: outside of `to`.
+    """
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or _DRIVE.match(name):
         raise _refused(name, "would lie outside")
@@ -118,7 +123,13 @@ def _place(to: Path, name: str) -> Path:
     return to / path
 
 
-def _write(source: IO[bytes], to: Path, mode: int, room: Room) -> None:
+def write_member(source: IO[bytes], to: Path, mode: int, room: Room) -> None:
+    """Write one file, as far as there is room.
+
+    Raises:
+        UnpackError: there is not.
+        OSError: it cannot be written, or is there already.
+    """
     to.parent.mkdir(parents=True, exist_ok=True)
     # "x": a second member of the same name cannot write through the first.
     with to.open("xb") as file:

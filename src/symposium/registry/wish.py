@@ -10,6 +10,18 @@ class FetchError(SymposiumError):
     """A file could not be had; the message says which and why."""
 
 
+class AnsweredError(FetchError):
+    """It was refused by whoever has it.
+
+    Attributes:
+        status: of HTTP.
+    """
+
+    def __init__(self, message: str, hint: str, status: int) -> None:
+        self.status = status
+        super().__init__(message, hint)
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What to get, and what to put up with.
@@ -20,6 +32,7 @@ class Wish:
         most: bytes that may come.
         etag: of the copy that is here; an unchanged file is not sent again.
         stop: set to give up.
+        headers: to send besides; none goes along with a redirect.
     """
 
     url: str
@@ -27,6 +40,7 @@ class Wish:
     most: int
     etag: str | None = None
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

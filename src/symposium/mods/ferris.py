@@ -1,0 +1,109 @@
+"""The mod that gives the agent the sources of a project's dependencies, as tools."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from symposium.conductor.component import ComponentSpec
+from symposium.conductor.tool_mod import ToolMod
+from symposium.conductor.tool_server import ToolServer
+
+SERVER: Final = "ferris"
+"""What the agent knows the tools by."""
+
+EcosystemName: TypeAlias = Literal["rust", "python", "npm"]
+
+
+class FerrisTools:
+    """The tools of one session.
+
+    What they do is imported when the first is called: archives, TLS and the grammars of versions
+    are of no use to a session that asks for no source.
+
+    Args:
+        project: the session's directory.
+    """
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+
+    async def get_rust_crate_source(
+        self, crate_name: str, version: str | None = None, pattern: str | None = None
+    ) -> dict[str, Any]:
+        """Find the source of a Rust crate on this machine, or fetch it.
+
+        `version` is a Cargo requirement (`1.2` is `^1.2`, `=1.2.3` that one); by default it is the
+        version in Cargo.lock, else the newest. With `pattern`, a regular expression, also tells
+        which lines of its `.rs` files match, examples apart.
+        """
+        from symposium.package_sources.answers import crate_answer  # noqa: PLC0415 - as said above
+
+        return await crate_answer(self._project, crate_name, version, pattern)
+
+    async def fetch_package_source(
+        self,
+        ecosystem: EcosystemName,
+        name: str,
+        version: str | None = None,
+        python: str | None = None,
+    ) -> dict[str, Any]:
+        """Find the source of a package on this machine, or fetch it; tells where it is, and why.
+
+        `version` is a range as Cargo, PEP 440 or npm write it; by default it is what the lock file
+        says, else what is installed, else the newest. `python` is the path of an interpreter whose
+        installed distributions count instead of the project's.
+        """
+        from symposium.package_sources.answers import fetch_answer  # noqa: PLC0415 - as said above
+
+        return await fetch_answer(self._project, (ecosystem, name, version), python)
+
+    async def search_package_source(
+        self, ecosystem: EcosystemName, name: str, pattern: str, version: str | None = None
+    ) -> dict[str, Any]:
+        """Find the lines of a package's source that match a regular expression, examples apart."""
+        from symposium.package_sources.answers import search_answer  # noqa: PLC0415 - as said above
+
+        return await search_answer(self._project, (ecosystem, name, version), pattern)
+
+    async def read_package_source(
+        self,
+        ecosystem: EcosystemName,
+        name: str,
+        path: str = ".",
+        version: str | None = None,
+        start_line: int = 1,
+        end_line: int | None = None,
+    ) -> dict[str, Any]:
+        """Read lines of a file of a package's source (from 1); of a directory, what is in it."""
+        from symposium.package_sources.answers import read_answer  # noqa: PLC0415 - as said above
+
+        lines = (start_line, end_line)
+        return await read_answer(self._project, (ecosystem, name, version), path, lines)
+
+    def server(self) -> ToolServer:
+        """The MCP server of these tools."""
+        return ToolServer(
+            SERVER,
+            [
+                self.get_rust_crate_source,
+                self.fetch_package_source,
+                self.search_package_source,
+                self.read_package_source,
+            ],
+        )
+
+
+class Ferris(ToolMod):
+    """Declares the tools to each session, for its directory."""
+
+    def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
+        """The tools of this session."""
+        folder = params.get("cwd")
+        return [FerrisTools(Path(folder)).server()] if isinstance(folder, str) else []
+
+
+spec = ComponentSpec(
+    name="ferris",
+    summary="Gives the agent an MCP server called `ferris`: the sources of dependencies.",
+    make=Ferris,
+)

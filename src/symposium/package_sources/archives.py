@@ -1,0 +1,137 @@
+"""Unpacks sources: below one place, within bounds, and without any link.
+
+Sources hold links more often than programs do. A link to another member is left out, as what it
+leads to is there anyway; one that leads elsewhere makes all of it suspect, as does a device.
+"""
+
+import bz2
+import gzip
+import lzma
+import posixpath
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import IO, Final, cast
+
+from symposium.package_sources.model import DamagedError
+from symposium.registry.unpack import DAMAGE, Room, UnpackError, place_below, write_member
+
+MOST_UNPACKED: Final = 1024 * 1024 * 1024
+MOST_FILES: Final = 50_000
+
+_PIECE: Final = 16 * 1024 * 1024
+"""Bytes that may be asked for at once: a header that announces more wants our memory."""
+
+_LINK_TEXT: Final = 4096
+
+
+class _Bounded:
+    """A decompressed stream, read once from its begin, that ends where too much comes out of it."""
+
+    def __init__(self, stream: IO[bytes] | gzip.GzipFile, most: int) -> None:
+        self._stream = stream
+        self._most = most
+        self._at = 0
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _PIECE:
+            raise UnpackError("the archive has a header that is too large", "")
+        piece = self._stream.read(size)
+        self._at += len(piece)
+        if self._at > self._most:
+            raise UnpackError("the archive grows too large when it is unpacked", "")
+        return piece
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, to: int) -> int:
+        if to < self._at:
+            raise UnpackError("the archive leads back into itself", "")
+        while self._at < to and self.read(min(to - self._at, _PIECE)):
+            pass
+        return self._at
+
+
+def unpack_sources(archive: Path, kind: str, to: Path) -> None:
+    """Unpack into an empty directory; `kind` is the ending of its name.
+
+    Raises:
+        DamagedError: it is refused or damaged; what was unpacked by then is left behind.
+    """
+    try:
+        if kind == ".zip":
+            _unpack_zip(archive, to)
+        else:
+            _unpack_tar(archive, kind, to)
+    except UnpackError as error:
+        raise DamagedError(error.message, error.hint) from error
+    except DAMAGE as error:
+        raise DamagedError(f"the archive cannot be unpacked: {error}", "") from error
+
+
+def _unpack_tar(archive: Path, kind: str, to: Path) -> None:
+    room = Room(MOST_FILES, MOST_UNPACKED)
+    with _decompressed(archive, kind) as stream:
+        # Twice: padding and headers come out of it too.
+        bounded = cast("IO[bytes]", _Bounded(stream, 2 * MOST_UNPACKED))
+        with tarfile.open(fileobj=bounded, mode="r:") as tar:
+            for member in tar:
+                room.take_file()
+                _take(tar, member, to, room)
+
+
+def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path, room: Room) -> None:
+    place = place_below(to, member.name)
+    if member.isdir():
+        place.mkdir(parents=True, exist_ok=True)
+    elif member.issym():
+        _check_link(member.name, posixpath.join(posixpath.dirname(member.name), member.linkname))
+    elif member.islnk():
+        _check_link(member.name, member.linkname)
+    elif member.isreg() and (source := tar.extractfile(member)) is not None:
+        with source:
+            write_member(source, place, member.mode, room)
+    else:
+        raise UnpackError(f"the archive is refused: {member.name[:200]!r} is a device", "")
+
+
+def _unpack_zip(archive: Path, to: Path) -> None:
+    room = Room(MOST_FILES, MOST_UNPACKED)
+    with zipfile.ZipFile(archive) as packed:
+        for member in packed.infolist():
+            room.take_file()
+            place = place_below(to, member.filename)
+            mode = member.external_attr >> 16
+            kind = stat.S_IFMT(mode)
+            if member.is_dir():
+                place.mkdir(parents=True, exist_ok=True)
+            elif kind == stat.S_IFLNK:
+                with packed.open(member) as source:
+                    target = source.read(_LINK_TEXT).decode(errors="replace")
+                folder = posixpath.dirname(member.filename)
+                _check_link(member.filename, posixpath.join(folder, target))
+            elif kind in (0, stat.S_IFREG):
+                with packed.open(member) as source:
+                    write_member(source, place, mode, room)
+            else:
+                raise UnpackError(
+                    f"the archive is refused: {member.filename[:200]!r} is a device", ""
+                )
+
+
+def _check_link(name: str, target: str) -> None:
+    leads_to = posixpath.normpath(target)
+    if leads_to.startswith("/") or leads_to.split("/")[0] == ".." or "\0" in target:
+        raise UnpackError(f"the archive is refused: the link {name[:200]!r} leads out of it", "")
+
+
+def _decompressed(archive: Path, kind: str) -> IO[bytes] | gzip.GzipFile:
+    match kind:
+        case ".tar.bz2":
+            return bz2.open(archive)
+        case ".tar.xz":
+            return lzma.open(archive)
+        case _:
+            return gzip.open(archive)

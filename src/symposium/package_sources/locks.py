@@ -1,0 +1,166 @@
+"""Which versions lock files name: Cargo's, four of Python's, four of npm's. Pure, but for reading.
+
+A file that is broken, or of a form that is not known here, names nothing: then the next one counts.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from symposium.package_sources.model import Pinned
+from symposium.package_sources.places import elements, json_of, members, text_of, toml_of, upward
+
+Same: TypeAlias = Callable[[str], bool]
+"""Whether a name is the one that is looked for."""
+
+_REQUIREMENT: Final = re.compile(
+    r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?P<range>\(?[<>=!~][^;#\\]*)?"
+)
+_NPM_KEY: Final = re.compile(
+    r"""^  ['"]?/?(@?[^@'"()\s]+?)[@/]v?([0-9]+\.[0-9]+\.[0-9]+[^:'"()\s_]*)"""
+)
+_YARN_VERSION: Final = re.compile(r"""\s+version:?\s+"?([^"\s]+)"?\s*$""")
+_YARN_NAME: Final = re.compile(r"""^(@?[^@]+)@""")
+
+
+def cargo_pin(project: Path, same: Same) -> Pinned | None:
+    """What Cargo.lock says."""
+    return _first(project, {"Cargo.lock": _tables("package")}, same)
+
+
+def python_pin(project: Path, same: Same) -> Pinned | None:
+    """What a Python project's lock says; else what it requires."""
+    readers: dict[str, Reader] = {
+        "uv.lock": _tables("package"),
+        "poetry.lock": _tables("package"),
+        "pdm.lock": _tables("package"),
+        "pylock.toml": _tables("packages"),
+        "Pipfile.lock": _pipfile,
+    }
+    return _first(project, readers, same) or _required(project, same)
+
+
+def npm_pin(project: Path, same: Same) -> Pinned | None:
+    """What a JavaScript project's lock says; else what its package.json asks for."""
+    readers: dict[str, Reader] = {
+        "package-lock.json": _package_lock,
+        "npm-shrinkwrap.json": _package_lock,
+        "pnpm-lock.yaml": _pnpm_lock,
+        "yarn.lock": _yarn_lock,
+    }
+    return _first(project, readers, same) or _asked_of_npm(project, same)
+
+
+Reader: TypeAlias = Callable[[Path, Same], Sequence[str]]
+
+
+def _first(project: Path, readers: Mapping[str, Reader], same: Same) -> Pinned | None:
+    for folder in upward(project):
+        for name, read in readers.items():
+            versions = tuple(dict.fromkeys(read(folder / name, same)))
+            if versions:
+                return Pinned(name, versions)
+    return None
+
+
+def _tables(key: str) -> Reader:
+    """Of an array of tables with `name` and `version`."""
+
+    def read(file: Path, same: Same) -> list[str]:
+        rows = (members(each) for each in elements(toml_of(file).get(key)))
+        return [
+            version
+            for row in rows
+            if isinstance(name := row.get("name"), str) and same(name)
+            if isinstance(version := row.get("version"), str)
+        ]
+
+    return read
+
+
+def _pipfile(file: Path, same: Same) -> list[str]:
+    lock = json_of(file)
+    groups = (members(lock.get(each)) for each in ("default", "develop"))
+    rows = (members(row) for group in groups for name, row in group.items() if same(name))
+    versions = (str(row.get("version", "")) for row in rows)
+    return [each[2:] for each in versions if each.startswith("==")]
+
+
+def _required(project: Path, same: Same) -> Pinned | None:
+    for folder in upward(project):
+        for said_by, text in _requirements(folder):
+            found = _REQUIREMENT.match(text)
+            if found is None or not same(found["name"]):
+                continue
+            wanted = (found["range"] or "").strip("() \t\r")
+            if wanted.startswith("==") and "," not in wanted and "*" not in wanted:
+                return Pinned(said_by, (wanted.lstrip("= "),))
+            if wanted:
+                return Pinned(said_by, wanted=wanted)
+    return None
+
+
+def _requirements(folder: Path) -> Iterator[tuple[str, str]]:
+    for name in ("requirements.txt", "requirements-dev.txt", "dev-requirements.txt"):
+        for line in (text_of(folder / name) or "").splitlines():
+            yield name, line
+    project = toml_of(folder / "pyproject.toml")
+    table = members(project.get("project"))
+    lists = [table.get("dependencies")]
+    lists += members(table.get("optional-dependencies")).values()
+    lists += members(project.get("dependency-groups")).values()
+    for listed in lists:
+        for each in elements(listed):
+            if isinstance(each, str):
+                yield "pyproject.toml", each
+
+
+def _package_lock(file: Path, same: Same) -> list[str]:
+    lock = json_of(file)
+    direct: list[str] = []
+    nested: list[str] = []
+    for path, row in members(lock.get("packages")).items():
+        above, _, name = path.rpartition("node_modules/")
+        version = members(row).get("version")
+        if path and same(name) and isinstance(version, str):
+            (nested if above else direct).append(version)
+    # The first form of the file, up to npm 6.
+    row = next((row for name, row in members(lock.get("dependencies")).items() if same(name)), None)
+    if isinstance(version := members(row).get("version"), str):
+        direct.append(version)
+    return direct[:1] or nested
+
+
+def _pnpm_lock(file: Path, same: Same) -> list[str]:
+    versions: list[str] = []
+    section = ""
+    for line in (text_of(file) or "").splitlines():
+        if line and not line[0].isspace():
+            section = line.rstrip(": ")
+        elif section == "packages" and (found := _NPM_KEY.match(line)) and same(found[1]):
+            versions.append(found[2])
+    return versions
+
+
+def _yarn_lock(file: Path, same: Same) -> list[str]:
+    versions: list[str] = []
+    is_ours = False
+    for line in (text_of(file) or "").splitlines():
+        if line and not line[0].isspace():
+            found = _YARN_NAME.match(line.strip("\"'"))
+            is_ours = found is not None and same(found[1])
+        elif is_ours and (said := _YARN_VERSION.match(line)):
+            versions.append(said[1])
+            is_ours = False
+    return versions
+
+
+def _asked_of_npm(project: Path, same: Same) -> Pinned | None:
+    for folder in upward(project):
+        manifest: Mapping[str, Any] = json_of(folder / "package.json")
+        for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
+            for name, wanted in members(manifest.get(key)).items():
+                if same(name) and isinstance(wanted, str) and wanted[:1] in "^~<>=*0123456789x":
+                    return Pinned("package.json", wanted=wanted)
+    return None

@@ -1,0 +1,31 @@
+"""The process of one search: started, given its task, heard, and gone whatever happens."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+
+async def run_search(argv: Sequence[str], given: bytes, *, cwd: Path) -> bytes:
+    """What a program answers to what it is given; killed if nobody waits any longer.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=cwd,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        said, _ = await process.communicate(given)
+        return said
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
