@@ -1,6 +1,6 @@
 """Functions whose results are parts of a document: diffs, comments, actions."""
 
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, cast
 
 import msgspec
 from msgspec import Struct, field
@@ -10,8 +10,6 @@ from symposium.diffs.ranges import DiffRange, changes
 from symposium.ide.dialect.function import DialectError, Function, Scope
 from symposium.ide.dialect.symbol_functions import SymbolRef
 from symposium.ide.operations import FileRange, SymbolDef
-
-Icon: TypeAlias = Literal["info", "lightbulb", "gear", "warning", "question"]
 
 
 class ResolvedComment(Struct, frozen=True):

@@ -41,8 +41,9 @@ class Workspace:
         """
         try:
             found = (self.root / path).resolve()
+            found.exists()  # a name may be too long to be looked for
         except (OSError, ValueError, RuntimeError) as error:
-            raise OutsideError(f"no path is written like this: {path!r}", "") from error
+            raise OutsideError(f"no file can be called {path[:200]!r}", "") from error
         if not any(found.is_relative_to(each) for each in (self.root, *self.others)):
             hint = f"name files in {self.root}"
             raise OutsideError(f"{path} is outside the workspace", hint)

@@ -1,0 +1,53 @@
+"""A git repository that is written step by step."""
+
+import os
+import subprocess
+from pathlib import Path
+
+
+class GitRepository:
+    """Files that are written, added and committed in a folder.
+
+    Attributes:
+        path: the folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self.git("init", "--quiet", "--initial-branch=main")
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file."""
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
+        return file
+
+    def append(self, name: str, text: str) -> None:
+        """Write at the end of a file."""
+        self.write(name, (self.path / name).read_text(encoding="utf-8") + text)
+
+    def commit(self, message: str = "change") -> str:
+        """Commit everything; the commit."""
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        return self.git("rev-parse", "HEAD").strip()
+
+    def git(self, *arguments: str) -> str:
+        """Run git, without what the machine has set."""
+        identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.path),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+        }
+        done = subprocess.run(
+            ["git", *identity, *arguments],  # noqa: S607 - the git that is installed
+            cwd=self.path,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout
