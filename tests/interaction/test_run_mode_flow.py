@@ -12,6 +12,7 @@ COMMANDS = [
     "symposium:mods",
     "symposium:retry",
     "symposium:recap",
+    "symposium:recommendations",
     "symposium:help",
 ]
 

@@ -20,7 +20,8 @@ PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """Ours, with its own home for Symposium."""
-    return {**os.environ, "SYMPOSIUM_HOME": str(tmp_path / "home"), "TERM": "xterm"}
+    own = {"SYMPOSIUM_HOME": str(tmp_path / "home"), "SYMPOSIUM_RECOMMENDATIONS": "none"}
+    return {**os.environ, **own, "TERM": "xterm"}
 
 
 @pytest.fixture

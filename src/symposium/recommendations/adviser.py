@@ -23,6 +23,7 @@ from symposium.recommendations.recommendation import (
 from symposium.recommendations.remote import NONE, RemoteRecommendations, address_of
 from symposium.recommendations.stored import Stored, read_stored, usable, workspace_of
 from symposium.recommendations.survey import survey
+from symposium.trust.item import Item
 from symposium.trust.store import Question, TrustStore
 
 USER_FILE: Final = "config/recommendations.toml"
@@ -37,7 +38,7 @@ class Advice:
         workspace: canonical.
         recommendations: all that may be offered, whether they suit or not.
         facts: what the workspace is like.
-        stored: what it recommends itself.
+        items: everything it stores that is to be judged before it is used.
         questions: what of that the user has not judged yet.
         problems: what could not be used, and why.
     """
@@ -45,7 +46,7 @@ class Advice:
     workspace: Path
     recommendations: Sequence[Recommendation]
     facts: Facts
-    stored: Stored
+    items: Sequence[Item]
     questions: Sequence[Question]
     problems: Sequence[str]
 
@@ -57,6 +58,12 @@ class Adviser:
         trust: what stored content the user allows.
         memory: what the user has answered.
         remote: the recommendations of others.
+
+    Args:
+        paths: the user's directories.
+        env: our environment.
+        builtins: the names of the mods that come with us.
+        readers: what else a workspace stores that is to be judged.
     """
 
     def __init__(
@@ -64,6 +71,7 @@ class Adviser:
         paths: Paths,
         env: Mapping[str, str],
         builtins: Callable[[], Collection[str]],
+        readers: Sequence[Callable[[Path], Sequence[Item]]] = (),
     ) -> None:
         self.trust = TrustStore(paths.home)
         self.memory = AnswerMemory(paths.home)
@@ -72,6 +80,7 @@ class Adviser:
         self._is_alone = address == NONE
         self._paths = paths
         self._builtins = builtins
+        self._readers = readers
 
     def advise(self, directory: str | Path) -> Advice:
         """What is recommended for a workspace; reads files, and starts and asks nothing."""
@@ -79,7 +88,8 @@ class Adviser:
         problems: list[str] = []
         stored = read_stored(workspace)
         problems += stored.problems
-        questions = self.trust.questions(stored.items)
+        items = [*stored.items, *(item for read in self._readers for item in read(workspace))]
+        questions = self.trust.questions(items)
         if self.trust.trouble:
             problems.append(self.trust.trouble)
         layers = [*self._layers(problems), self._of_workspace(stored, problems)]
@@ -87,7 +97,7 @@ class Adviser:
         asked = [leaf for each in recommendations for leaf in leaves(each.when)]
         facts = survey(workspace, asked)
         problems += facts.troubles
-        return Advice(workspace, recommendations, facts, stored, questions, tuple(problems))
+        return Advice(workspace, recommendations, facts, items, questions, tuple(problems))
 
     def changes(self, advice: Advice, mods: Sequence[ModEntry]) -> Changes:
         """What to offer to whoever has these mods."""

@@ -16,6 +16,7 @@ COMMANDS: Final[tuple[dict[str, Any], ...]] = (
         "description": "Send the message that an agent left open as it ended",
     },
     {"name": "symposium:recap", "description": "Tell an agent with a fresh context what was said"},
+    {"name": "symposium:recommendations", "description": "Show what suits this workspace"},
     {"name": "symposium:help", "description": "Show what Symposium understands in the chat"},
 )
 """Added to whatever the agent offers."""
@@ -37,6 +38,7 @@ STATUS: Final = command("status")
 AGENTS: Final = command("agents")
 MODS: Final = command("mods")
 HELP: Final = command("help")
+RECOMMENDATIONS: Final = command("recommendations")
 RETRY: Final = command("retry")
 RECAP: Final = command("recap")
 

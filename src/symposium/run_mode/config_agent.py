@@ -22,6 +22,7 @@ from symposium.conductor.running_chain import overflow
 from symposium.conductor.stage import Stage, contained
 from symposium.run_mode.config_mode import ConfigMode
 from symposium.run_mode.lobby import Lobby
+from symposium.run_mode.offers import Offering, Offers
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.reception import Reception
 from symposium.run_mode.revival import Revivals
@@ -40,13 +41,18 @@ class ConfigAgent:
         settings: how to behave.
         sessions: the sessions that the editor knows.
         supervisor: the chains; there is none before `run`.
+        offers: what is asked in the chats unasked.
     """
 
     supervisor: Supervisor
 
-    def __init__(self, editor: Transport, settings: RunSettings) -> None:
+    def __init__(
+        self, editor: Transport, settings: RunSettings, offering: Offering | None = None
+    ) -> None:
         self.settings = settings
         self.sessions = Sessions()
+        self.offers = Offers(self, offering)
+        self.sessions.on_begun = self.offers.begin
         self._editor = Link("editor", editor, self)
         self._editor.state = PeerState.READY
         self._over = asyncio.Event()

@@ -4,9 +4,25 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from symposium.conductor.call import Call
-from symposium.run_mode.sessions import Sessions
+from symposium.run_mode.sessions import Session, Sessions
 from symposium.run_mode.settings import RunSettings
 from symposium.run_mode.supervisor import Supervisor
+
+
+class Asking(Protocol):
+    """Who asks in the chats unasked."""
+
+    def takes(self, session: Session, text: str) -> bool:
+        """Whether what was typed is an answer."""
+        ...
+
+    async def answer(self, session: Session, text: str) -> str:
+        """Do what was answered; what to tell."""
+        ...
+
+    def before_turn(self, session: Session) -> None:
+        """The agent gets the word."""
+        ...
 
 
 class Floor(Protocol):
@@ -20,6 +36,11 @@ class Floor(Protocol):
     @property
     def supervisor(self) -> Supervisor:
         """The chains."""
+        ...
+
+    @property
+    def offers(self) -> Asking:
+        """What is asked in the chats unasked."""
         ...
 
     @property

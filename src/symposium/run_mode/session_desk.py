@@ -55,6 +55,8 @@ class SessionDesk:
             self._second_try.retry(call, session)
         elif text in RECAP:
             self._second_try.recap(call, session)
+        elif self._floor.offers.takes(session, text):
+            self._floor.serve(call, self._answer_offer(call, session, text))
         else:
             self.pass_on(call, session)
 
@@ -84,6 +86,7 @@ class SessionDesk:
             pass_new_session(call, chain, self._floor)
             return
         if method == PROMPT:
+            self._floor.offers.before_turn(session)
             call.asker = Turn(call, session, chain)
             note = suit(call.crossing, self._offered(), chain.greeting)
             if note is not None:
@@ -99,6 +102,10 @@ class SessionDesk:
         """The editor has gone: every dialogue ends, and saves nothing."""
         for session in self.sessions.all():
             self._config_mode.leave(session)
+
+    async def _answer_offer(self, call: Call, session: Session, text: str) -> None:
+        self._floor.write(text_line(session.id, await self._floor.offers.answer(session, text)))
+        call.settle(Answer(value={"stopReason": "end_turn"}))
 
     async def _show(self, call: Call, session: Session, text: str) -> None:
         self._floor.write(text_line(session.id, await overview(text, session, self._floor) or ""))

@@ -1,5 +1,6 @@
 """The sessions of one editor connection: whose they are, and in which of their states (§4.4)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,9 +53,14 @@ class Session:
 
 
 class Sessions:
-    """All sessions by the id that the editor uses."""
+    """All sessions by the id that the editor uses.
+
+    Attributes:
+        on_begun: called when a session has its agent.
+    """
 
     def __init__(self) -> None:
+        self.on_begun: Callable[[Session], None] = _nothing
         self._by_id: dict[str, Session] = {}
 
     def find(self, session_id: str | None) -> Session | None:
@@ -66,11 +72,13 @@ class Sessions:
         self._by_id[session.id] = session
         if session.chain is not None:
             session.chain.adopt(session.inner_id, session.id)
+            self.on_begun(session)
 
     def delegate(self, session: Session, chain: OpenChain, inner_id: str) -> None:
         """Give a session that had nobody to a chain."""
         session.chain, session.inner_id = chain, inner_id
         chain.adopt(inner_id, session.id)
+        self.on_begun(session)
 
     def remove(self, session: Session) -> None:
         """Forget a session."""
@@ -85,6 +93,10 @@ class Sessions:
     def all(self) -> list[Session]:
         """Every session, oldest first."""
         return list(self._by_id.values())
+
+
+def _nothing(session: Session) -> None:
+    del session
 
 
 def _says_something(block: Any) -> bool:

@@ -93,7 +93,7 @@ def test_remote_user_and_workspace_are_put_together(
     it = adviser(str(remote), ())
     assert offered(it, workspace) == ["one"]
     store(workspace, recommends("three") + recommends("four", 'when.file-exists = "no"'))
-    it.trust.grant(it.advise(workspace).stored.items)
+    it.trust.grant(it.advise(workspace).items)
     assert offered(it, workspace) == ["one", "three"]
     assert names(it.advise(workspace)) == ["one", "two", "three", "four"]
 
@@ -184,7 +184,7 @@ def test_what_a_workspace_recommends_waits_for_trust(adviser: Make, workspace: P
     assert names(advice) == []
     (question,) = advice.questions
     assert [each.detail for each in question.item.effects] == ["npx -y evil"]
-    it.trust.grant(advice.stored.items)
+    it.trust.grant(advice.items)
     assert offered(it, workspace) == ["evil"]
     store(workspace, recommends("Evil"))
     (question,) = it.advise(workspace).questions
@@ -202,7 +202,7 @@ def test_a_stored_program_is_judged_too_and_started_from_a_copy(
     (workspace / "cfg.json").write_text("{}")
     store(workspace, STORED)
     it = adviser()
-    items = it.advise(workspace).stored.items
+    items = it.advise(workspace).items
     assert [item.name for item in items] == [
         ".symposium/recommendations.toml",
         "tools/mod.sh",
@@ -245,7 +245,7 @@ def test_a_command_that_leads_into_the_workspace_otherwise_is_not_used(
     text = detail.format(w=workspace, link=tmp_path / "link").replace("\\\\", "\\")
     store(workspace, f"[[recommendation]]\nsource.local = {{ {text} }}\n" + recommends("other"))
     it = adviser()
-    it.trust.grant(it.advise(workspace).stored.items)
+    it.trust.grant(it.advise(workspace).items)
     advice = it.advise(workspace)
     assert names(advice) == ["other"]
     assert len(advice.problems) == 1
@@ -258,7 +258,7 @@ def test_a_program_of_path_stays_one_though_a_file_is_called_the_same(
     (workspace / "node").write_text("evil")
     store(workspace, '[[recommendation]]\nsource.local = { command = "node" }\n')
     it = adviser()
-    it.trust.grant(it.advise(workspace).stored.items)
+    it.trust.grant(it.advise(workspace).items)
     (found,) = it.advise(workspace).recommendations
     assert found.mod.source is not None
     assert found.mod.source.value["command"] == "node"
@@ -268,7 +268,7 @@ def test_a_program_of_path_stays_one_though_a_file_is_called_the_same(
 def test_what_was_declined_is_not_offered_again(adviser: Make, workspace: Path) -> None:
     store(workspace, recommends("one") + recommends("two"))
     it = adviser()
-    it.trust.grant(it.advise(workspace).stored.items)
+    it.trust.grant(it.advise(workspace).items)
     changes = it.changes(it.advise(workspace), [])
     it.memory.decline([changes.additions[0].recommendation.identity])
     assert offered(adviser(), workspace) == ["two"]

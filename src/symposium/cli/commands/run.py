@@ -19,6 +19,7 @@ from symposium.config.user_config import ModEntry
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent
 from symposium.run_mode.directory import FullDirectory, LocalDirectory
+from symposium.run_mode.recommending import Recommending
 from symposium.run_mode.settings import PauseScope, RunSettings
 
 EXAMPLE = example("symposium run --pause conductor")
@@ -91,4 +92,5 @@ async def serve(options: RunOptions) -> int:
             pause=options.pause,
             chain_settings=lambda chain: record(chain, options.trace_dir).settings,
         )
-        return await ConfigAgent(editor, settings).run()
+        offering = Recommending(settings.config, is_offline=options.no_registry)
+        return await ConfigAgent(editor, settings, offering).run()

@@ -1,0 +1,165 @@
+"""See which mods suit a workspace, and why; nothing is changed here."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from symposium.cli.agent_views import print_json, print_table
+from symposium.cli.options import example
+from symposium.cli.registry_options import AS_JSON
+from symposium.cli.running import run
+from symposium.config.paths import config_file, paths
+from symposium.config.user_config import ModEntry, load
+from symposium.errors import SymposiumError
+from symposium.plain_text import plain_text
+from symposium.recommendations.comparison import Answers
+from symposium.recommendations.effects import effects_of
+from symposium.recommendations.facts import Facts
+from symposium.recommendations.predicate import (
+    AllOf,
+    AnyOf,
+    FileExists,
+    Predicate,
+    Uses,
+    holds,
+    reason,
+    words,
+)
+from symposium.recommendations.recommendation import Recommendation, identity
+from symposium.run_mode.advice import adviser_for
+
+CWD = click.option(
+    "--cwd",
+    "directory",
+    metavar="DIR",
+    default=".",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The workspace; the current directory if not given.",
+)
+
+
+@click.group("recommendations", epilog=example("symposium recommendations show"))
+def command() -> None:
+    """See which mods suit a workspace, and why; nothing is changed here."""
+
+
+@command.command()
+@CWD
+@AS_JSON
+def show(directory: Path, *, as_json: bool) -> int:
+    """Every mod that is recommended to somebody, and whether each of its conditions holds here."""
+    adviser = adviser_for(paths(), os.environ)
+    advice = adviser.advise(directory)
+    mods = _configured()
+    answers = adviser.memory.answers(advice.workspace)
+    rows = [_described(each, advice.facts, mods, answers) for each in advice.recommendations]
+    if as_json:
+        waiting = [each.item.as_json() for each in advice.questions]
+        workspace = str(advice.workspace)
+        troubles = list(advice.problems)
+        told = {"workspace": workspace, "recommendations": rows}
+        print_json({**told, "untrusted": waiting, "problems": troubles})
+        return 0
+    heads = ("", "MOD", "STATE", "FROM", "WHY")
+    lines = [line for row in rows for line in _lines(row)]
+    if rows:
+        print_table([heads, *lines])
+    for problem in advice.problems:
+        click.echo(plain_text(problem), err=True)
+    if advice.questions:
+        click.echo("the workspace stores more, see `symposium trust show`", err=True)
+    return 0
+
+
+@command.command()
+@AS_JSON
+def update(*, as_json: bool) -> int:
+    """Ask for the recommendations of others now."""
+    adviser = adviser_for(paths(), os.environ)
+
+    async def work() -> int:
+        trouble = await adviser.remote.refresh()
+        count = len(adviser.remote.here().recommendations)
+        if as_json:
+            print_json({"recommendations": count, "trouble": trouble or None})
+        else:
+            click.echo(plain_text(trouble) or f"{count} recommendations", err=True)
+        return 1 if trouble else 0
+
+    return run(work())
+
+
+@command.command()
+@AS_JSON
+def forget(*, as_json: bool) -> int:
+    """Offer again what was declined for good."""
+    count = adviser_for(paths(), os.environ).memory.forget()
+    if as_json:
+        print_json({"forgotten": count})
+    else:
+        click.echo(f"{count} forgotten", err=True)
+    return 0
+
+
+def _configured() -> tuple[ModEntry, ...]:
+    try:
+        loaded = load(config_file(None))
+    except SymposiumError as error:
+        click.echo(plain_text(str(error)), err=True)
+        return ()
+    return () if loaded is None else loaded.config.mods
+
+
+def _described(
+    recommendation: Recommendation, facts: Facts, mods: tuple[ModEntry, ...], answers: Answers
+) -> dict[str, Any]:
+    mod = recommendation.mod
+    known = {identity(each) for each in mods} | {each.name for each in mods}
+    suits = holds(recommendation.when, facts)
+    if {recommendation.identity, mod.name} & known:
+        state = "configured"
+    elif recommendation.identity in answers.declined:
+        state = "declined"
+    else:
+        state = "offered" if suits else "does not suit"
+    return {
+        "name": mod.name,
+        "kind": mod.kind,
+        "source": None if mod.source is None else mod.source.as_json(),
+        "from": recommendation.layer,
+        "state": state,
+        "suits": suits,
+        "because": reason(recommendation.when, facts) if suits else "",
+        "conditions": list(_conditions(recommendation.when, facts, 0)),
+        "allows": [effect.as_json() for effect in effects_of(mod)],
+    }
+
+
+def _conditions(predicate: Predicate, facts: Facts, depth: int) -> Iterator[dict[str, Any]]:
+    """Each condition with its verdict, in order; those inside `any` and `all` one level deeper."""
+    match predicate:
+        case FileExists() | Uses():
+            text, parts = words(predicate), ()
+        case AllOf(parts):
+            text = "all of"
+        case AnyOf(parts):
+            text = "any of"
+    if predicate != AllOf():
+        yield {"condition": text, "holds": holds(predicate, facts), "depth": depth}
+    for part in parts:
+        yield from _conditions(part, facts, depth + 1)
+
+
+def _lines(row: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    mark = "+" if row["suits"] else "-"
+    yield (mark, row["name"], row["state"], row["from"], row["because"] or _why_not(row))
+    for each in row["conditions"]:
+        sign = "yes" if each["holds"] else "no"
+        yield ("", "", sign, "", f"{'  ' * each['depth']}{each['condition']}")
+
+
+def _why_not(row: dict[str, Any]) -> str:
+    return "always" if row["suits"] else ""

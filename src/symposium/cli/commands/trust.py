@@ -1,0 +1,156 @@
+"""See what a workspace stores, allow exactly that, and take it back."""
+
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from symposium.cli.agent_views import print_json, print_table
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import example
+from symposium.cli.registry_options import AS_JSON
+from symposium.config.paths import paths
+from symposium.errors import NotFoundError
+from symposium.plain_text import plain_text
+from symposium.recommendations.adviser import Advice, Adviser
+from symposium.run_mode.advice import adviser_for
+from symposium.trust.decision_file import Decision
+from symposium.trust.item import Item
+from symposium.trust.reading import canonical
+from symposium.trust.screen import screen
+from symposium.trust.store import Question
+
+NAMES = click.argument("names", metavar="[NAME]...", nargs=-1)
+CWD = click.option(
+    "--cwd",
+    "directory",
+    metavar="DIR",
+    default=".",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The workspace; the current directory if not given.",
+)
+
+
+@click.group("trust", epilog=example("symposium trust show"))
+def command() -> None:
+    """See what a workspace stores, allow exactly that, and take it back."""
+
+
+@command.command("list")
+@AS_JSON
+def list_decisions(*, as_json: bool) -> int:
+    """What was allowed or refused, in every workspace."""
+    adviser = _adviser()
+    decisions = adviser.trust.decisions()
+    _warn(adviser)
+    if as_json:
+        print_json([each.as_json() for each in decisions])
+    elif decisions:
+        heads = ("WHEN", "VERDICT", "KIND", "NAME", "SHA256", "WORKSPACE")
+        print_table([heads, *map(_row, decisions)])
+    else:
+        click.echo("nothing was allowed or refused yet", err=True)
+    return 0
+
+
+@command.command()
+@CWD
+@AS_JSON
+def show(directory: Path, *, as_json: bool) -> int:
+    """What the workspace stores that was not judged yet: everything that it would do."""
+    adviser = _adviser()
+    advice = adviser.advise(directory)
+    _warn(adviser)
+    if as_json:
+        print_json([_question_json(each) for each in advice.questions])
+    elif advice.questions:
+        click.echo(screen(advice.questions))
+    else:
+        click.echo("there is nothing that was not judged", err=True)
+    return 0
+
+
+@command.command()
+@NAMES
+@CWD
+@click.option("--yes", "is_agreed", is_flag=True, help="Do not ask.")
+@AS_JSON
+def grant(names: Sequence[str], *, directory: Path, is_agreed: bool, as_json: bool) -> int:
+    """Allow what the workspace stores now, all of it or what is named; a change asks again."""
+    adviser = _adviser()
+    advice = adviser.advise(directory)
+    _warn(adviser)
+    questions = _named(advice, names)
+    if questions:
+        click.echo(screen(questions), err=True)
+    if questions and not is_agreed:
+        if not sys.stdin.isatty():
+            raise click.UsageError("nobody is here to be asked; look at it, then add --yes")
+        if not click.confirm("Allow this?", err=True):
+            return ExitCode.DENIED
+    adviser.trust.grant(each.item for each in questions)
+    if as_json:
+        print_json([each.item.as_json() for each in questions])
+    else:
+        click.echo(f"{len(questions)} allowed", err=True)
+    return 0
+
+
+@command.command()
+@NAMES
+@CWD
+@click.option("--all", "is_everywhere", is_flag=True, help="In every workspace.")
+@AS_JSON
+def revoke(names: Sequence[str], *, directory: Path, is_everywhere: bool, as_json: bool) -> int:
+    """Take back what was allowed or refused, all or what is named; it is asked about again."""
+    adviser = _adviser()
+    workspace = str(canonical(directory))
+
+    def is_meant(decision: Decision) -> bool:
+        return (is_everywhere or decision.workspace == workspace) and (
+            not names or decision.name in names
+        )
+
+    gone = adviser.trust.revoke(is_meant)
+    _warn(adviser)
+    if as_json:
+        print_json([each.as_json() for each in gone])
+    else:
+        click.echo(f"{len(gone)} taken back", err=True)
+    return 0
+
+
+def _adviser() -> Adviser:
+    return adviser_for(paths(), os.environ)
+
+
+def _warn(adviser: Adviser) -> None:
+    if adviser.trust.trouble:
+        click.echo(plain_text(adviser.trust.trouble), err=True)
+
+
+def _named(advice: Advice, names: Sequence[str]) -> Sequence[Question]:
+    if not names:
+        return advice.questions
+    known = {item.name for item in advice.items}
+    for name in names:
+        if name not in known:
+            there = ", ".join(sorted(known)) or "nothing"
+            raise NotFoundError(
+                f"{name} is nothing that the workspace stores", f"there is: {there}"
+            )
+    return [each for each in advice.questions if each.item.name in names]
+
+
+def _row(decision: Decision) -> tuple[str, ...]:
+    day = datetime.fromtimestamp(decision.when, UTC).date().isoformat()
+    what = (decision.verdict, decision.kind, decision.name, decision.sha256[:12])
+    return (day, *what, decision.workspace)
+
+
+def _question_json(question: Question) -> dict[str, object]:
+    item: Item = question.item
+    return {**item.as_json(), "changed": question.before is not None, "changes": question.changes}

@@ -1,0 +1,266 @@
+"""What is offered in the chat when a session begins: first to trust, then to change the config.
+
+Each offer is one text, a few words that answer it, and what they do. Nothing happens unasked.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+from symposium.config.user_config import ConfigError, ModEntry, load, save
+from symposium.errors import SymposiumError
+from symposium.plain_text import plain_text
+from symposium.recommendations.adviser import Advice, Adviser
+from symposium.recommendations.comparison import Addition, Changes, Removal, applied
+from symposium.recommendations.effects import effects_of
+from symposium.recommendations.recommendation import identity
+from symposium.trust.screen import effect_line, screen
+from symposium.trust.store import Question
+
+REST: Final = "Anything else goes to the agent, and changes nothing."
+
+_TRUST: Final = re.compile(r"trust", re.IGNORECASE)
+_LATER: Final = re.compile(r"not now|no", re.IGNORECASE)
+_NEVER: Final = re.compile(r"never", re.IGNORECASE)
+_CHOICE: Final = re.compile(r"(add|remove|never)((?:[\s,]+\d{1,4})*)", re.IGNORECASE | re.ASCII)
+
+
+_Change = TypeVar("_Change", Addition, Removal)
+
+
+class Offer(Protocol):
+    """One question in a chat."""
+
+    def text(self) -> str:
+        """What is asked, as Markdown."""
+        ...
+
+    def takes(self, answer: str) -> bool:
+        """Whether this is an answer to it."""
+        ...
+
+    def do(self, answer: str) -> str:
+        """What was asked for; what to tell about it.
+
+        Raises:
+            SymposiumError: it could not be done; nothing has changed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TrustOffer:
+    """Asks for everything in a workspace that the user has not judged yet.
+
+    Attributes:
+        adviser: who remembers the answer.
+        workspace: where it is stored.
+        questions: what is asked about; the answer is on exactly these contents.
+        passed: what was put off in this process.
+    """
+
+    adviser: Adviser
+    workspace: Path
+    questions: Sequence[Question]
+    passed: set[str]
+
+    def text(self) -> str:
+        """The trust screen."""
+        return (
+            f"**This workspace stores what you have not allowed yet** (`{_code(self.workspace)}`). "
+            f"None of it is used.\n\n{_fenced(screen(self.questions))}\n\n"
+            f"Answer `trust`, `not now` or `never`. {REST}\n\n"
+        )
+
+    def takes(self, answer: str) -> bool:
+        """One of the three answers."""
+        return any(each.fullmatch(answer) for each in (_TRUST, _LATER, _NEVER))
+
+    def do(self, answer: str) -> str:
+        """Remember it."""
+        items = [each.item for each in self.questions]
+        if _TRUST.fullmatch(answer):
+            self.adviser.trust.grant(items)
+            return "Trusted, as it was shown. A change of it is asked about again.\n\n"
+        if _NEVER.fullmatch(answer):
+            self.adviser.trust.refuse(items)
+            return "Not used, and not asked about again as long as it stays as it is.\n\n"
+        self.passed.update(map(question_key, self.questions))
+        return "Not used.\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOffer:
+    """Asks whether to add what suits, and to take away what no longer does.
+
+    Attributes:
+        adviser: who remembers the answer.
+        workspace: which workspace it suits.
+        config: the config file.
+        changes: what is offered.
+        passed: what was put off in this process.
+    """
+
+    adviser: Adviser
+    workspace: Path
+    config: Path
+    changes: Changes
+    passed: set[str]
+
+    def text(self) -> str:
+        """The lines that would come and go, each with its number and its reason."""
+        added, removed = self.changes.additions, self.changes.removals
+        lines = [line for at, each in enumerate(added, 1) for line in _added(at, each)]
+        lines += [_removed(at, each) for at, each in enumerate(removed, len(added) + 1)]
+        words = ["`add` (or `add 1 3`)"] if added else []
+        words += ["`remove`"] if removed else []
+        return (
+            "**New recommendations for this workspace**\n\n"
+            f"{_fenced(chr(10).join(lines), 'diff')}\n\n"
+            f"Answer {', '.join(words)}, `not now` or `never`. {REST}\n\n"
+        )
+
+    def takes(self, answer: str) -> bool:
+        """Such a word, with numbers that are on the list."""
+        if _LATER.fullmatch(answer):
+            return True
+        found = _CHOICE.fullmatch(answer)
+        if found is None:
+            return False
+        verb, numbers = found[1].lower(), _numbers(found[2])
+        adds, removes = self._chosen(verb, numbers)
+        return bool(adds or removes) and len(adds) + len(removes) >= len(numbers)
+
+    def do(self, answer: str) -> str:
+        """Change the config, or remember that it shall not be."""
+        found = _CHOICE.fullmatch(answer)
+        if found is None:
+            offered = [
+                *map(_identity, self.changes.additions),
+                *map(_identity, self.changes.removals),
+            ]
+            self.passed.update(f"{self.workspace}\0{each}" for each in offered)
+            return "Nothing is changed.\n\n"
+        verb = found[1].lower()
+        adds, removes = self._chosen(verb, _numbers(found[2]))
+        if verb == "never":
+            self.adviser.memory.decline(map(_identity, adds))
+            self.adviser.memory.keep(map(_identity, removes))
+            return "Nothing is changed, and this is not offered again.\n\n"
+        return self._change([each.recommendation.mod for each in adds], [r.mod for r in removes])
+
+    def _chosen(
+        self, verb: str, numbers: Sequence[int]
+    ) -> tuple[Sequence[Addition], Sequence[Removal]]:
+        count = len(self.changes.additions)
+        adds = [] if verb == "remove" else _picked(self.changes.additions, 1, numbers)
+        removes = [] if verb == "add" else _picked(self.changes.removals, count + 1, numbers)
+        return adds, removes
+
+    def _change(self, add: Sequence[ModEntry], remove: Sequence[ModEntry]) -> str:
+        loaded = load(self.config)
+        if loaded is None:
+            raise ConfigError(f"{self.config} is not there any more", "open a new session")
+        known = {identity(mod) for mod in loaded.config.mods}
+        known |= {mod.name for mod in loaded.config.mods}
+        new = [mod for mod in add if not {identity(mod), mod.name} & known]
+        save(self.config, applied(loaded.config, new, remove), loaded.text)
+        self.adviser.memory.added(self.workspace, map(identity, new))
+        told = [f"Added {_names(new)}."] if new else []
+        told += [f"Removed {_names(remove)}."] if remove else []
+        if not told:
+            return "Nothing is changed: it is there already.\n\n"
+        return f"{' '.join(told)} New sessions are made so.\n\n"
+
+
+def next_offer(
+    adviser: Adviser, directory: str, config: Path, passed: set[str], *, anew: bool
+) -> Offer | None:
+    """What to ask in a session that works in a directory; None where there is nothing.
+
+    Args:
+        adviser: who knows what suits.
+        directory: where the session works.
+        config: the config file.
+        passed: what was put off in this process.
+        anew: ask for that, too.
+    """
+    advice = adviser.advise(directory)
+    kept = set[str]() if anew else passed
+    questions = [each for each in advice.questions if question_key(each) not in kept]
+    if questions:
+        return TrustOffer(adviser, advice.workspace, questions, passed)
+    changes = _changes(adviser, advice, config, kept)
+    return ChangeOffer(adviser, advice.workspace, config, changes, passed) if changes else None
+
+
+def question_key(question: Question) -> str:
+    """The same for the same content in the same place."""
+    item = question.item
+    return "\0".join([*item.place, item.digest, *(link.text for link in item.links)])
+
+
+def _changes(adviser: Adviser, advice: Advice, config: Path, passed: set[str]) -> Changes:
+    try:
+        loaded = load(config)
+    except SymposiumError:
+        return Changes()  # the user is told of it where it matters
+    if loaded is None:
+        return Changes()
+    found = adviser.changes(advice, loaded.config.mods)
+
+    def is_open(each: Addition | Removal) -> bool:
+        return f"{advice.workspace}\0{_identity(each)}" not in passed
+
+    additions = tuple(filter(is_open, found.additions))
+    return Changes(additions, tuple(filter(is_open, found.removals)))
+
+
+def _identity(change: Addition | Removal) -> str:
+    match change:
+        case Addition(recommendation):
+            return recommendation.identity
+        case Removal(mod):
+            return identity(mod)
+
+
+def _picked(listed: Sequence[_Change], first: int, numbers: Sequence[int]) -> list[_Change]:
+    return [each for at, each in enumerate(listed, first) if not numbers or at in numbers]
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(each) for each in dict.fromkeys(re.findall(r"\d+", text))]
+
+
+def _added(at: int, addition: Addition) -> Iterable[str]:
+    mod = addition.recommendation.mod
+    whose = {"built-in": "", "remote": "", "user": "your own list", "workspace": "this workspace"}
+    parts = [addition.because, whose[addition.recommendation.layer]]
+    because = "; ".join(filter(None, parts))
+    yield f"+ {at}. {_line(mod.name)}" + (f" ({_line(because)})" if because else "")
+    yield from (f"       {effect_line(effect)}" for effect in effects_of(mod))
+
+
+def _removed(at: int, removal: Removal) -> str:
+    return f"- {at}. {_line(removal.mod.name)} ({_line(removal.because)})"
+
+
+def _names(mods: Iterable[ModEntry]) -> str:
+    return ", ".join(f"`{_code(mod.name)}`" for mod in mods)
+
+
+def _line(text: str) -> str:
+    return " ".join(plain_text(text).split())
+
+
+def _code(text: object) -> str:
+    return _line(str(text)).replace("`", "'")
+
+
+def _fenced(text: str, language: str = "text") -> str:
+    """A block that nothing in the text can end."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

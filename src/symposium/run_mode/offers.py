@@ -1,0 +1,148 @@
+"""The offers that are open in the sessions of one editor connection.
+
+What is typed answers an offer only right after it was shown; anything else is the agent's.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from peerwire.jsonrpc.values import decode_value
+from symposium.conductor.gate import members_of
+from symposium.errors import SymposiumError
+from symposium.run_mode.chat_commands import RECOMMENDATIONS, text_line
+from symposium.run_mode.floor import Floor
+from symposium.run_mode.sessions import Session
+
+_log = logging.getLogger(__name__)
+
+NOTHING: Final = "There is nothing to trust and nothing to recommend here.\n"
+
+
+class Offer(Protocol):
+    """One question in a chat."""
+
+    def text(self) -> str:
+        """What is asked, as Markdown."""
+        ...
+
+    def takes(self, answer: str) -> bool:
+        """Whether this is an answer to it."""
+        ...
+
+    def do(self, answer: str) -> str:
+        """What was asked for; what to tell about it."""
+        ...
+
+
+class Offering(Protocol):
+    """Who knows what to offer; its methods read and write files, and wait for nobody."""
+
+    def offer(self, directory: str, *, anew: bool) -> Offer | None:
+        """What to ask in a session that works in a directory.
+
+        Args:
+            directory: where.
+            anew: ask for what was put off, too.
+        """
+        ...
+
+    async def refresh(self) -> None:
+        """Renew what is known of the world, beside the work."""
+        ...
+
+
+@dataclass(slots=True)
+class _Open:
+    offer: Offer
+    is_said: bool = False
+
+
+class Offers:
+    """What is offered, and to whom; silent where nobody offers anything."""
+
+    def __init__(self, floor: Floor, offering: Offering | None) -> None:
+        self._floor = floor
+        self._offering = offering
+        self._open: dict[str, _Open] = {}
+        self._begun: set[str] = set()
+
+    def begin(self, session: Session) -> None:
+        """A session has its agent: look beside the work whether there is something to ask."""
+        if self._offering is not None and session.id not in self._begun:
+            self._begun.add(session.id)
+            self._floor.aside("recommendations", lambda: self._begin(session))
+            self._floor.aside("recommendations of others", self._offering.refresh)
+
+    def takes(self, session: Session, text: str) -> bool:
+        """Whether what was typed is for us."""
+        if self._offering is None:
+            return False
+        is_open = self._open.get(session.id)
+        answers = is_open is not None and is_open.is_said and is_open.offer.takes(text)
+        return answers or text in RECOMMENDATIONS
+
+    async def answer(self, session: Session, text: str) -> str:
+        """Do what was typed; what to tell."""
+        is_open = self._open.pop(session.id, None)
+        if text in RECOMMENDATIONS or is_open is None:
+            return await self._next(session, anew=True) or NOTHING
+        try:
+            told = await asyncio.to_thread(is_open.offer.do, text)
+        except SymposiumError as error:
+            return f"Nothing is changed: {error}\n\n"
+        return told + await self._next(session, anew=False)
+
+    def before_turn(self, session: Session) -> None:
+        """The agent gets the word: what was asked is over, what was not asked yet is."""
+        is_open = self._open.get(session.id)
+        if is_open is None:
+            return
+        if is_open.is_said:
+            del self._open[session.id]
+        else:
+            self._say(session, is_open)
+
+    def is_open(self, session_id: str) -> bool:
+        """Whether something is asked there, or is about to be."""
+        return session_id in self._open
+
+    async def _begin(self, session: Session) -> None:
+        is_open = await self._look(session, anew=False)
+        is_known = self._floor.sessions.find(session.id) is session
+        if is_open is None or session.menu is not None or not is_known:
+            return
+        self._open[session.id] = is_open
+        if not session.open_turns:
+            self._say(session, is_open)
+
+    async def _next(self, session: Session, *, anew: bool) -> str:
+        is_open = await self._look(session, anew=anew)
+        if is_open is None:
+            return ""
+        is_open.is_said = True
+        self._open[session.id] = is_open
+        return is_open.offer.text()
+
+    async def _look(self, session: Session, *, anew: bool) -> _Open | None:
+        assert self._offering is not None
+        directory = _directory_of(session)
+        if not directory:
+            return None
+        try:
+            offer = await asyncio.to_thread(self._offering.offer, directory, anew=anew)
+        except (SymposiumError, OSError) as error:
+            _log.warning("nothing is recommended: %s", error)
+            return None
+        return None if offer is None else _Open(offer)
+
+    def _say(self, session: Session, is_open: _Open) -> None:
+        is_open.is_said = True
+        self._floor.write(text_line(session.id, is_open.offer.text()))
+
+
+def _directory_of(session: Session) -> str:
+    origin = session.care.origin
+    directory = members_of(decode_value(origin) if origin else None).get("cwd")
+    return directory if isinstance(directory, str) else ""

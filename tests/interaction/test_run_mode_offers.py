@@ -1,0 +1,162 @@
+"""Offers in the chat, beside what the agent says: message by message."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.run_scenes import CONFIG, RunScene, run_scene
+from tests.support.scenes import Peer
+
+from symposium.errors import SymposiumError
+from symposium.run_mode.offers import NOTHING, Offers
+
+
+class FakeOffer:
+    """One question; `do` notes the answer, and fails on `break`."""
+
+    def __init__(self, name: str, answers: list[str]) -> None:
+        self._name = name
+        self._answers = answers
+
+    def text(self) -> str:
+        return f"{self._name}?"
+
+    def takes(self, answer: str) -> bool:
+        return answer in {"yes", "break"}
+
+    def do(self, answer: str) -> str:
+        if answer == "break":
+            raise SymposiumError("it broke", "")
+        self._answers.append(f"{self._name} {answer}")
+        return "done. "
+
+
+class FakeOffering:
+    """Offers these, one after the other; looks only while its gate is open."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = list(names)
+        self.answers: list[str] = []
+        self.asked: list[tuple[str, bool]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def offer(self, directory: str, *, anew: bool) -> FakeOffer | None:
+        self.gate.wait(5)
+        self.asked.append((directory, anew))
+        left = [name for name in self.names if f"{name} yes" not in self.answers]
+        return FakeOffer(left[0], self.answers) if left else None
+
+    async def refresh(self) -> None:
+        """Nothing is fetched."""
+
+
+def offering(it: RunScene, *names: str) -> FakeOffering:
+    made = FakeOffering(*names)
+    it.agent.offers = Offers(it.agent, made)
+    it.agent.sessions.on_begun = it.agent.offers.begin
+    return made
+
+
+async def update(it: RunScene) -> Any:
+    return (await it.editor.read())["params"]["update"]["content"]["text"]
+
+
+async def answered(it: RunScene, agent: Peer, text: str) -> list[str]:
+    """Prompt, have the agent say `ok`, and what is said till the turn ends."""
+    asked = it.prompt(text)
+    request = await agent.read()
+    assert request["params"]["prompt"][0]["text"] == text
+    agent.answer(request, {"stopReason": "end_turn"})
+    texts, _ = await it.said(asked)
+    return texts
+
+
+@pytest.mark.requirement("recommendations.asked-in-chat")
+async def test_an_offer_is_said_after_the_answer_to_the_new_session(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        made = offering(it, "one", "two")
+        await it.begin()
+        assert await update(it) == "one?"
+        assert made.asked == [("/", False)]
+        assert await it.say("yes") == ["done. two?"]
+        assert await it.say("yes") == ["done. "]
+        assert made.answers == ["one yes", "two yes"]
+
+
+@pytest.mark.requirement("recommendations.agent-undisturbed")
+async def test_what_is_no_answer_goes_to_the_agent_and_ends_the_offer(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        made = offering(it, "one")
+        agent = await it.begin()
+        assert await update(it) == "one?"
+        assert await answered(it, agent, "Hello") == []
+        assert await answered(it, agent, "yes") == []
+        assert made.answers == []
+
+
+@pytest.mark.requirement("recommendations.agent-undisturbed")
+async def test_an_offer_that_comes_late_waits_for_the_next_turn_and_holds_up_nothing(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        made = offering(it, "one")
+        made.gate.clear()
+        agent = await it.begin()
+        asked = it.prompt("yes")
+        request = await agent.read()
+        looked = it.agent.offers
+        made.gate.set()
+        while not looked.is_open("s"):
+            agent.tell("session/update", {"sessionId": "s", "update": {"sessionUpdate": "x"}})
+            assert (await it.editor.read())["params"]["update"] == {"sessionUpdate": "x"}
+        agent.answer(request, {"stopReason": "end_turn"})
+        assert (await it.editor.read())["id"] == asked
+        assert await answered(it, agent, "yes") == ["one?"]
+        assert made.answers == []
+        assert await it.say("yes") == ["done. "]
+
+
+@pytest.mark.requirement("recommendations.asked-in-chat")
+async def test_an_answer_that_fails_changes_nothing_and_is_told(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        offering(it, "one")
+        await it.begin()
+        assert await update(it) == "one?"
+        assert await it.say("break") == ["Nothing is changed: it broke\n\n"]
+
+
+@pytest.mark.requirement("recommendations.chat-command")
+async def test_the_command_shows_what_there_is_or_that_there_is_nothing(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        made = offering(it, "one")
+        await it.begin()
+        assert await update(it) == "one?"
+        assert await it.say("/symposium:recommendations") == ["one?"]
+        assert made.asked[-1] == ("/", True)
+        assert await it.say("yes") == ["done. "]
+        assert await it.say("symposium:recommendations") == [NOTHING]
+
+
+@pytest.mark.requirement("recommendations.agent-undisturbed")
+async def test_without_offers_the_same_words_are_the_agents(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        assert await answered(it, agent, "yes") == []
+
+
+@pytest.mark.requirement("recommendations.asked-in-chat")
+async def test_the_session_of_a_first_time_setup_is_asked_too(tmp_path: Path) -> None:
+    async with run_scene(tmp_path) as it:
+        offering(it, "one")
+        await it.open()
+        it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
+        session = (await it.editor.read())["result"]["sessionId"]
+        await it.say("1", session)
+        saved = it.prompt("SAVE", session)
+        agent = await it.greeted()
+        agent.answer(await agent.read(), {"sessionId": "inner"})
+        texts, _ = await it.said(saved)
+        while "one?" not in texts:
+            texts.append(await update(it))

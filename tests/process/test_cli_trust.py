@@ -1,0 +1,111 @@
+"""`symposium trust` and `symposium recommendations`, as programs and people use them."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+
+STORED = """
+[[recommendation]]
+source.npx = { package = "one", env = { KEY = "v" } }
+when.any = [{ file-exists = "x" }, { using-crate = "tokio" }]
+"""
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """A file of recommendations in the directory that the command works in."""
+    file = tmp_path / ".symposium" / "recommendations.toml"
+    file.parent.mkdir()
+    file.write_text(STORED)
+    return file
+
+
+@pytest.mark.requirement("trust.cli")
+def test_what_is_stored_is_shown_allowed_listed_and_taken_back(
+    symposium: Run, stored: Path, tmp_path: Path
+) -> None:
+    shown = symposium("trust", "show")
+    assert "runs: npx -y one" in shown.stdout
+    assert "sets: KEY=v" in shown.stdout
+    asked = symposium("trust", "grant")
+    assert asked.returncode == 2
+    assert "runs: npx -y one" in asked.stderr
+    assert json.loads(symposium("trust", "list", "--json").stdout) == []
+    (granted,) = json.loads(symposium("trust", "grant", "--yes", "--json").stdout)
+    assert granted["name"] == ".symposium/recommendations.toml"
+    assert symposium("trust", "show").stdout == ""
+    (listed,) = json.loads(symposium("trust", "list", "--json").stdout)
+    assert (listed["sha256"], listed["verdict"]) == (granted["sha256"], "trusted")
+    assert listed["allows"] == ["command: npx -y one", "variable: KEY=v"]
+    stored.write_text(STORED.replace("one", "two"))
+    (question,) = json.loads(symposium("trust", "show", "--json").stdout)
+    assert question["changed"] is True
+    assert '+source.npx = { package = "two"' in question["changes"]
+    (gone,) = json.loads(symposium("trust", "revoke", "--json").stdout)
+    assert gone["sha256"] == listed["sha256"]
+    assert symposium("trust", "revoke", "--all", "--cwd", str(tmp_path)).stderr == "0 taken back\n"
+
+
+@pytest.mark.requirement("trust.cli")
+def test_one_thing_can_be_named_and_what_is_not_there_is_told(symposium: Run, stored: Path) -> None:
+    (stored.parent.parent / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    assert symposium("trust", "grant", ".mcp.json", "--yes").stderr.endswith("1 allowed\n")
+    assert [d["name"] for d in json.loads(symposium("trust", "list", "--json").stdout)] == [
+        ".mcp.json"
+    ]
+    wrong = symposium("trust", "grant", "nothing")
+    assert wrong.returncode == 4
+    assert "there is: .mcp.json, .symposium/recommendations.toml" in wrong.stderr
+
+
+@pytest.mark.requirement("trust.cli", "trust.damage-trusts-nothing")
+def test_a_damaged_file_is_told(symposium: Run, stored: Path, tmp_path: Path) -> None:
+    symposium("trust", "grant", "--yes")
+    (tmp_path / "home" / "trust.json").write_text("{")
+    told = symposium("trust", "show")
+    assert "nothing is trusted" in told.stderr
+    assert stored.name in told.stdout
+
+
+@pytest.mark.requirement("recommendations.cli")
+def test_what_suits_is_shown_condition_by_condition(
+    symposium: Run, stored: Path, tmp_path: Path
+) -> None:
+    before = symposium("recommendations", "show")
+    assert before.stdout == ""
+    assert "see `symposium trust show`" in before.stderr
+    symposium("trust", "grant", "--yes")
+    shown = symposium("recommendations", "show").stdout
+    assert "does not suit" in shown
+    (tmp_path / "x").write_text("")
+    told = json.loads(symposium("recommendations", "show", "--json").stdout)
+    (row,) = told["recommendations"]
+    assert (row["name"], row["state"], row["from"]) == ("one", "offered", "workspace")
+    assert row["because"] == "because `x` exists"
+    assert row["conditions"] == [
+        {"condition": "any of", "holds": True, "depth": 0},
+        {"condition": "file-exists x", "holds": True, "depth": 1},
+        {"condition": "using-crate tokio", "holds": False, "depth": 1},
+    ]
+    assert row["allows"][0] == {"kind": "command", "detail": "npx -y one"}
+    stored.write_text("[[")
+    assert "the recommendations are no TOML" in symposium("recommendations", "show").stderr
+
+
+@pytest.mark.requirement("recommendations.cli")
+def test_what_was_declined_can_be_forgotten_and_the_network_be_asked(
+    symposium: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "home").mkdir()
+    answers = tmp_path / "home" / "recommendation-answers.json"
+    answers.write_text('{"declined": ["a", "b"]}')
+    assert symposium("recommendations", "forget").stderr == "2 forgotten\n"
+    assert json.loads(answers.read_text())["declined"] == []
+    told = json.loads(symposium("recommendations", "update", "--json").stdout)
+    assert told == {"recommendations": 0, "trouble": None}

@@ -1,0 +1,255 @@
+"""What is asked in a chat, and what the answers do."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.config.paths import paths
+from symposium.config.user_config import ModEntry, load
+from symposium.errors import SymposiumError
+from symposium.recommendations.adviser import Adviser
+from symposium.recommendations.comparison import Addition, Changes, Removal
+from symposium.recommendations.predicate import ALWAYS
+from symposium.recommendations.recommendation import Recommendation
+from symposium.run_mode.offering import ChangeOffer, Offer, TrustOffer, next_offer
+from symposium.trust.item import Effect, Item
+from symposium.trust.store import Question
+
+CONFIG = """{
+  "agent": "eliza", // mine
+  "proxies": [
+    { "name": "own" }, // by hand
+    /* between */
+  ]
+}
+"""
+USERS = """
+[[recommendation]]
+source.npx = { package = "one" }
+[[recommendation]]
+source.npx = { package = "two", env = { KEY = "v" } }
+when.file-exists = "x"
+"""
+
+
+class Scene:
+    """One user, one workspace, and what is offered there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.workspace = folder / "home", folder / "w"
+        (self.home / "config").mkdir(parents=True, mode=0o700)
+        (self.workspace / ".symposium").mkdir(parents=True)
+        self.config = self.home / "config.jsonc"
+        self.config.write_text(CONFIG)
+        self.passed: set[str] = set()
+
+    def users(self, text: str) -> None:
+        (self.home / "config" / "recommendations.toml").write_text(text)
+
+    def stored(self, text: str) -> None:
+        (self.workspace / ".symposium" / "recommendations.toml").write_text(text)
+
+    def adviser(self) -> Adviser:
+        env = {"SYMPOSIUM_HOME": str(self.home), "SYMPOSIUM_RECOMMENDATIONS": "none"}
+        return Adviser(paths(env), env, tuple)
+
+    def offer(self, *, anew: bool = False) -> Offer | None:
+        return next_offer(self.adviser(), str(self.workspace), self.config, self.passed, anew=anew)
+
+    def do(self, answer: str) -> str:
+        offer = self.offer()
+        assert offer is not None
+        assert offer.takes(answer)
+        return offer.do(answer)
+
+    def mods(self) -> list[str]:
+        loaded = load(self.config)
+        assert loaded is not None
+        return [mod.name for mod in loaded.config.mods]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+@pytest.mark.requirement("recommendations.asked-in-chat", "recommendations.config-kept")
+def test_what_suits_is_offered_and_added_by_an_answer_alone(scene: Scene) -> None:
+    scene.users(USERS)
+    (scene.workspace / "x").write_text("")
+    offer = scene.offer()
+    assert offer is not None
+    text = offer.text()
+    assert "+ 1. one (your own list)" in text
+    assert "+ 2. two (because `x` exists; your own list)" in text
+    assert "runs: npx -y two" in text
+    assert "sets: KEY=v" in text
+    assert scene.config.read_text() == CONFIG
+    assert scene.do("add") == "Added `one`, `two`. New sessions are made so.\n\n"
+    assert scene.mods() == ["own", "one", "two"]
+    after = scene.config.read_text()
+    for kept in ("// mine", '{ "name": "own" }, // by hand', "/* between */"):
+        assert kept in after
+    assert after.count('"origin": "recommendation"') == 2
+    assert scene.offer() is None
+
+
+@pytest.mark.requirement("recommendations.asked-in-chat")
+def test_some_of_it_can_be_added_and_the_rest_is_offered_again(scene: Scene) -> None:
+    scene.users(USERS)
+    (scene.workspace / "x").write_text("")
+    assert scene.do("ADD 2") == "Added `two`. New sessions are made so.\n\n"
+    assert scene.mods() == ["own", "two"]
+    offer = scene.offer()
+    assert offer is not None
+    assert "+ 1. one" in offer.text()
+    assert "two" not in offer.text()
+
+
+@pytest.mark.requirement("recommendations.asked-in-chat", "recommendations.chat-command")
+def test_not_now_puts_off_for_this_run_and_can_be_asked_for(scene: Scene) -> None:
+    scene.users(USERS)
+    scene.do("not now")
+    assert scene.offer() is None
+    assert scene.offer(anew=True) is not None
+    scene.passed.clear()
+    assert scene.offer() is not None
+    assert scene.config.read_text() == CONFIG
+
+
+@pytest.mark.requirement("recommendations.asked-in-chat", "recommendations.answers-kept")
+def test_never_is_remembered(scene: Scene) -> None:
+    scene.users(USERS)
+    scene.do("never")
+    assert scene.offer(anew=True) is None
+    assert scene.config.read_text() == CONFIG
+
+
+@pytest.mark.requirement("recommendations.removes-only-its-own", "recommendations.config-kept")
+def test_what_no_longer_suits_is_taken_away_by_an_answer_alone(scene: Scene) -> None:
+    scene.users(USERS)
+    (scene.workspace / "x").write_text("")
+    scene.do("add")
+    (scene.workspace / "x").unlink()
+    offer = scene.offer()
+    assert offer is not None
+    assert "- 1. two (`x` no longer exists)" in offer.text()
+    assert not offer.takes("add")
+    before = scene.config.read_text()
+    assert scene.do("never") == "Nothing is changed, and this is not offered again.\n\n"
+    assert scene.config.read_text() == before
+    (scene.home / "recommendation-answers.json").write_text(
+        (scene.home / "recommendation-answers.json").read_text().replace('"kept"', '"unkept"')
+    )
+    assert scene.do("remove") == "Removed `two`. New sessions are made so.\n\n"
+    assert scene.mods() == ["own", "one"]
+    assert "// by hand" in scene.config.read_text()
+
+
+@pytest.mark.requirement("recommendations.config-kept")
+def test_a_config_that_was_broken_meanwhile_is_left_alone(scene: Scene) -> None:
+    scene.users(USERS)
+    offer = scene.offer()
+    assert offer is not None
+    scene.config.write_text("{")
+    with pytest.raises(SymposiumError):
+        offer.do("add")
+    assert scene.config.read_text() == "{"
+    assert scene.offer() is None
+    scene.config.unlink()
+    assert scene.offer() is None
+
+
+@pytest.mark.requirement("recommendations.config-kept")
+def test_what_was_added_by_hand_meanwhile_is_not_added_twice(scene: Scene) -> None:
+    scene.users(USERS)
+    offer = scene.offer()
+    assert offer is not None
+    scene.config.write_text(CONFIG.replace('"own"', '"one"'))
+    assert offer.do("add") == "Nothing is changed: it is there already.\n\n"
+    assert scene.mods() == ["one"]
+
+
+@pytest.mark.requirement("recommendations.trust-screen")
+def test_what_is_stored_is_asked_about_before_it_is_offered(scene: Scene) -> None:
+    scene.stored(USERS)
+    offer = scene.offer()
+    assert isinstance(offer, TrustOffer)
+    assert ".symposium/recommendations.toml (recommendations, new, sha256 " in offer.text()
+    assert "runs: npx -y one" in offer.text()
+    assert "Trusted" in scene.do("trust")
+    offer = scene.offer()
+    assert isinstance(offer, ChangeOffer)
+    assert "+ 1. one (this workspace)" in offer.text()
+    scene.stored(USERS.replace("one", "evil"))
+    offer = scene.offer()
+    assert isinstance(offer, TrustOffer)
+    assert '-source.npx = { package = "one" }' in offer.text()
+    assert '+source.npx = { package = "evil" }' in offer.text()
+
+
+@pytest.mark.requirement("recommendations.trust-screen", "trust.change-asks-again")
+def test_yes_is_said_to_what_was_shown_and_not_to_what_came_after(scene: Scene) -> None:
+    scene.stored(USERS)
+    offer = scene.offer()
+    assert offer is not None
+    scene.stored(USERS.replace("one", "evil"))
+    offer.do("trust")
+    after = scene.offer()
+    assert isinstance(after, TrustOffer)
+    assert "evil" in after.text()
+
+
+@pytest.mark.parametrize("answer", ["not now", "no", "never", "NEVER"])
+@pytest.mark.requirement("recommendations.trust-screen")
+def test_no_leaves_everything_unused(scene: Scene, answer: str) -> None:
+    scene.stored(USERS)
+    scene.do(answer)
+    assert scene.offer() is None
+    scene.passed.clear()
+    assert (scene.offer() is None) is (answer.lower() == "never")
+
+
+@pytest.mark.requirement("recommendations.agent-undisturbed")
+def test_only_the_words_that_were_offered_are_answers(scene: Scene) -> None:
+    scene.users(USERS)
+    offer = scene.offer()
+    assert offer is not None
+    for word in ("add", "Add 1", "add 1,1", "never", "never 1", "not now", "no"):
+        assert offer.takes(word), word
+    for word in (
+        "",
+        "add a test",
+        "add 2",
+        "add 0",
+        "remove",
+        "trust",
+        "yes",
+        "add\n1 x",
+        "add 99999",
+    ):
+        assert not offer.takes(word), word
+
+
+def told(text: str) -> str:
+    item = Item(Path("/w" + text), "mods", text, b"x", (), (Effect("command", text),))
+    return TrustOffer(None, Path("/w" + text), [Question(item)], set()).text()  # pyright: ignore[reportArgumentType]  it is only shown
+
+
+@given(st.text(alphabet="`~\n\r\u202e\x1b a", max_size=12))
+@pytest.mark.requirement("recommendations.nothing-breaks-out")
+def test_nothing_ends_the_block_that_it_is_shown_in(text: str) -> None:
+    mod = ModEntry(f"m{text}")
+    changes = Changes((Addition(Recommendation(mod, ALWAYS, "user"), text),), (Removal(mod, text),))
+    change = ChangeOffer(None, Path("/w"), Path("/c"), changes, set()).text()  # pyright: ignore[reportArgumentType]  it is only shown
+    for shown in (told(text), change):
+        assert not re.search("[\r\u202e\x1b]", shown)
+        opening = re.search(r"^(`{3,})(?:text|diff)$", shown, re.MULTILINE)
+        assert opening is not None
+        lines = shown[opening.end() + 1 :].split("\n")
+        closing = next(at for at, line in enumerate(lines) if re.fullmatch(f"{opening[1]}`*", line))
+        assert lines[closing + 1] == ""
+        assert lines[closing + 2].startswith("Answer `")
