@@ -29,12 +29,13 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.run_mode.overviews": "lists are drawn for whoever asks for one",
     "symposium.run_mode.attempts": "what went wrong is told only where something did",
     "symposium.config.user_config": "most only read a config",
+    "symposium.cli.agent_names": "the registry is for names that are no built-in",
     "symposium.cli.recording": "who records nothing need not wait for what records",
     "symposium.registry.fetch": "ssl and http.client are for who asks the network",
     "symposium.registry.starting": "archives and installers are for what is not installed yet",
-    "symposium.run_mode.advice": "what a workspace is like is asked when a session begins",
-    "symposium.run_mode.offering": "the same",
+    "symposium.run_mode.recommending": "what a workspace is like is asked when a session begins",
     "symposium.mods.ferris": "archives and grammars of versions are for who asks for a source",
+    "symposium.cli.commands.mcp": "the MCP SDK takes half a second, also for those who ask for help",
     "symposium.near_names": "only a name that is wrong is compared with others",
 }
 """Module to reason: the few that import inside a function, so that the program starts fast."""
