@@ -15,6 +15,7 @@ class Editor:
         self.process = process
         self.answers: dict[Any, Any] = {}
         self.said: dict[str, str] = {}
+        self.asked_of_us: list[dict[str, Any]] = []
         self._asked = 0
 
     def begin(self, method: str, params: dict[str, Any]) -> int:
@@ -37,6 +38,8 @@ class Editor:
                 self.answers[message["id"]] = message
             elif message["method"] == "session/update":
                 self._updated(message["params"])
+            elif "id" in message:
+                self.asked_of_us.append(message)
 
     def answer(self, request_id: int) -> Any:
         """The answer to a request."""

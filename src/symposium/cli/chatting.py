@@ -10,13 +10,14 @@ from typing import Final
 from peerwire.errors import ConnectionClosedError
 from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
+from symposium.cli.auditing import witnessed
 from symposium.cli.chat_input import Inputs, TypedInputs, history_file
 from symposium.cli.chat_view import ChatView
 from symposium.cli.ending import ExitCode, ended_by_reader
 from symposium.cli.failures import STDERR_SHOWN, failure_of
 from symposium.cli.logs import log_stderr
 from symposium.cli.output import Output
-from symposium.cli.permission_options import Permits, decider
+from symposium.cli.permission_options import Permits, chooser_of, decider
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import StdinLines, ask_line
 from symposium.cli.turn import Turn, on_interrupt
@@ -87,7 +88,9 @@ class Chatting:
         person = AskPerson(ask_line, self._view.line) if is_terminal else None
         decides = decider(chat.permits, person, self._nobody_there)
         terms = Terms(chat.cwd, decides, self._view.update, self._view.decided, chat.patience)
-        settings = replace(chat.settings, on_stderr=self._note_stderr)
+        chooser = chooser_of(chat.permits, has_person=person is not None)
+        watched = witnessed(chat.chain, chooser)
+        settings = replace(chat.settings, on_stderr=self._note_stderr, beside_agent=watched)
 
         def instantiate(_: object) -> Blueprint:
             return chat.chain.blueprint()

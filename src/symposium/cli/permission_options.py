@@ -1,12 +1,13 @@
 """The options that say who decides on permissions, and the decider that they ask for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import click
 
 from symposium.client.permissions import (
+    READ_KINDS,
     ApproveAll,
     ApproveReads,
     Decider,
@@ -15,6 +16,10 @@ from symposium.client.permissions import (
     DenyAll,
     Permission,
 )
+from symposium.conductor.gate import members_of
+from symposium.conductor.witness import Chooser
+
+_RULES: Final = {"all": "rule:approve-all", "none": "rule:deny-all"}
 
 OnUnattended: TypeAlias = Callable[[Permission], None]
 
@@ -69,6 +74,19 @@ def decider(permits: Permits, person: Decider | None, fail: OnUnattended) -> Dec
             return DenyAll()
         case _:
             return asked
+
+
+def chooser_of(permits: Permits, *, has_person: bool) -> Chooser:
+    """Who answers for the user of a command: a rule on its command line, or a person."""
+    unasked = "user" if has_person else f"rule:unattended-{permits.unattended}"
+
+    def choose(params: Mapping[str, Any]) -> str:
+        kind = members_of(params.get("toolCall")).get("kind")
+        if permits.mode == "reads" and kind in READ_KINDS:
+            return "rule:approve-reads"
+        return _RULES.get(permits.mode, unasked)
+
+    return choose
 
 
 class _Fail:

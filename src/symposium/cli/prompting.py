@@ -3,17 +3,18 @@
 import asyncio
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from peerwire.errors import PeerwireError
 from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
+from symposium.cli.auditing import witnessed
 from symposium.cli.ending import ExitCode, Failure, ended_by_reader
 from symposium.cli.failures import failure_of
 from symposium.cli.output import Output
-from symposium.cli.permission_options import Permits, decider
+from symposium.cli.permission_options import Permits, chooser_of, decider
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import ask_line
 from symposium.cli.turn import Turn, on_interrupt
@@ -123,7 +124,9 @@ class _Prompting:
         def instantiate(_: object) -> Blueprint:
             return errand.chain.blueprint()
 
-        with recorded(errand.chain, errand.settings, trace_dir=errand.trace_dir) as records:
+        chooser = chooser_of(errand.permits, has_person=person is not None)
+        settings = replace(errand.settings, beside_agent=witnessed(errand.chain, chooser))
+        with recorded(errand.chain, settings, trace_dir=errand.trace_dir) as records:
             async with converse(instantiate, terms, records.settings) as conversation:
                 await conversation.initialize()
                 session_id = await conversation.new_session(self._report.opened)

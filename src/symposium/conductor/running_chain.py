@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import Any, Final
 
@@ -51,6 +51,7 @@ class ChainSettings:
         on_stderr: takes each line of a component's standard error, with its name.
         tap: stands between the chain and each component's transport, for the debug log.
         client_end: stands at the client's end of the chain; the client's link where it is left out.
+        beside_agent: makes the mods of the host that stand next to the agent.
     """
 
     initialize_timeout: float = INITIALIZE_TIMEOUT
@@ -58,6 +59,7 @@ class ChainSettings:
     on_stderr: Callable[[str, bytes], None] | None = None
     tap: Tap | None = None
     client_end: End | None = None
+    beside_agent: Callable[[], Sequence[InProcess]] = tuple
 
 
 class RunningChain:
@@ -96,6 +98,10 @@ class RunningChain:
         if blueprint.params is not None:
             crossing.replace(method=None, params=blueprint.params)
             pin_version(crossing, version)
+        if blueprint.agent is not None:
+            # In a chain that is itself a proxy, the agent is the outer conductor's.
+            mods = (*blueprint.mods, *self._settings.beside_agent())
+            blueprint = replace(blueprint, mods=mods)
         selection = Selection(version, self._settings.initialize_timeout)
         workshop = Workshop(
             self._client,

@@ -21,6 +21,11 @@ class Paths:
     runtime: Path
 
     @property
+    def audit(self) -> Path:
+        """The directory with the record of what agents were allowed."""
+        return self.home / "audit"
+
+    @property
     def config(self) -> Path:
         """The config file."""
         return self.home / "config.jsonc"

@@ -8,6 +8,7 @@ import click
 
 from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import DEFAULT_MODS, ChainSpec
+from symposium.cli.auditing import witnessed
 from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import bridge_options, example, log_option, taking, trace_option
 from symposium.cli.recording import Recorded, recorded
@@ -78,7 +79,7 @@ async def serve(options: RunOptions) -> int:
     with ExitStack() as files:
 
         def record(chain: ChainSpec, trace_dir: str | None) -> Recorded:
-            settings = Settings(on_stderr=log_stderr)
+            settings = Settings(on_stderr=log_stderr, beside_agent=witnessed(chain))
             records = recorded(chain, settings, trace_dir=trace_dir, log_dir=options.log_dir)
             return files.enter_context(records)
 

@@ -6,6 +6,7 @@ import click
 
 from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import ChainSpec, read_chain
+from symposium.cli.auditing import witnessed
 from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import (
     bridge_options,
@@ -63,7 +64,9 @@ async def serve(chain: ChainSpec, options: RunWithOptions) -> int:
     def instantiate(_: object) -> Blueprint:
         return chain.blueprint()
 
-    settings = Settings(is_proxy=chain.agent is None, on_stderr=log_stderr)
+    settings = Settings(
+        is_proxy=chain.agent is None, on_stderr=log_stderr, beside_agent=witnessed(chain)
+    )
     with recorded(chain, settings, trace_dir=options.trace_dir, log_dir=options.log_dir) as records:
         client = records.client(stdio_transport())
         return await Conductor(client, instantiate, records.settings).run()

@@ -1,0 +1,167 @@
+"""Writes and reads the record: files of bounded size and number, for their owner alone.
+
+Several hosts write at a time; a lock makes each line follow the one before.
+"""
+
+import fcntl
+import os
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+from peerwire.jsonrpc.values import decode_value, encode_value
+from symposium.audit.chain_of_lines import Fault, Line, Mark, faults, sealed
+from symposium.config.atomic_file import PRIVATE, write_whole
+from symposium.redaction import Redactor
+
+LARGEST: Final = 1024 * 1024
+"""Bytes at which a file is put aside."""
+
+MOST_KEPT: Final = 8
+"""Files put aside that are kept."""
+
+_NOW: Final = "audit.ndjson"
+_ASIDE: Final = re.compile(r"audit\.(\d{12})\.ndjson")
+_MARK: Final = "audit.mark"
+_LOCK: Final = "audit.lock"
+
+
+def utc_now() -> str:
+    """The time, as it stands in a line."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class AuditLog:
+    """The record in one directory.
+
+    Args:
+        folder: made when first written to, for its owner alone.
+        redactor: takes secrets out of what is written.
+        clock: says what time it is.
+        largest: bytes at which a file is put aside.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        redactor: Redactor | None = None,
+        *,
+        clock: Callable[[], str] = utc_now,
+        largest: int = LARGEST,
+    ) -> None:
+        self._folder = folder
+        self._redactor = redactor or Redactor()
+        self._clock = clock
+        self._largest = largest
+
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Add one line.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        plain = cast("dict[str, Any]", decode_value(self._redactor.json(encode_value(entry))))
+        with self._locked():
+            mark = self._put_aside(self._last_written())
+            line, mark = sealed({"ts": self._clock(), **plain}, mark)
+            handle = os.open(self._now, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
+            with os.fdopen(handle, "ab") as file:
+                file.write(line + b"\n")
+            write_whole(self._folder / _MARK, _mark_text(mark))
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Every entry that can be read, oldest first."""
+        found: list[dict[str, Any]] = []
+        for line in self._lines():
+            try:
+                value = decode_value(line.text)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                found.append(cast("dict[str, Any]", value))
+        return found
+
+    def verify(self) -> list[Fault]:
+        """What is wrong with the record; nothing, if it is as it was written."""
+        if not self._folder.exists():
+            return []
+        lines, mark = self._lines(), self._mark()
+        if mark is None and lines:
+            return [Fault(str(self._folder / _MARK), "it is gone; the last lines may be, too")]
+        return faults(lines, mark)
+
+    @property
+    def _now(self) -> Path:
+        return self._folder / _NOW
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, PRIVATE)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _put_aside(self, mark: Mark) -> Mark:
+        """Put the file aside if it is full, and let the oldest go if there are too many."""
+        if not self._now.exists() or self._now.stat().st_size < self._largest:
+            return mark
+        # Named by the number of its last line.
+        self._now.rename(self._folder / f"audit.{mark.seq:012}.ndjson")
+        for path in self._aside()[:-MOST_KEPT]:
+            mark = Mark(_number(path) + 1, mark.seq, mark.hash)
+            write_whole(self._folder / _MARK, _mark_text(mark))
+            path.unlink()
+        return mark
+
+    def _last_written(self) -> Mark:
+        """The mark of the last line: a host that died in between has not moved it on."""
+        marked = self._mark() or Mark()
+        lines = self._now.read_bytes().splitlines() if self._now.exists() else []
+        if not lines:
+            return marked
+        try:
+            last: Any = decode_value(lines[-1])
+        except ValueError:
+            return marked
+        entry = cast("Mapping[str, Any]", last if isinstance(last, dict) else {})
+        seq, own = entry.get("seq"), entry.get("hash")
+        is_next = seq == marked.seq + 1 and entry.get("prev") == marked.hash
+        if is_next and isinstance(own, str):
+            return Mark(marked.first, marked.seq + 1, own)
+        return marked
+
+    def _lines(self) -> list[Line]:
+        found: list[Line] = []
+        for path in [*self._aside(), self._now]:
+            if path.exists():
+                texts = path.read_bytes().splitlines()
+                found += [Line(f"{path}:{at}", text) for at, text in enumerate(texts, 1)]
+        return found
+
+    def _aside(self) -> Sequence[Path]:
+        files = self._folder.glob("audit.*.ndjson")
+        return sorted(path for path in files if _ASIDE.fullmatch(path.name))
+
+    def _mark(self) -> Mark | None:
+        try:
+            value: Any = decode_value((self._folder / _MARK).read_bytes())
+            return Mark(int(value["first"]), int(value["seq"]), str(value["hash"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+def _mark_text(mark: Mark) -> str:
+    members = {"first": mark.first, "seq": mark.seq, "hash": mark.hash}
+    return encode_value(members).decode() + "\n"
+
+
+def _number(path: Path) -> int:
+    found = _ASIDE.fullmatch(path.name)
+    assert found is not None
+    return int(found[1])

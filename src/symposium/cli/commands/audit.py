@@ -1,0 +1,68 @@
+"""Read the record of what agents were allowed and refused, and prove that it is whole."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from symposium.audit.audit_log import AuditLog
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import example
+from symposium.conductor.gate import members_of
+from symposium.config.paths import paths
+from symposium.plain_text import one_line
+
+_WIDTH = 60
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="JSON for programs.")
+
+
+@click.group(name="audit", epilog=example("symposium audit verify"))
+def command() -> None:
+    """What agents asked for permission to do, what was answered, who decided, and when."""
+
+
+@command.command(name="list", epilog=example("symposium audit list --json"))
+@_json_option
+def list_entries(*, as_json: bool) -> int:
+    """Show the record, oldest first."""
+    entries = AuditLog(paths().audit).entries()
+    if as_json:
+        click.echo(json.dumps(entries))
+        return ExitCode.OK
+    for entry in entries:
+        click.echo(_row(entry))
+    if not entries:
+        click.echo(f"nothing is on record in {paths().audit}", err=True)
+    return ExitCode.OK
+
+
+@command.command(epilog=example("symposium audit verify --json"))
+@_json_option
+def verify(*, as_json: bool) -> int:
+    """Check that no line was changed, dropped or moved.
+
+    Exit code: 0 the record is as it was written, 1 it is not.
+    """
+    log = AuditLog(paths().audit)
+    faults, count = log.verify(), len(log.entries())
+    if as_json:
+        found = [{"place": fault.place, "reason": fault.reason} for fault in faults]
+        click.echo(json.dumps({"entries": count, "faults": found}))
+    else:
+        for fault in faults:
+            click.echo(f"{fault.place}: {fault.reason}")
+        if not faults:
+            click.echo(f"{count} entries, none of them changed, dropped or moved")
+    return ExitCode.RUNTIME if faults else ExitCode.OK
+
+
+def _row(entry: Mapping[str, Any]) -> str:
+    call = members_of(entry.get("toolCall"))
+    title = one_line(str(call.get("title") or call.get("toolCallId") or "?"), width=_WIDTH)
+    chosen = entry.get("chosen") or entry.get("outcome")
+    return one_line(
+        f"{entry.get('ts')}  {entry.get('agent')}: {title} → {chosen} by {entry.get('by')}",
+        width=_WIDTH * 3,
+    )

@@ -1,0 +1,57 @@
+"""Sees each question of an agent's and its answer, next to the agent, and has both taken down."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from symposium.conductor.component import Answer, Crossing, Forward, Mod, from_agent
+from symposium.conductor.gate import members_of
+
+WITNESS: Final = "witness"
+"""How the mod is called in errors."""
+
+Entry: TypeAlias = Mapping[str, Any]
+"""One line of the record."""
+
+TakeDown: TypeAlias = Callable[[Entry], None]
+
+Chooser: TypeAlias = Callable[[Mapping[str, Any]], str]
+"""Given a question that no rule of a mod has answered: who has; `user`, or `rule:<name>`."""
+
+POLICY_META: Final = "symposium/policy"
+"""The member of `_meta` by which a mod that answers says which rule it went by."""
+
+
+def the_user(_: Mapping[str, Any]) -> str:
+    """Whoever sits at the editor."""
+    return "user"
+
+
+class Witness(Mod):
+    """Changes nothing; what passes here is what the agent asked and what it was answered."""
+
+    def __init__(self, agent: str, take_down: TakeDown, chooser: Chooser = the_user) -> None:
+        self._agent = agent
+        self._take_down = take_down
+        self._chooser = chooser
+
+    @from_agent("session/request_permission")
+    def asked(self, message: Crossing) -> Forward:
+        """Let the question pass as it came, and wait for its answer."""
+        params = members_of(message.params)
+        question = {name: params.get(name) for name in ("sessionId", "toolCall", "options")}
+
+        def answered(answer: Answer) -> None:
+            result = members_of(None if answer.error else answer.result)
+            self._take_down({"agent": self._agent, **question, **self._decision(params, result)})
+
+        return Forward(then=answered, catch=answered)
+
+    def _decision(self, params: Mapping[str, Any], result: Mapping[str, Any]) -> Entry:
+        outcome = members_of(result.get("outcome"))
+        kind = outcome.get("outcome")
+        if not isinstance(kind, str):
+            return {"outcome": "unanswered", "chosen": None, "by": "nobody"}
+        ruled = members_of(members_of(result.get("_meta")).get(POLICY_META))
+        rule = ruled.get("rule", "policy") if ruled else None
+        by = f"rule:{rule}" if ruled else self._chooser(params)
+        return {"outcome": kind, "chosen": outcome.get("optionId"), "by": by}

@@ -1,0 +1,114 @@
+"""Questions of agents: what the editor sees of them, and what is taken down (users A-7)."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.run_scenes import CONFIG, run_scene
+from tests.support.scenes import mods, scene
+
+from symposium.chain_spec import ChainSpec
+from symposium.conductor.blueprint import InProcess
+from symposium.conductor.component import Crossing, Mod, Reply, from_agent
+from symposium.conductor.conductor import Settings
+from symposium.conductor.running_chain import ChainSettings
+from symposium.conductor.witness import POLICY_META, Witness
+
+OPTIONS: list[dict[str, Any]] = [
+    {"optionId": "once", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "session", "name": "Yes, for this session", "kind": "allow_session", "_meta": {}},
+    {"optionId": "plan", "name": "Leave plan mode", "kind": "exit_plan", "then": ["a", 1.50]},
+    {"optionId": "url", "name": "Agree", "kind": "url_consent", "url": "https://e.org/?a=1&b=ü"},
+    {"optionId": "no", "name": "No", "kind": "reject_once"},
+]
+
+
+def question(session: str = "s") -> bytes:
+    """As odd as an agent may write it: spaces, escapes and numbers are its own affair."""
+    options = json.dumps(OPTIONS, ensure_ascii=True).replace('"a", 1.5', '"\\u0061" , 1.50')
+    call = '{"toolCallId":"t1","title":"do it"}'
+    params = f'{{"sessionId":"{session}", "toolCall":{call}, "options":{options}}}'
+    method = "session/request_permission"
+    return f'{{"jsonrpc":"2.0","id":9,"method":"{method}","params":{params}}}'.encode()
+
+
+def watching(witness: InProcess) -> dict[str, Any]:
+    def settings(_: ChainSpec) -> ChainSettings:
+        return ChainSettings(beside_agent=lambda: [witness])
+
+    return {"chain_settings": settings}
+
+
+def members_after_params(line: bytes) -> bytes:
+    return line.partition(b'"params":')[2].rstrip(b"}\n")
+
+
+@pytest.mark.requirement("stories.a-07-untouched", "stories.a-07-taken-down")
+async def test_five_odd_options_pass_byte_for_byte_and_the_choice_is_taken_down(
+    tmp_path: Path,
+) -> None:
+    seen: list[Mapping[str, Any]] = []
+    witness = InProcess("witness", Witness("claude", seen.append), is_hidden=True)
+    settings = watching(witness)
+    async with run_scene(tmp_path, CONFIG, settings=settings) as it:
+        agent = await it.begin()
+        agent.write(question())
+        line = await it.editor.line()
+        assert members_after_params(line) == members_after_params(question())
+        chosen = {"outcome": {"outcome": "selected", "optionId": "plan"}, "_meta": {"x": 1}}
+        it.editor.answer(json.loads(line), chosen)
+        assert (await agent.read())["result"] == chosen
+    (entry,) = seen
+    assert entry["options"] == OPTIONS
+    assert entry["toolCall"] == {"toolCallId": "t1", "title": "do it"}
+    told = {name: entry[name] for name in ("agent", "sessionId", "outcome", "chosen", "by")}
+    assert told == {
+        "agent": "claude",
+        "sessionId": "s",
+        "outcome": "selected",
+        "chosen": "plan",
+        "by": "user",
+    }
+
+
+@pytest.mark.requirement("stories.a-07-taken-down")
+async def test_a_cancelled_question_and_one_that_nobody_answers_are_taken_down_too(
+    tmp_path: Path,
+) -> None:
+    seen: list[Mapping[str, Any]] = []
+    witness = InProcess("witness", Witness("claude", seen.append), is_hidden=True)
+    settings = watching(witness)
+    async with run_scene(tmp_path, CONFIG, settings=settings) as it:
+        agent = await it.begin()
+        agent.write(question())
+        await it.editor.read()
+        it.editor.tell("session/cancel", {"sessionId": "s"})
+        await agent.reads(2)
+        agent.write(question())
+        it.editor.refuse(await it.editor.read(), -32601)
+        assert (await agent.read())["error"]["code"] == -32601
+    assert [(each["outcome"], each["by"]) for each in seen] == [
+        ("cancelled", "user"),
+        ("unanswered", "nobody"),
+    ]
+
+
+@pytest.mark.requirement("stories.a-07-taken-down")
+async def test_a_rule_that_answers_is_named() -> None:
+    class Rules(Mod):
+        @from_agent("session/request_permission")
+        def answer(self, message: Crossing) -> Reply:
+            del message
+            outcome = {"outcome": "selected", "optionId": "no"}
+            return Reply({"outcome": outcome, "_meta": {POLICY_META: {"rule": "no force"}}})
+
+    seen: list[Mapping[str, Any]] = []
+    witness = InProcess("witness", Witness("claude", seen.append), is_hidden=True)
+    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
+    async with scene(*mods(Rules()), settings=settings) as it:
+        agent = await it.open()
+        agent.write(question())
+        assert (await agent.read())["result"]["outcome"]["optionId"] == "no"
+    assert (seen[0]["chosen"], seen[0]["by"]) == ("no", "rule:no force")
