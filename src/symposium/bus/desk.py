@@ -79,8 +79,9 @@ class Desk:
         return [_answer(peer, envelope, payload_of(welcome)), *came, *self._to_legacy(peer, Polo())]
 
     def changed(self, peer: Peer, change: str) -> list[Action]:
-        """Tell whoever wants to know that a peer came, moved or is gone."""
-        hearers = self._peers.subscribers("presence_changed")
+        """Tell whoever else wants to know that a peer came, moved or is gone."""
+        subscribers = self._peers.subscribers("presence_changed")
+        hearers = tuple(each for each in subscribers if each != peer.id)
         if not hearers or peer.role in GIVEN:
             return []
         news = msgspec.convert({"change": change, "peer": peer.present()}, PresenceChanged)

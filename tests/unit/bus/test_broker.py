@@ -1,0 +1,553 @@
+"""The broker between peers of version 2: who is let in, who hears what, who may answer."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.bus_scenes import SENDER, Scene
+
+from peerwire.jsonrpc.codec import Overlong
+from symposium.bus.open_requests import MOST_OPEN
+from symposium.bus.peers import FRESH
+
+TASK = {"project_path": "/p", "taskspace_uuid": "t"}
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def editor(scene: Scene, name: str, *folders: str, **presence: Any) -> str:
+    scene.join(name, "editor", handles=["get_selection", "present_walkthrough"])
+    scene.say(name, "presence", {"kind": "editor", "workspace_folders": folders, **presence})
+    scene.raw[name].clear()
+    return name
+
+
+# Hello
+
+
+@pytest.mark.requirement("bus.hello")
+def test_hello_is_answered_with_a_name_and_the_version(scene: Scene) -> None:
+    scene.connect("c1")
+    scene.say("c1", "hello", {"protocol": 2, "role": "cli", "name": "me"}, id_="h")
+
+    (welcome,) = scene.heard("c1")
+    assert welcome["id"] == "h"
+    assert welcome["payload"]["data"] == {"connection": "c1", "boot": "boot"} | (
+        {"protocol": 2} if "protocol" in welcome["payload"]["data"] else {}
+    )
+
+
+@pytest.mark.requirement("bus.hello")
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        ({"protocol": 3, "role": "cli", "name": "x"}, "speaks protocol 2, not 3"),
+        ({"protocol": 2, "role": "daemon", "name": "x"}, "nobody connects as daemon"),
+        ({"protocol": 2, "role": "legacy", "name": "x"}, "nobody connects as legacy"),
+        ({"protocol": 2, "role": "king", "name": "x"}, "Invalid enum value 'king'"),
+        ({"protocol": 2, "role": "cli"}, "missing required field `name`"),
+        ({"protocol": 2, "role": "host", "name": "x", "subscribes": ["*"]}, "may not watch"),
+    ],
+)
+def test_a_hello_that_cannot_be_accepted_ends_the_connection_with_the_reason(
+    scene: Scene, payload: dict[str, Any], reason: str
+) -> None:
+    scene.connect("c1")
+    scene.say("c1", "hello", payload)
+
+    outcome = scene.outcome("c1")
+    assert outcome["code"] == "bad_hello"
+    assert reason in outcome["error"]
+    assert reason in scene.closed["c1"]
+
+
+@pytest.mark.requirement("bus.hello")
+def test_hello_is_said_once(scene: Scene) -> None:
+    scene.join("c1", "cli")
+    scene.say("c1", "hello", {"protocol": 2, "role": "app", "name": "x"})
+
+    assert scene.code("c1") == "bad_hello"
+
+
+@pytest.mark.requirement("bus.no-role-no-levers")
+@pytest.mark.parametrize("type_", ["delete_taskspace", "response", "reload_window", "who", "polo"])
+def test_who_has_not_said_hello_can_do_nothing(scene: Scene, type_: str) -> None:
+    scene.join("app", "app", subscribes=["polo", "reload_window"])
+    scene.connect("stranger")
+    scene.say("stranger", type_, TASK)
+
+    assert scene.code("stranger") == "hello_required"
+    assert not scene.raw["app"]
+
+
+# Delivery
+
+
+@pytest.mark.requirement("bus.addressed", "bus.acknowledged")
+def test_a_request_reaches_one_peer_and_its_response_who_asked(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("engine", "app", handles=["signal_user"])
+    scene.join("other", "cli", subscribes=["signal_user"])
+    request_id = scene.say("asker", "signal_user", {**TASK, "message": "help"})
+
+    (request,) = scene.heard("engine")
+    assert request["from"] == "asker"
+    assert request["payload"] == {**TASK, "message": "help"}
+    scene.answer("engine", request, {"watchers": 1})
+    (response,) = scene.heard("asker")
+    assert (response["id"], response["from"]) == (request_id, "engine")
+    assert response["payload"] == {"success": True, "data": {"watchers": 1}}
+    assert not scene.raw["other"]
+
+
+@pytest.mark.requirement("bus.addressed")
+def test_the_first_who_came_is_asked_and_nobody_twice(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("first", "app", handles=["signal_user"])
+    scene.join("second", "app", handles=["signal_user"])
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+
+    assert scene.types("first") == ["signal_user"]
+    assert scene.types("second") == []
+
+
+@pytest.mark.requirement("bus.addressed")
+@pytest.mark.parametrize(
+    "to",
+    [
+        {"connection": "second"},
+        {"role": "cli"},
+        {"taskspace": "T2"},
+        {"role": "cli", "taskspace": "t2"},
+    ],
+)
+def test_a_request_goes_to_whom_its_envelope_names(scene: Scene, to: dict[str, str]) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("first", "app", handles=["signal_user"])
+    there = {**SENDER, "taskspaceUuid": "t2"}
+    scene.join("second", "cli", handles=["signal_user"], sender=there)
+    scene.say("asker", "signal_user", {**TASK, "message": ""}, to=to)
+
+    assert scene.types("second") == ["signal_user"]
+    assert scene.types("first") == []
+
+
+@pytest.mark.requirement("bus.addressed", "bus.no-handler")
+def test_who_is_named_and_does_not_answer_the_type_is_not_asked(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user"])
+    scene.join("cli", "cli")
+    scene.say("asker", "signal_user", {**TASK, "message": ""}, to={"connection": "cli"})
+
+    assert scene.code("asker") == "no_handler"
+    assert scene.types("app") == []
+
+
+@pytest.mark.requirement("bus.no-handler")
+def test_what_nobody_answers_is_refused_at_once(scene: Scene) -> None:
+    scene.join("asker", "mcp-server", handles=["signal_user"])
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+
+    assert scene.code("asker") == "no_handler"
+
+
+@pytest.mark.requirement("bus.subscriptions")
+def test_an_announcement_reaches_those_who_subscribed_and_no_others(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    scene.join("editor", "editor", subscribes=["polo"])
+    scene.join("app", "app")
+    scene.say("mcp", "polo")
+
+    assert scene.types("editor") == ["polo"]
+    assert not scene.raw["app"]
+    scene.say("app", "subscribe", {"types": ["goodbye"]})
+    scene.say("mcp", "goodbye")
+    assert scene.types("app") == ["response", "goodbye"]
+    assert scene.types("editor") == ["polo"]
+
+
+@pytest.mark.requirement("bus.subscriptions")
+def test_an_announcement_that_names_a_peer_reaches_it_alone(scene: Scene) -> None:
+    scene.join("app", "app")
+    scene.join("one", "editor", subscribes=["taskspace_roll_call"])
+    scene.join("two", "editor")
+    scene.say("app", "taskspace_roll_call", to={"connection": "two"})
+
+    assert scene.types("two") == ["taskspace_roll_call"]
+    assert scene.types("one") == []
+
+
+@pytest.mark.requirement("bus.acknowledged")
+def test_who_wants_to_know_is_told_how_many_heard_an_announcement(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    scene.join("editor", "editor", subscribes=["polo"])
+    line = {"type": "polo", "id": "p", "sender": SENDER, "payload": {}, "ack": True}
+    scene.write("mcp", json.dumps(line).encode())
+
+    assert scene.outcome("mcp") == {"success": True, "data": {"delivered": 1}}
+
+
+# Windows
+
+
+@pytest.mark.requirement("bus.route-single", "bus.no-handler")
+def test_a_message_for_a_window_reaches_the_one_that_holds_its_sender(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    editor(scene, "outer", "/work")
+    editor(scene, "inner", "/work/deep")
+    scene.say("mcp", "get_selection", sender={"workingDirectory": "/work/deep/er"})
+    scene.say("mcp", "get_selection", sender={"workingDirectory": "/work"})
+
+    assert (scene.types("inner"), scene.types("outer")) == (["get_selection"], ["get_selection"])
+    scene.say("mcp", "get_selection", sender={"workingDirectory": "/"})
+    assert scene.code("mcp") == "no_handler"
+
+
+@pytest.mark.requirement("bus.route-single", "bus.presence")
+def test_of_two_windows_the_one_looked_at_last_is_asked_and_a_silent_one_loses(
+    scene: Scene,
+) -> None:
+    scene.join("mcp", "mcp-server")
+    editor(scene, "one", "/work", focus_uri="a")
+    scene.now += 1
+    editor(scene, "two", "/work", focus_uri="a")
+    scene.say("mcp", "get_selection")
+    assert scene.types("two") == ["get_selection"]
+
+    scene.now += FRESH + 1
+    where = {"kind": "editor", "workspace_folders": ["/work"], "focus_uri": "a"}
+    scene.say("one", "presence", where)
+    scene.say("mcp", "get_selection")
+    assert scene.types("one") == ["response", "get_selection"]
+
+
+@pytest.mark.requirement("bus.route-pid")
+def test_the_window_with_the_senders_terminal_is_asked(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    editor(scene, "one", "/work", focus_uri="x")
+    editor(scene, "two", "/work", terminals=[77])
+    scene.say("mcp", "get_selection", sender={"workingDirectory": "/work", "shellPid": 77})
+
+    assert scene.types("two") == ["get_selection"]
+
+
+@pytest.mark.requirement("bus.addressed")
+def test_feedback_reaches_the_mcp_server_of_the_same_taskspace(scene: Scene) -> None:
+    there = {**SENDER, "taskspaceUuid": "t"}
+    scene.join("mine", "mcp-server", handles=["user_feedback"], sender=there)
+    scene.join("other", "mcp-server", handles=["user_feedback"])
+    scene.join("editor", "editor", sender=there)
+    feedback = {"review_id": "r", "feedback_type": "comment"}
+    scene.say("editor", "user_feedback", feedback, sender=there)
+
+    assert scene.types("mine") == ["user_feedback"]
+    assert scene.types("other") == []
+
+
+# Answers
+
+
+@pytest.mark.requirement("bus.forged-response")
+def test_only_who_was_asked_can_answer(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user"])
+    scene.join("thief", "cli")
+    request_id = scene.say("asker", "signal_user", {**TASK, "message": ""})
+    scene.say("thief", "response", {"success": True}, id_=request_id)
+    scene.say("asker", "response", {"success": True}, id_=request_id)
+
+    assert scene.raw["asker"] == []
+    (request,) = scene.heard("app")
+    scene.answer("app", request)
+    assert scene.outcome("asker")["success"]
+
+
+@pytest.mark.requirement("bus.answered-once")
+def test_a_request_is_answered_once(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user"])
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+    (request,) = scene.heard("app")
+    scene.answer("app", request)
+    scene.answer("app", request)
+
+    assert scene.types("asker") == ["response"]
+
+
+@pytest.mark.requirement("bus.budget")
+def test_what_is_not_answered_in_its_time_is_answered_for(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user", "spawn_taskspace"])
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+    scene.wait(1.9)
+    assert not scene.raw["asker"]
+    scene.wait(0.2)
+
+    assert scene.code("asker") == "timeout"
+    assert scene.types("app") == ["signal_user", "cancel_request"]
+    request = scene.heard("app")[0]
+    scene.answer("app", request)
+    assert not scene.raw["asker"], "too late"
+
+
+@pytest.mark.requirement("bus.budget")
+def test_each_type_has_its_own_budget(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user", "delete_taskspace"])
+    scene.say("asker", "delete_taskspace", TASK)
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+
+    assert scene.broker.open.next_deadline == scene.now + 2
+    scene.wait(3600)
+    assert scene.types("asker") == ["response"], "a person may take long to decide"
+
+
+@pytest.mark.requirement("bus.answered-once")
+def test_who_leaves_is_answered_for(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user"])
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+    scene.leave("app")
+
+    outcome = scene.outcome("asker")
+    assert outcome["code"] == "gone"
+    assert "app disconnected before it answered signal_user" in outcome["error"]
+
+
+@pytest.mark.requirement("bus.cancelled")
+def test_who_is_asked_learns_that_the_asker_has_gone(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["delete_taskspace"])
+    request_id = scene.say("asker", "delete_taskspace", TASK)
+    scene.leave("asker")
+
+    cancel = scene.heard("app")[-1]
+    assert (cancel["type"], cancel["payload"]) == ("cancel_request", {"request_id": request_id})
+    assert len(scene.broker.open) == 0
+
+
+@pytest.mark.requirement("bus.cancelled")
+def test_a_request_can_be_taken_back_by_its_asker_alone(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("thief", "cli")
+    scene.join("app", "app", handles=["delete_taskspace"])
+    request_id = scene.say("asker", "delete_taskspace", TASK)
+    scene.say("thief", "cancel_request", {"request_id": request_id})
+    assert scene.types("app") == ["delete_taskspace"]
+    scene.say("asker", "cancel_request", {"request_id": request_id})
+
+    assert scene.types("app") == ["delete_taskspace", "cancel_request"]
+    assert scene.code("asker") == "cancelled"
+
+
+@pytest.mark.requirement("bus.progress")
+def test_news_of_a_request_reach_its_asker_from_who_was_asked(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("thief", "cli")
+    scene.join("app", "app", handles=["delete_taskspace"])
+    request_id = scene.say("asker", "delete_taskspace", TASK)
+    news = {"request_id": request_id, "message": "waiting for a person"}
+    scene.say("thief", "progress", news)
+    assert scene.raw["asker"] == []
+    scene.say("app", "progress", news)
+    scene.say("app", "progress", "no object")
+
+    (progress,) = scene.heard("asker")
+    assert (progress["type"], progress["payload"]) == ("progress", news)
+
+
+# Who may do what
+
+
+@pytest.mark.requirement("bus.roles")
+@pytest.mark.parametrize(
+    ("role", "type_"),
+    [
+        ("cli", "reload_window"),
+        ("app", "reload_window"),
+        ("mcp-server", "taskspace_will_delete"),
+        ("observer", "polo"),
+        ("observer", "delete_taskspace"),
+        ("mcp-server", "history"),
+        ("mcp-server", "stop_daemon"),
+        ("mcp-server", "user_feedback"),
+        ("host", "presence_changed"),
+    ],
+)
+def test_a_role_has_its_limits(scene: Scene, role: str, type_: str) -> None:
+    everything = ["reload_window", "taskspace_will_delete", "polo", "presence_changed"]
+    scene.join("app", "app", subscribes=everything, handles=["delete_taskspace", "stop_daemon"])
+    scene.join("peer", role)
+    scene.raw["app"].clear()
+    scene.say("peer", type_, TASK)
+
+    assert scene.code("peer") == "forbidden"
+    assert not scene.raw["app"]
+
+
+@pytest.mark.requirement("bus.roles")
+def test_who_may_not_watch_cannot_subscribe_to_the_traffic(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    scene.say("mcp", "subscribe", {"types": ["*"]})
+
+    assert scene.code("mcp") == "forbidden"
+
+
+@pytest.mark.requirement("bus.answered-once")
+def test_an_id_that_is_open_is_used_by_nobody_else(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("thief", "cli")
+    scene.join("app", "app", handles=["signal_user"])
+    scene.say("asker", "signal_user", {**TASK, "message": ""}, id_="x")
+    scene.say("thief", "signal_user", {**TASK, "message": ""}, id_="x")
+
+    assert scene.code("thief") == "duplicate_id"
+    scene.answer("app", scene.heard("app")[0])
+    assert scene.types("asker") == ["response"]
+
+
+@pytest.mark.requirement("bus.bounded-requests")
+def test_a_peer_has_so_many_open_requests_and_no_more(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["delete_taskspace"])
+    for _ in range(MOST_OPEN):
+        scene.say("asker", "delete_taskspace", TASK)
+    assert not scene.raw["asker"]
+    scene.say("asker", "delete_taskspace", TASK)
+
+    assert scene.code("asker") == "too_many"
+    scene.answer("app", scene.heard("app")[0])
+    scene.raw["asker"].clear()
+    scene.say("asker", "delete_taskspace", TASK)
+    assert not scene.raw["asker"]
+
+
+# Presence
+
+
+@pytest.mark.requirement("bus.presence")
+def test_everyone_can_see_who_is_there_and_where(scene: Scene) -> None:
+    scene.join("watcher", "app", subscribes=["presence_changed"])
+    editor(scene, "ed", "/work", pid=5, taskspace_uuid="t", focus_uri="file:///a", terminals=[7])
+    scene.say("watcher", "who", {"kind": "editor"})
+    seen = scene.heard("watcher")
+
+    changes = [each["payload"]["change"] for each in seen if each["type"] == "presence_changed"]
+    assert changes == ["came", "moved"]
+    (found,) = seen[-1]["payload"]["data"]
+    told = {"kind": "editor", "pid": 5, "taskspace_uuid": "t", "focus_uri": "file:///a"}
+    assert found.items() >= told.items()
+    assert (found["connection"], found["role"], found["terminals"]) == ("ed", "editor", [7])
+    scene.raw["watcher"].clear()
+    scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/work"]})
+    scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/work"]})
+    scene.leave("ed")
+    changes = [each["payload"]["change"] for each in scene.heard("watcher")]
+    assert changes == ["moved", "gone"], "the same again is a heartbeat, and no news"
+
+
+@pytest.mark.requirement("bus.presence")
+@pytest.mark.parametrize("asked", [{"role": "editor"}, {"taskspace_uuid": "T"}, {"kind": "web"}])
+def test_who_can_be_asked_for_some(scene: Scene, asked: dict[str, str]) -> None:
+    scene.join("me", "cli")
+    scene.join("ed", "editor", sender={**SENDER, "taskspaceUuid": "t"})
+    scene.say("ed", "presence", {"kind": "web"}, sender={**SENDER, "taskspaceUuid": "t"})
+    scene.say("me", "who", asked)
+
+    assert [each["name"] for each in scene.outcome("me")["data"]] == ["ed"]
+
+
+# What is no message
+
+
+@pytest.mark.requirement("bus.malformed")
+def test_a_hundred_malformed_lines_get_an_error_each(scene: Scene) -> None:
+    scene.join("peer", "cli")
+    good = json.dumps({"type": "polo", "id": "i", "sender": SENDER}).encode()
+    lines = [
+        b"{",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"#identify:me",
+        b"\xff\xfe",
+        b'{"type":"polo"}',
+        b'{"type":1,"id":"i","sender":{"workingDirectory":"/"}}',
+        b'{"type":"polo","id":"","sender":{"workingDirectory":"/"}}',
+        b'{"type":"polo","id":"i","sender":{"workingDirectory":7}}',
+        b'{"type":"polo","id":"i","sender":{"workingDirectory":"/"},"to":{"x":1}}',
+        b'{"type":"polo","id":"i","sender":{"workingDirectory":"/"},"payload":}',
+        b'{"type":"polo","id":"i","sender":{"workingDirectory":"\xff"}}',
+        b'{"type":"polo","id":"i","sender":' + b"[" * 5000,
+        b'{"type":"' + b"x" * 300 + b'","id":"i","sender":{"workingDirectory":"/"}}',
+        *(good[:cut] for cut in range(1, len(good) - 1)),
+    ]
+    for line in (lines * 2)[:100]:
+        scene.write("peer", line)
+        assert scene.code("peer") == "bad_message", line
+
+
+@pytest.mark.requirement("bus.malformed")
+def test_an_error_names_the_message_where_one_can_tell(scene: Scene) -> None:
+    scene.join("peer", "cli")
+    scene.write("peer", b'{"type":"polo","id":"mine","sender":7}')
+
+    (error,) = scene.heard("peer")
+    assert error["id"] == "mine"
+    assert "$.sender" in error["payload"]["error"]
+
+
+@pytest.mark.requirement("bus.malformed")
+def test_unknown_types_are_refused_and_near_ones_named(scene: Scene) -> None:
+    scene.join("peer", "cli")
+    scene.say("peer", "signal_usr")
+
+    outcome = scene.outcome("peer")
+    assert outcome["code"] == "unknown_type"
+    assert "did you mean signal_user?" in outcome["error"]
+
+
+@pytest.mark.requirement("bus.malformed")
+@pytest.mark.parametrize("type_", ["subscribe", "presence", "who", "cancel_request", "history"])
+def test_a_payload_for_the_broker_that_is_none_is_refused(scene: Scene, type_: str) -> None:
+    scene.join("peer", "cli")
+    scene.say("peer", type_, [1])
+
+    assert scene.code("peer") == "bad_payload"
+
+
+@pytest.mark.requirement("bus.long-lines")
+def test_a_line_that_is_too_long_is_refused_by_name(scene: Scene) -> None:
+    scene.join("peer", "cli")
+    scene.write("peer", Overlong(b'{"type":"polo","id":"big","payload":"xxx', 16, b"xxx"))
+
+    (error,) = scene.heard("peer")
+    assert (error["id"], error["payload"]["code"]) == ("big", "too_long")
+
+
+@pytest.mark.requirement("bus.malformed")
+@given(st.lists(st.binary(max_size=80), max_size=5))
+def test_no_bytes_break_the_broker(lines: list[bytes]) -> None:
+    scene = Scene()
+    scene.join("peer", "cli")
+    scene.join("other", "app", subscribes=["polo"])
+    for line in lines:
+        scene.write("peer", line)
+    scene.say("peer", "polo")
+
+    assert scene.types("other")[-1] == "polo"
+
+
+@pytest.mark.requirement("bus.malformed")
+def test_a_blank_line_and_a_line_of_nobody_are_nothing(scene: Scene) -> None:
+    scene.join("peer", "cli")
+    scene.write("peer", b"  ")
+    scene.write("nobody", b"{}")
+    scene.leave("nobody")
+
+    assert not scene.raw["peer"]

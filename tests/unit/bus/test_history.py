@@ -1,0 +1,100 @@
+"""What is remembered: within bounds, without secrets, for a person's programs only."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.support.bus_scenes import SENDER, Scene
+
+from symposium.bus.history import KEPT, History, Passed
+
+SECRET = "sk-" + "a1" * 16
+
+
+def asked(scene: Scene, payload: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    scene.raw["me"].clear()
+    scene.say("me", "history", payload or {})
+    return scene.outcome("me")["data"]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    found = Scene()
+    found.join("me", "cli")
+    found.join("mcp", "mcp-server")
+    return found
+
+
+@pytest.mark.requirement("bus.history-private")
+def test_secrets_are_taken_out_of_what_is_shown(scene: Scene) -> None:
+    scene.say("mcp", "log", {"level": "info", "message": f"key {SECRET}"})
+    scene.say("mcp", "log", {"level": "info", "message": SECRET + "x" * KEPT})
+    found = asked(scene)
+
+    assert len(found) == 2
+    assert SECRET not in json.dumps(found)
+    assert json.loads(found[0]["line"])["payload"]["message"] == "key [redacted]"
+
+
+@pytest.mark.requirement("bus.history-bounds")
+def test_a_long_line_is_kept_in_part_with_its_size() -> None:
+    scene = Scene()
+    scene.join("me", "cli")
+    scene.say("me", "log", {"level": "info", "message": "x" * 2 * KEPT})
+    (found,) = asked(scene)
+
+    assert len(found["line"]) == KEPT
+    assert found["size"] > 2 * KEPT
+
+
+@pytest.mark.requirement("bus.history-bounds")
+def test_bytes_are_bounded_too() -> None:
+    history = History(messages=100, size=250)
+    for count in range(10):
+        history.add(Passed(count, "c", "c", 100, b"x" * 100))
+
+    assert [each.at for each in history] == [8, 9]
+    assert history.size == 200
+
+
+@pytest.mark.requirement("bus.history-private")
+def test_no_message_is_remembered_where_nobody_wants_it() -> None:
+    scene = Scene(History(messages=0))
+    scene.join("me", "cli")
+    scene.say("me", "polo")
+
+    assert asked(scene) == []
+    assert len(scene.broker.history) == 0
+
+
+@pytest.mark.requirement("bus.history-filters")
+def test_one_can_ask_for_some_of_it(scene: Scene) -> None:
+    there = {**SENDER, "taskspaceUuid": "AB"}
+    scene.say("mcp", "polo")
+    scene.say("me", "goodbye")
+    scene.say("mcp", "goodbye", sender=there)
+
+    def types(payload: dict[str, Any]) -> list[str]:
+        return [json.loads(each["line"])["type"] for each in asked(scene, payload)]
+
+    assert types({}) == ["polo", "goodbye", "goodbye"]
+    assert types({"types": ["polo"]}) == ["polo"]
+    assert types({"connection": "me"}) == ["goodbye"]
+    assert types({"taskspace_uuid": "ab"}) == ["goodbye"]
+    assert types({"last": 1}) == ["goodbye"]
+    assert types({"last": 9}) == ["polo", "goodbye", "goodbye"]
+
+
+@pytest.mark.requirement("bus.traffic")
+def test_who_watches_sees_every_message_pass_once_without_secrets(scene: Scene) -> None:
+    scene.join("watcher", "observer", subscribes=["*"])
+    scene.join("app", "app", handles=["signal_user"])
+    scene.raw["watcher"].clear()
+    scene.say("mcp", "log", {"level": "info", "message": SECRET})
+    scene.say("mcp", "who")
+
+    (seen,) = scene.heard("watcher")
+    assert seen["type"] == "traffic"
+    passed = seen["payload"]["passed"]
+    assert (passed["by"], passed["name"]) == ("mcp", "mcp")
+    assert SECRET not in passed["line"]

@@ -1,0 +1,243 @@
+"""Peers of version 1: among themselves the reference's daemon, towards version 2 what it allows."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.support.bus_scenes import SENDER, Scene
+
+from symposium.bus.history import History
+
+TASK = {"project_path": "/p", "taskspace_uuid": "t"}
+LINE = json.dumps({"type": "get_selection", "id": "1", "sender": SENDER, "payload": {}}).encode()
+
+
+@pytest.fixture
+def scene() -> Scene:
+    found = Scene()
+    found.legacy("v1", "v2")
+    return found
+
+
+def dump(scene: Scene, name: str) -> list[dict[str, Any]]:
+    scene.raw[name].clear()
+    scene.write(name, b"#debug_dump_messages")
+    (line,) = scene.raw[name]
+    return json.loads(line)
+
+
+@pytest.mark.requirement("bus.v1-relay")
+@pytest.mark.parametrize(
+    "line",
+    [
+        LINE,
+        b'{"type":"something_new","id":"1"}',
+        b"not json at all",
+        b'{"type": "polo",  "x":1}',
+        b"\xff",
+    ],
+)
+def test_a_line_reaches_every_peer_of_version_1_unchanged_its_sender_too(
+    scene: Scene, line: bytes
+) -> None:
+    scene.write("v1", line)
+
+    assert scene.raw == {"v1": [line], "v2": [line]}
+
+
+@pytest.mark.requirement("bus.v1-relay")
+def test_a_line_is_trimmed_and_a_blank_one_ignored(scene: Scene) -> None:
+    scene.write("v1", b"  " + LINE + b" \r")
+    scene.write("v1", b"   ")
+
+    assert scene.raw["v2"] == [LINE]
+
+
+@pytest.mark.requirement("bus.v1-relay")
+def test_who_has_gone_breaks_nothing(scene: Scene) -> None:
+    scene.leave("v2")
+    scene.write("v1", LINE)
+
+    assert scene.raw["v1"] == [LINE]
+
+
+@pytest.mark.requirement("bus.v1-log")
+def test_a_log_is_remembered_and_never_relayed(scene: Scene) -> None:
+    scene.say("v1", "log", {"level": "info", "message": "hello"})
+
+    assert scene.raw == {"v1": [], "v2": []}
+    assert "hello" in dump(scene, "v1")[0]["content"]
+
+
+@pytest.mark.requirement("bus.v1-control")
+def test_a_peer_names_itself_and_the_dump_goes_to_who_asks(scene: Scene) -> None:
+    scene.write("v1", b"#identify:vscode(pid:1,cwd:/a/b)")
+    scene.write("v1", LINE)
+    scene.write("v1", b"#nonsense")
+    entries = dump(scene, "v2")
+
+    assert scene.raw["v1"] == [LINE], "control lines are not relayed"
+    assert entries == [
+        {
+            "timestamp": int(scene.now * 1000),
+            "from_identifier": "vscode(pid:1,cwd:/a/b)",
+            "content": LINE.decode(),
+        }
+    ]
+
+
+@pytest.mark.requirement("bus.v1-control")
+def test_a_peer_without_a_name_has_its_number_and_an_empty_history_is_empty(scene: Scene) -> None:
+    assert dump(scene, "v1") == []
+    scene.write("v1", LINE)
+    assert dump(scene, "v2")[0]["from_identifier"] == "v1"
+
+
+@pytest.mark.requirement("bus.history-bounds")
+def test_the_history_keeps_the_newest_up_to_its_cap() -> None:
+    scene = Scene(History(messages=10))
+    scene.legacy("v1")
+    for count in range(20):
+        scene.write("v1", b'{"n":%d}' % count)
+
+    assert [each["content"] for each in dump(scene, "v1")] == [
+        f'{{"n":{n}}}' for n in range(10, 20)
+    ]
+
+
+@pytest.mark.requirement("bus.v1-privacy")
+def test_what_is_said_on_version_2_is_not_dumped_to_version_1(scene: Scene) -> None:
+    scene.join("cli", "cli")
+    scene.say("cli", "log", {"level": "info", "message": "among us"})
+
+    assert dump(scene, "v1") == []
+
+
+@pytest.mark.requirement("bus.v1-discovery")
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_marco_is_answered_for_every_mcp_server_of_version_2(scene: Scene, count: int) -> None:
+    for number in range(count):
+        there = {"workingDirectory": f"/w{number}", "taskspaceUuid": None, "shellPid": number + 1}
+        scene.join(f"mcp{number}", "mcp-server", sender=there)
+    scene.raw["v1"].clear()
+    scene.say("v1", "marco")
+
+    marco, *polos = scene.heard("v1")
+    assert marco["type"] == "marco"
+    assert [each["type"] for each in polos] == ["polo"] * count
+    assert [each["sender"]["shellPid"] for each in polos] == list(range(1, count + 1))
+    assert all(each.keys() == {"type", "id", "sender", "payload"} for each in polos)
+
+
+@pytest.mark.requirement("bus.v1-discovery")
+def test_an_mcp_server_of_version_2_says_polo_and_goodbye(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    scene.join("cli", "cli")
+    scene.leave("mcp")
+    scene.leave("cli")
+
+    assert scene.types("v1") == ["polo", "goodbye"]
+
+
+@pytest.mark.requirement("bus.v1-crossing")
+def test_a_request_of_version_1_is_answered_by_version_2(scene: Scene) -> None:
+    scene.join("engine", "app", handles=["taskspace_state"])
+    scene.say("v1", "taskspace_state", TASK, id_="q")
+    (request,) = scene.heard("engine")
+    scene.answer("engine", request, {"name": "n"})
+
+    assert scene.types("v1") == ["taskspace_state", "response"]
+    response = scene.heard("v1")[-1]
+    assert response.keys() == {"type", "id", "sender", "payload"}
+    assert (response["id"], response["payload"]) == ("q", {"success": True, "data": {"name": "n"}})
+    assert scene.types("v2") == ["taskspace_state"], "the answer is for who asked"
+
+
+@pytest.mark.requirement("bus.v1-crossing")
+def test_an_error_for_version_1_has_no_code(scene: Scene) -> None:
+    scene.join("engine", "app", handles=["taskspace_state"])
+    scene.say("v1", "taskspace_state", TASK)
+    scene.leave("engine")
+
+    payload = scene.heard("v1")[-1]["payload"]
+    assert payload.keys() == {"success", "error"}
+
+
+@pytest.mark.requirement("bus.v1-crossing")
+def test_a_request_of_version_2_reaches_version_1_where_nobody_else_answers(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    scene.raw["v1"].clear()
+    scene.raw["v2"].clear()
+    request_id = scene.say("mcp", "get_selection")
+
+    (asked,) = scene.heard("v1")
+    assert asked.keys() == {"type", "id", "sender", "payload"}
+    assert scene.raw["v1"] == scene.raw["v2"]
+    scene.answer("v2", asked, {"selectedText": "x"})
+    scene.answer("v1", asked, {"selectedText": "late"})
+    (response,) = scene.heard("mcp")
+    assert (response["id"], response["payload"]["data"]) == (request_id, {"selectedText": "x"})
+
+
+@pytest.mark.requirement("bus.v1-crossing")
+def test_version_1_is_not_asked_what_a_window_of_version_2_answers(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    scene.join("ed", "editor", handles=["get_selection"])
+    scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/work"]})
+    scene.raw["v1"].clear()
+    scene.say("mcp", "get_selection")
+
+    assert scene.raw["v1"] == []
+    assert "get_selection" in scene.types("ed")
+
+
+@pytest.mark.requirement("bus.v1-crossing")
+def test_announcements_cross_both_ways(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    scene.join("app", "app", subscribes=["polo"])
+    scene.raw["v1"].clear()
+    scene.say("v1", "polo")
+    scene.say("mcp", "polo")
+
+    assert [each["from"] for each in scene.heard("app")] == ["v1", "mcp"]
+    assert scene.types("v1") == ["polo", "polo"]
+
+
+@pytest.mark.requirement("bus.no-role-no-levers")
+@pytest.mark.parametrize("type_", ["delete_taskspace", "spawn_taskspace", "reload_window"])
+def test_version_1_pulls_no_levers_of_version_2(scene: Scene, type_: str) -> None:
+    scene.join("app", "app", handles=[type_], subscribes=[type_])
+    scene.say("v1", type_, TASK)
+
+    assert scene.raw["app"] == []
+    assert scene.types("v2") == [type_], "among themselves they may say what they like"
+
+
+@pytest.mark.requirement("bus.no-role-no-levers", "bus.forged-response")
+def test_version_1_cannot_answer_what_version_2_was_asked(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user"])
+    request_id = scene.say("asker", "signal_user", {**TASK, "message": ""})
+    scene.say("v1", "response", {"success": True}, id_=request_id)
+
+    assert scene.raw["asker"] == []
+
+
+@pytest.mark.requirement("bus.v1-crossing")
+def test_a_types_of_version_2_are_not_for_version_1(scene: Scene) -> None:
+    scene.join("asker", "cli")
+    scene.say("asker", "daemon_status")
+
+    assert scene.code("asker") == "no_handler"
+    assert scene.raw["v1"] == []
+
+
+@pytest.mark.requirement("bus.hello")
+def test_who_says_hello_at_the_compat_socket_speaks_version_2(scene: Scene) -> None:
+    scene.say("v1", "hello", {"protocol": 2, "role": "cli", "name": "me"})
+    scene.raw["v1"].clear()
+    scene.write("v2", LINE)
+
+    assert scene.raw["v1"] == []
+    scene.write("v1", b"#identify:x")
+    assert scene.code("v1") == "bad_message"

@@ -1,0 +1,344 @@
+"""Message types: each is held by its class, and the reference's lines are read and written."""
+
+import json
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from peerwire.errors import LocalError
+from symposium.bus import catalog
+from symposium.bus.catalog import message_types
+from symposium.bus.envelope import (
+    Envelope,
+    EnvelopeError,
+    Sender,
+    envelope_of,
+    read_envelope,
+    stamped,
+    version_one,
+    write_envelope,
+)
+from symposium.bus.messages.find_all_references import FindAllReferences
+from symposium.bus.messages.get_taskspace_state import GetTaskspaceState
+from symposium.bus.messages.log_progress import LogProgress
+from symposium.bus.messages.present_review import PresentReview, ReviewMode
+from symposium.bus.messages.present_walkthrough import PresentWalkthrough
+from symposium.bus.messages.resolve_symbol_by_name import ResolveSymbolByName
+from symposium.bus.messages.signal_user import SignalUser
+from symposium.bus.messages.spawn_taskspace import SpawnTaskspace
+from symposium.bus.messages.taskspace_state import TaskspaceState
+from symposium.bus.roles import Role
+from symposium.bus.shapes import SIGNS, ProgressCategory, SymbolDef
+from symposium.bus.vocabulary import (
+    Announcement,
+    Message,
+    PayloadError,
+    Request,
+    payload_of,
+    read_reply,
+    reply_type,
+)
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "bus"
+TYPES = sorted(message_types().values(), key=lambda kind: kind.about.type)
+
+SEED = {
+    *("response", "marco", "polo", "store_reference", "get_taskspace_state"),
+    *("register_taskspace_window", "present_walkthrough", "log", "get_selection", "reload_window"),
+    *("goodbye", "resolve_symbol_by_name", "find_all_references", "create_synthetic_pr"),
+    *("update_synthetic_pr", "user_feedback", "spawn_taskspace", "log_progress", "signal_user"),
+    *("update_taskspace", "delete_taskspace", "taskspace_roll_call"),
+}
+CODE = {"taskspace_state", "present_review", "taskspace_will_delete"}
+
+
+@pytest.mark.requirement("bus.every-type")
+def test_every_type_of_the_reference_has_a_class() -> None:
+    of_reference = {each.about.type for each in TYPES if each.about.version == 1}
+
+    assert of_reference == SEED | CODE
+
+
+@pytest.mark.requirement("bus.one-class-each")
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.about.type)
+def test_a_message_class_says_what_the_bus_must_know(kind: type[Message]) -> None:
+    about = kind.about
+    is_request = issubclass(kind, Request)
+
+    assert kind.__doc__, "what it is for"
+    assert about.type == kind.__module__.rpartition(".")[2]
+    assert about.sent_by <= frozenset(Role)
+    assert about.source
+    assert is_request != issubclass(kind, Announcement)
+    assert bool(about.budget) == is_request
+    assert (reply_type(kind) is not None) == is_request
+    assert not about.stands_for or about.stands_for in message_types()
+
+
+@pytest.mark.requirement("bus.one-class-each")
+def test_a_module_without_its_one_message_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "odd_messages"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "nothing.py").write_text("x = 1\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(catalog, "MESSAGES", "odd_messages")
+
+    with pytest.raises(LocalError, match="must hold one message, called nothing; found: none"):
+        message_types.__wrapped__()
+
+
+def golden(kind: str) -> list[Any]:
+    paths = sorted((GOLDEN / kind).glob("*.json"))
+    assert paths
+    return [pytest.param(path, id=path.stem) for path in paths]
+
+
+@pytest.mark.requirement("bus.golden", "bus.casing")
+@pytest.mark.parametrize("path", golden("messages"))
+def test_a_line_of_the_reference_is_read_and_written_as_it_stands(path: Path) -> None:
+    line = path.read_bytes().strip()
+    envelope = read_envelope(line)
+    message = message_types()[envelope.type].read(envelope.payload)
+    written = msgspec.structs.replace(envelope, payload=payload_of(message))
+
+    assert without_nulls(json.loads(write_envelope(written))) == without_nulls(json.loads(line))
+
+
+@pytest.mark.requirement("bus.golden")
+def test_every_type_of_the_seed_has_a_golden_line() -> None:
+    assert {path.stem.partition(".")[0] for path in (GOLDEN / "messages").glob("*.json")} >= SEED
+
+
+@pytest.mark.requirement("bus.golden")
+@pytest.mark.parametrize("path", golden("replies"))
+def test_a_reply_of_the_reference_is_read_and_written_as_it_stands(path: Path) -> None:
+    kind = message_types()[path.stem.partition(".")[0]]
+    data = Raw(path.read_bytes().strip())
+    reply: object = read_reply(cast("type[Request[object]]", kind), data)
+
+    assert without_nulls(value_of(payload_of(reply))) == without_nulls(value_of(data))
+
+
+@pytest.mark.requirement("bus.aliases")
+@pytest.mark.parametrize("member", ["name", "symbol_name", "symbol"])
+def test_a_symbol_is_asked_for_in_every_spelling(member: str) -> None:
+    payload = Raw(json.dumps({member: "User"}).encode())
+
+    assert ResolveSymbolByName.read(payload).name == "User"
+    assert FindAllReferences.read(payload).symbol == "User"
+    assert bytes(payload_of(ResolveSymbolByName.read(payload))) == b'{"name":"User"}'
+
+
+@pytest.mark.requirement("bus.aliases")
+def test_the_definition_of_a_symbol_is_passed_on_whole() -> None:
+    start = {"line": 10, "column": 1}
+    defined = {"path": "src/models.rs", "start": start, "end": {"line": 10, "column": 5}}
+    symbol = {"name": "User", "kind": "struct", "definedAt": defined}
+    asked = FindAllReferences.read(Raw(json.dumps({"symbol": symbol}).encode()))
+
+    assert isinstance(asked.symbol, SymbolDef)
+    assert value_of(payload_of(asked)) == {"symbol": symbol}
+    by_name = ResolveSymbolByName.read(Raw(json.dumps({"symbol": symbol}).encode()))
+    assert by_name.name == "User"
+
+
+@pytest.mark.requirement("bus.aliases")
+def test_a_symbol_without_a_name_is_refused() -> None:
+    with pytest.raises(PayloadError, match="name"):
+        ResolveSymbolByName.read(Raw(b"{}"))
+    with pytest.raises(PayloadError, match="symbol"):
+        FindAllReferences.read(Raw(b"{}"))
+
+
+@pytest.mark.requirement("bus.aliases")
+def test_the_seeds_name_for_reading_a_taskspace_stands_for_the_other() -> None:
+    seed = GetTaskspaceState.read(Raw(b'{"taskspace_uuid":"u"}'))
+
+    assert seed.canonical() == TaskspaceState(project_path="", taskspace_uuid="u")
+
+
+@pytest.mark.requirement("bus.categories")
+def test_a_category_is_a_word_or_its_sign() -> None:
+    for category, signs in SIGNS.items():
+        for word in (category.value, category.value.upper(), *signs):
+            payload = {"project_path": "", "taskspace_uuid": "", "message": "", "category": word}
+            read = LogProgress.read(Raw(json.dumps(payload).encode()))
+            assert read.category is category
+    assert ProgressCategory("anything") is ProgressCategory.INFO
+
+
+@pytest.mark.requirement("bus.categories")
+def test_a_category_is_written_as_its_word() -> None:
+    written = payload_of(
+        LogProgress(
+            project_path="p", taskspace_uuid="u", message="m", category=ProgressCategory.MILESTONE
+        )
+    )
+
+    assert value_of(written)["category"] == "milestone"
+
+
+@pytest.mark.requirement("bus.envelope")
+def test_an_envelope_has_a_fresh_uuid_and_an_object_as_payload() -> None:
+    sender = Sender("/work", shell_pid=7)
+    one, other = (envelope_of(SignalUser(**TASK, message="m"), sender) for _ in range(2))
+    line = json.loads(write_envelope(one))
+
+    assert len(one.id) == 36
+    assert one.id != other.id
+    assert line["payload"] == {**TASK, "message": "m"}
+    assert line["sender"] == {"workingDirectory": "/work", "taskspaceUuid": None, "shellPid": 7}
+    assert line.keys() == {"type", "id", "sender", "payload"}
+
+
+TASK = {"project_path": "/p", "taskspace_uuid": "u"}
+
+
+@pytest.mark.requirement("bus.envelope")
+def test_a_review_of_the_older_kind_is_carried() -> None:
+    review = PresentReview(content="# x", mode=ReviewMode.APPEND, base_uri="/b")
+
+    assert PresentReview.read(payload_of(review)) == review
+    assert value_of(payload_of(review))["mode"] == "Append"
+
+
+@pytest.mark.requirement("bus.envelope")
+def test_absent_and_null_members_of_a_sender_are_the_same() -> None:
+    absent = read_envelope(b'{"type":"polo","id":"1","sender":{"workingDirectory":"/"}}')
+    null = read_envelope(
+        b'{"type":"polo","id":"1","payload":{},'
+        b'"sender":{"workingDirectory":"/","taskspaceUuid":null,"shellPid":null}}'
+    )
+
+    assert absent.sender == null.sender
+    assert bytes(absent.payload) == bytes(null.payload)
+
+
+@pytest.mark.requirement("bus.envelope")
+def test_members_that_we_do_not_know_are_passed_on() -> None:
+    line = (
+        b'{"new":[1],"type":"polo","id":"1",'
+        b'"sender":{"workingDirectory":"/","x":2},"payload":{"y":3}}'
+    )
+    passed = json.loads(stamped(line, read_envelope(line), "c1"))
+
+    assert passed.pop("from") == "c1"
+    assert passed == json.loads(line)
+
+
+@pytest.mark.requirement("bus.stamp")
+@pytest.mark.parametrize("key", [b"from", b"fr\\u006fm"])
+def test_nobody_can_say_that_another_has_sent_it(key: bytes) -> None:
+    sent = b'{"type":"polo","id":"1","sender":{"workingDirectory":"/"},"%b":"c9"}' % key
+    line = stamped(sent, read_envelope(sent), "c1")
+
+    assert line.count(b'"from"') == 1
+    assert b"c9" not in line
+    assert read_envelope(line).from_ == "c1"
+
+
+@pytest.mark.requirement("bus.v1-lines")
+def test_a_peer_of_version_1_is_sent_nothing_new() -> None:
+    sent = (
+        b'{"from":"c1","to":{"role":"editor"},"ack":true,'
+        b'"type":"polo","id":"1","sender":{"workingDirectory":"/"}}'
+    )
+
+    assert json.loads(version_one(read_envelope(sent))) == {
+        "type": "polo",
+        "id": "1",
+        "sender": {"workingDirectory": "/", "taskspaceUuid": None, "shellPid": None},
+        "payload": {},
+    }
+
+
+@pytest.mark.requirement("bus.casing")
+def test_spellings_are_mixed_as_the_reference_mixes_them() -> None:
+    walkthrough = PresentWalkthrough(content="<p>", base_uri="/b")
+    spawn = SpawnTaskspace(**TASK, name="n", task_description="d", initial_prompt="p")
+
+    spawned = read_reply(SpawnTaskspace, Raw(b'{"newTaskspaceUuid":"n"}'))
+    assert value_of(payload_of(walkthrough)).keys() == {"content", "baseUri"}
+    assert "initial_prompt" in value_of(payload_of(spawn))
+    assert value_of(payload_of(spawned)) == {"newTaskspaceUuid": "n"}
+
+
+@pytest.mark.requirement("bus.malformed")
+@given(st.binary(max_size=200))
+def test_any_bytes_are_an_envelope_or_refused(line: bytes) -> None:
+    try:
+        envelope = read_envelope(line)
+    except EnvelopeError:
+        return
+    assert read_envelope(write_envelope(envelope)) == envelope
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@pytest.mark.requirement("bus.one-class-each", "bus.malformed")
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.about.type)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_any_payload_is_a_message_or_refused_and_a_message_comes_back(
+    kind: type[Message], data: st.DataObject
+) -> None:
+    # Members of the right names, so that more than a few are messages.
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    members = st.dictionaries(st.sampled_from([*names, "other"]), JSON, max_size=6)
+    payload = Raw(json.dumps(data.draw(members)).encode())
+    try:
+        message = kind.read(payload)
+    except PayloadError:
+        return
+    assert kind.read(payload_of(message)) == message
+
+
+@pytest.mark.requirement("bus.envelope")
+@given(st.text(min_size=1, max_size=20), st.text(max_size=20), JSON)
+def test_an_envelope_survives_being_written(type_: str, directory: str, payload: object) -> None:
+    body = Raw(json.dumps(payload).encode())
+    envelope = Envelope(type_, "id", Sender(directory, None, 1), body)
+
+    assert read_envelope(write_envelope(envelope)) == envelope
+
+
+def value_of(raw: Raw) -> Any:
+    return json.loads(bytes(raw))
+
+
+def without_nulls(value: Any) -> Any:
+    """A null member and none say the same (bus §1.2)."""
+    match value:
+        case dict():
+            members = cast("dict[str, Any]", value)
+            return {k: without_nulls(v) for k, v in members.items() if v is not None}
+        case list():
+            return [without_nulls(each) for each in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def test_the_enum_values_of_the_wire_are_words() -> None:
+    """A member of an enum that stands in a payload is written by its value."""
+    for kind in TYPES:
+        for hint in kind.__annotations__.values():
+            for each in (hint, *get_args(hint)):
+                if isinstance(each, type) and issubclass(each, Enum):
+                    assert all(isinstance(member.value, str) for member in each)
