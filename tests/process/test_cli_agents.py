@@ -52,6 +52,12 @@ def local(spec: str) -> dict[str, Any]:
     return {"local": {"command": command.argv[0], "args": command.argv[1:]}}
 
 
+def program(place: Path, text: str = "#!/bin/sh\n") -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    place.chmod(0o755)
+
+
 FOR_NOBODY: dict[str, Any] = {"binary": {"windows-aarch64": {"archive": "https://a/b", "cmd": "x"}}}
 
 
@@ -67,13 +73,14 @@ def test_the_list_shows_what_is_here_first_and_what_cannot_be_had_last(
     registry(
         entry("nowhere", FOR_NOBODY), entry("python-one", local(sys.executable)), entry("here", js)
     )
+    program(tmp_path / ".local" / "bin" / "mine")
     symposium("agents", "add", "mine --acp")
 
     done = symposium("agents", "list", "--json")
     table = symposium("agents", "list").stdout
 
     rows = {each["id"]: each for each in json.loads(done.stdout)}
-    assert list(rows) == ["eliza", "mine", "here", "python-one", "nowhere"]
+    assert list(rows) == ["eliza", "testy", "mine", "here", "python-one", "nowhere"]
     assert rows["here"]["version"] == "1.2.3"
     assert rows["here"]["place"] == str(here)
     assert rows["here"]["agent"] == f"{here} --acp"
@@ -86,8 +93,11 @@ def test_the_list_shows_what_is_here_first_and_what_cannot_be_had_last(
 
 
 @pytest.mark.requirement("registry.cli-add", "registry.cli-remove")
-def test_a_command_is_added_shown_and_removed(symposium: Run, registry: object) -> None:
+def test_a_command_is_added_shown_and_removed(
+    symposium: Run, registry: object, tmp_path: Path
+) -> None:
     del registry
+    program(tmp_path / ".local" / "bin" / "my-agent")
     added = symposium("agents", "add", "KEY=value my-agent --acp", "--json")
     shown = symposium("agents", "show", "my-agent", "--json")
     removed = symposium("agents", "remove", "my-agent", "--json")
@@ -111,6 +121,8 @@ def test_added_agents_are_kept_privately_and_a_broken_file_is_not_overwritten(
     symposium: Run, registry: object, tmp_path: Path
 ) -> None:
     del registry
+    for name in ("my-agent", "other"):
+        program(tmp_path / ".local" / "bin" / name)
     symposium("agents", "add", "KEY=secret my-agent", "--id", "one")
     file = tmp_path / "home" / "agents.json"
     assert file.stat().st_mode & 0o777 == 0o600
@@ -122,7 +134,7 @@ def test_added_agents_are_kept_privately_and_a_broken_file_is_not_overwritten(
     assert done.returncode == 1
     assert str(file) in done.stderr
     assert file.read_text() == "{broken"
-    assert [each["id"] for each in json.loads(listed.stdout)] == ["eliza"]
+    assert [each["id"] for each in json.loads(listed.stdout)] == ["eliza", "testy"]
     assert "agents.json" in listed.stderr
 
 
@@ -244,9 +256,9 @@ def test_the_registry_lists_agents_and_mods_as_the_reference_does(
     agents = json.loads(symposium("registry", "list").stdout)
     mods = json.loads(symposium("registry", "list-mods").stdout)
 
-    assert [each["id"] for each in agents] == ["eliza", "some"]
+    assert [each["id"] for each in agents] == ["eliza", "testy", "some"]
     assert "version" not in agents[0]
-    assert agents[1] == {
+    assert agents[2] == {
         "id": "some",
         "name": "Some",
         "version": "1.0.0",
@@ -299,3 +311,92 @@ def test_what_cannot_be_resolved_is_said_and_nothing_is_printed(
     assert done.stdout == ""
     assert done.returncode in (1, 4)
     assert said in done.stderr
+
+
+ANSWER = "How do you do. Please state your problem.\n"
+
+
+@pytest.mark.requirement("cli.agent-by-id")
+@pytest.mark.parametrize("words", [("prompt",), ("exec",)])
+def test_an_agent_that_was_added_answers_by_its_id(
+    words: tuple[str, ...], symposium: Run, registry: object, ourselves: Spec
+) -> None:
+    del registry
+    assert symposium("agents", "add", ourselves("eliza"), "--id", "doc").returncode == 0
+    done = symposium(*words, "--agent", "doc", "Hello")
+    assert (done.returncode, done.stdout) == (0, ANSWER)
+
+
+@pytest.mark.requirement("cli.agent-by-id")
+def test_an_agent_of_the_registry_answers_by_its_id(
+    symposium: Run, registry: Callable[..., Path], ourselves: Spec
+) -> None:
+    registry(entry("listed", local(ourselves("eliza"))))
+    done = symposium("prompt", "--agent", "listed", "Hello")
+    assert (done.returncode, done.stdout) == (0, ANSWER)
+
+
+@pytest.mark.requirement("cli.agent-by-id")
+def test_an_agent_on_this_machine_is_started_so_that_it_speaks_acp(
+    symposium: Run,
+    registry: Callable[..., Path],
+    ourselves: Spec,
+    tmp_path: Path,
+    environment: dict[str, str],
+) -> None:
+    registry(entry("gem", {"npx": {"package": "gem", "args": ["--acp"]}}))
+    text = f'#!/bin/sh\n[ "$1" = --acp ] || exit 9\nexec {ourselves("eliza")}\n'
+    program(tmp_path / "bin" / "gem", text)
+    environment["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{environment['PATH']}"
+    done = symposium("prompt", "--agent", "gem", "Hello")
+    assert (done.returncode, done.stdout) == (0, ANSWER)
+
+
+@pytest.mark.requirement("cli.agent-by-id")
+@pytest.mark.parametrize(
+    ("name", "guess"), [("clau", "claude-code"), ("cluade-code", "claude-code")]
+)
+@pytest.mark.parametrize("command", ["prompt", "run-with"])
+def test_a_name_of_no_agent_gets_the_nearest_and_where_they_are_listed(
+    symposium: Run, registry: Callable[..., Path], name: str, guess: str, command: str
+) -> None:
+    registry(entry("claude-code", FOR_NOBODY))
+    more = ["Hello"] if command == "prompt" else []
+    done = symposium(command, "--agent", name, *more)
+    assert done.returncode == 2
+    assert f"did you mean {guess}?" in done.stderr
+    assert "symposium agents list" in done.stderr
+
+
+@pytest.mark.requirement("registry.cli-add-refused")
+def test_the_name_of_a_built_in_agent_is_not_given_away(
+    symposium: Run, registry: object, ourselves: Spec
+) -> None:
+    del registry
+    done = symposium("agents", "add", ourselves("eliza"), "--id", "eliza")
+    assert done.returncode == 2
+    assert "eliza is the name of a built-in agent" in done.stderr
+    assert "--id" in done.stderr
+
+
+@pytest.mark.requirement("registry.cli-add-refused")
+@pytest.mark.parametrize("what", ["no-such-agent --acp", "/no/such/agent", "./relative"])
+def test_a_command_that_is_not_there_is_not_added(
+    symposium: Run, registry: object, what: str, tmp_path: Path
+) -> None:
+    del registry
+    done = symposium("agents", "add", what)
+    assert done.returncode == 4
+    assert what.split(maxsplit=1)[0] in done.stderr
+    assert not (tmp_path / "home" / "agents.json").exists()
+
+
+@pytest.mark.requirement("registry.cli-add")
+def test_a_path_is_kept_so_that_it_holds_from_anywhere(
+    symposium: Run, registry: object, tmp_path: Path
+) -> None:
+    del registry
+    program(tmp_path / "relative")
+    assert symposium("agents", "add", "./relative --acp").returncode == 0
+    shown = json.loads(symposium("agents", "show", "relative", "--json").stdout)
+    assert shown["agent"] == f"{tmp_path / 'relative'} --acp"

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from symposium.chain_spec import ChainSpec, read_chain
+from symposium.cli.agent_names import agent_spec
 from symposium.cli.logs import hush, log_stderr, set_up_logs
 from symposium.cli.options import LEVELS, chain_options, trace_option
 from symposium.cli.permission_options import Permits, permission_options
@@ -43,14 +44,14 @@ class TalkOptions:
         """The chain that is named.
 
         Raises:
-            SpecError: a SPEC of it names no component.
+            SymposiumError: a SPEC of it names no component, or one that cannot be had.
         """
         agent = self.agent
         if agent is None:
             agent = DEFAULT_AGENT
             text = f"No --agent: you talk to the built-in {DEFAULT_AGENT}. Name one with --agent."
             click.echo(text, err=True)
-        return read_chain(self.proxies, agent)
+        return read_chain(self.proxies, agent_spec(agent))
 
     def directory(self) -> Path:
         """The directory of the session, absolute.

@@ -19,7 +19,10 @@ from symposium.registry.surroundings import Surroundings
 
 How = Literal["built in", "added", "installed", "on this machine", "registry", "unavailable"]
 
-BUILT_IN: Final = {"eliza": "A doctor of 1966, who needs no model and no key."}
+BUILT_IN: Final = {
+    "eliza": "Answers without a model, the same every time; calls MCP tools when told to.",
+    "testy": "Does what a prompt in JSON tells it, to try out clients and mods.",
+}
 """Agents that come with us; what the registry calls the same is hidden by them."""
 
 _log = logging.getLogger(__name__)

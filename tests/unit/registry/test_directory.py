@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from tests.support.web import reply, serving
 
+from symposium.catalog import builtin_agents
 from symposium.config.component_source import ComponentSource
 from symposium.registry.added import AddedAgent
-from symposium.registry.directory import RegistryDirectory
+from symposium.registry.directory import BUILT_IN, RegistryDirectory
 from symposium.registry.surroundings import Surroundings, surroundings
 
 
@@ -62,7 +63,7 @@ async def test_a_refresh_beside_the_work_shows_in_the_next_menu(tmp_path: Path) 
         await directory.refresh()
         listing = await directory.choices()
 
-    assert [each.id for each in listing.agents] == ["eliza", "new-one"]
+    assert [each.id for each in listing.agents] == ["eliza", "testy", "new-one"]
 
 
 @pytest.mark.requirement("registry.directory-shadowing")
@@ -120,3 +121,8 @@ def test_surroundings_are_read_from_the_environment(tmp_path: Path) -> None:
     )
     assert found.bin_directory == tmp_path / "bin"
     assert surroundings(env, "https://now").address == "https://now"
+
+
+@pytest.mark.requirement("registry.built-in")
+def test_the_built_in_agents_are_described_once() -> None:
+    assert {spec.name: spec.summary for spec in builtin_agents()} == BUILT_IN

@@ -3,10 +3,12 @@
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
 from peerwire.transports.command import parse_command
+from symposium.catalog import agent_names
 from symposium.cli.agent_views import (
     handshake_json,
     known_json,
@@ -19,13 +21,13 @@ from symposium.cli.agent_views import (
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
-from symposium.errors import NotFoundError
+from symposium.errors import NotFoundError, SpecError
 from symposium.near_names import near_names
 from symposium.registry.added import AddedAgent, id_of
 from symposium.registry.directory import KnownAgent, RegistryDirectory
 from symposium.registry.handshake import HANDSHAKE_TIME, shake_hands
 from symposium.registry.install import uninstall
-from symposium.registry.path_probe import reachable
+from symposium.registry.path_probe import find_program, reachable
 from symposium.registry.receipts import Receipt, installed, installed_versions
 from symposium.registry.resolve import find_entry
 from symposium.registry.starting import Obtained, obtain, obtain_agent, obtain_source
@@ -105,6 +107,14 @@ def add(what: str, *, chosen_id: str | None, as_json: bool, address: str | None)
         if is_command:
             given = parse_command(what)
             its_id = chosen_id or id_of(given)
+            if its_id in agent_names():
+                raise SpecError(
+                    f"{its_id} is the name of a built-in agent", "give another with --id"
+                )
+            # What is not there could not be started, and a path must hold from anywhere.
+            program = (await find_program(given.argv[0], around.env)).program
+            if "/" in given.argv[0]:
+                given = replace(given, argv=(str(program), *given.argv[1:]))
             around.added.add(AddedAgent(its_id, given.argv, dict(given.env)))
             _tell(its_id, Obtained(given), as_json=as_json)
             return 0

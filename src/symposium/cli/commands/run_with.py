@@ -6,6 +6,7 @@ import click
 
 from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import ChainSpec, read_chain
+from symposium.cli.agent_names import agent_spec
 from symposium.cli.auditing import witnessed
 from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import (
@@ -53,7 +54,8 @@ def command(options: RunWithOptions) -> int:
 
     Without --agent it is itself a proxy, for a chain of somebody else's.
     """
-    chain = read_chain(options.proxies, options.agent, bridge=options.bridge or "auto")
+    agent = agent_spec(options.agent)
+    chain = read_chain(options.proxies, agent, bridge=options.bridge or "auto")
     set_up_logs(options.level)
     return run(serve(chain, options))
 
