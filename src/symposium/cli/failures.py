@@ -150,7 +150,23 @@ def _version(data: Mapping[str, Any], at: str) -> Failure:
     )
 
 
+def _mod_failed(data: Mapping[str, Any], at: str) -> Failure:
+    mod = plain_text(str(data.get("mod")))
+    message = f"mod {mod} failed on {data.get('method')} ({at}): {data.get('fault')}"
+    hint = "it is the mod's fault, not the agent's; its traceback stands above, or leave it out"
+    return Failure(ExitCode.RUNTIME, "mod_failed", plain_text(message), hint, "component")
+
+
+def _mod_gave_nothing(data: Mapping[str, Any], at: str) -> Failure:
+    mod = plain_text(str(data.get("mod")))
+    message = f"mod {mod} gave no answer to {data.get('method')} ({at})"
+    hint = "its handler must return Forward, Reply or Refuse; `return Forward()` lets it go on"
+    return Failure(ExitCode.RUNTIME, "mod_failed", plain_text(message), hint, "component")
+
+
 _REASONS: Final = {
+    "mod_failed": _mod_failed,
+    "mod_gave_no_answer": _mod_gave_nothing,
     "component_start_failed": _start_failed,
     "component_exited": _exited,
     "initialize_timeout": _silent,

@@ -1,12 +1,20 @@
 """Where log records go: to stderr, which is for talk."""
 
 import logging
+import re
 from typing import Final
+
+from symposium.conductor.outcomes import FAULTS
+from symposium.plain_text import plain_text
 
 FORM: Final = "symposium %(levelname)s %(name)s: %(message)s"
 
 
+_FAULT: Final = re.compile(r"mod \S+ (?:failed on|returned nothing for|wants) ")
+"""What a mod written with our library says of itself."""
+
 _log = logging.getLogger(__name__)
+_faults = logging.getLogger(FAULTS)
 
 
 def set_up_logs(level: str) -> None:
@@ -19,10 +27,40 @@ def set_up_logs(level: str) -> None:
 
 
 def hush() -> None:
-    """Log nothing: for a command that says itself what is wrong."""
+    """Log nothing but what mods do wrong: for a command that says itself what else is wrong."""
     logging.getLogger().addHandler(logging.NullHandler())
+    stderr = logging.StreamHandler()
+    stderr.setFormatter(logging.Formatter(FORM))
+    faults = logging.getLogger(FAULTS)
+    faults.addHandler(stderr)
+    faults.propagate = False
 
 
-def log_stderr(component: str, line: bytes) -> None:
-    """Log a line that a component has written to its stderr."""
-    _log.info("%s! %s", component, line.decode(errors="replace"))
+class ComponentTalk:
+    """Logs what components write to their stderr: as news where a mod has failed, else as talk."""
+
+    def __init__(self) -> None:
+        self._in_traceback: set[str] = set()
+
+    def __call__(self, component: str, line: bytes) -> None:
+        """Take one line."""
+        text = line.decode(errors="replace")
+        if self._tells_fault(component, text):
+            _faults.error("%s! %s", component, plain_text(text))
+        else:
+            _log.info("%s! %s", component, text)
+
+    def _tells_fault(self, component: str, text: str) -> bool:
+        if text.startswith("Traceback (most recent call last)"):
+            self._in_traceback.add(component)
+            return True
+        if component in self._in_traceback:
+            # It ends with the line that names the exception, the first that is not indented.
+            if not text.startswith((" ", "\t")):
+                self._in_traceback.discard(component)
+            return True
+        return _FAULT.match(text) is not None
+
+
+log_stderr: Final = ComponentTalk()
+"""Takes a component's name and a line."""

@@ -14,6 +14,7 @@ from symposium.conductor.ends import PlainEnd, SuccessorEnd, to_conductor
 from symposium.conductor.handshake import AS_AGENT, AS_PROXY, Greeter, Selection
 from symposium.conductor.lanes import Lanes
 from symposium.conductor.link import Link
+from symposium.conductor.mistyped import checked
 from symposium.conductor.mount import Toward
 
 TRACE: Final = "trace"
@@ -73,7 +74,7 @@ def assemble(workshop: Workshop, blueprint: Blueprint) -> Assembly:
     agent = [] if blueprint.agent is None else [blueprint.agent]
     components: list[Component] = [*blueprint.mods, *agent]
     # Asked before anything is started: a mod may fail.
-    wanted = {id(one.mod): one.mod.interceptions() for one in components if is_mod(one)}
+    wanted = {id(one.mod): checked(one) for one in components if is_mod(one)}
     stretches: list[list[InProcess]] = [[]]
     links = [workshop.client]
     place = 0

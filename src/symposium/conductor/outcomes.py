@@ -2,12 +2,15 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from symposium.conductor.component import Answer, Crossing, Forward, Outcome, Refuse, Reply
 
-_log = logging.getLogger(__name__)
+FAULTS: Final = "symposium.mods"
+"""The logger of what mods do wrong: shown to whoever asked for no log, too."""
+
+_log = logging.getLogger(FAULTS)
 
 
 def guarded(mod: str, function: Callable[[Any], Any], argument: object, crossing: Crossing) -> Any:
