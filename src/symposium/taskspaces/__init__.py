@@ -1,0 +1,1 @@
+"""The taskspace engine: a worktree, a branch, an agent and a purpose each; knows no bus."""

@@ -1,0 +1,305 @@
+"""Makes taskspaces in stages, and undoes what a failed one has left."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Final
+from uuid import uuid4
+
+from symposium.errors import SymposiumError
+from symposium.taskspaces import operations, port_blocks
+from symposium.taskspaces.failures import RefusedNameError, StageError, TaskspaceError
+from symposium.taskspaces.git.repository import (
+    BaseBranch,
+    Repository,
+    commit_of,
+    find_base,
+    worktrees,
+)
+from symposium.taskspaces.ground import FETCH_PATIENCE, Ground
+from symposium.taskspaces.journal import forget, save
+from symposium.taskspaces.layouts import Places
+from symposium.taskspaces.model import (
+    Limits,
+    Taskspace,
+    canonical_id,
+    checked_name,
+    checked_text,
+    slug_of,
+)
+from symposium.taskspaces.operations import Kind, Operation
+from symposium.taskspaces.projects import OpenProject, open_project
+from symposium.taskspaces.setting_up import set_up
+
+LOCK: Final = "a symposium taskspace"
+"""Why our worktrees are locked: a `git worktree prune` must not forget one that is gone for now."""
+
+
+def lock_reason(id_: str) -> str:
+    """Why the worktree of a taskspace is locked; says whose it is, from its first moment."""
+    return f"{LOCK} {id_}"
+
+
+USUAL_PORTS: Final = 5
+
+UNBOUND: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What kind of taskspace is wanted.
+
+    Attributes:
+        project: the clone, or a seed project's directory.
+        task: what its agent is to do first, in the user's words.
+        base: the branch to start from; the project's own where None.
+        id: wanted by who asks; a new one where None.
+    """
+
+    project: Path
+    name: str
+    task: str | None = None
+    description: str = ""
+    collaborator: str | None = None
+    agent: str | None = None
+    base: str | None = None
+    id: str | None = None
+    parent: str | None = None
+    limits: Limits = UNBOUND
+    is_name_locked: bool = False
+    ports: int = USUAL_PORTS
+
+
+def prompt_for(project: str, task: str) -> str:
+    """The first words an agent hears: where it is, and the task (bus-mcp-taskspaces §3.5)."""
+    return (
+        f"You work in a taskspace of the project {project}: a worktree and a branch of your own, "
+        "which nobody else changes.\n"
+        "First read the task below. Call `update_taskspace` with a name and a description that "
+        "tell a person what you are doing. Ask what is unclear before you begin.\n\n"
+        f"The task:\n\n{task}\n"
+    )
+
+
+async def create(ground: Ground, order: Order) -> Taskspace:
+    """Make a taskspace: its record, its worktree and branch, what its files ask for, its agent.
+
+    A failure up to the worktree leaves nothing; one of the set-up leaves the taskspace, to be
+    tried again with `set_up`.
+
+    Raises:
+        StageError: a stage failed.
+        TaskspaceError: the project or the order cannot be used.
+    """
+    opened = await open_project(order.project)
+    _check(order)
+    async with ground.turns[str(opened.project.directory)]:
+        taskspace, operation = await _record(ground, order, opened)
+    completed = ["create.recorded"]
+    try:
+        ground.pass_stage(taskspace.id, "create.recorded")
+        for stage, work in _stages(ground, opened):
+            taskspace = await _attempt(stage, completed, work, taskspace)
+            operation = await ground.reach(operation, stage)
+            completed.append(stage)
+    except BaseException:
+        async with asyncio.timeout(60):
+            await asyncio.shield(undo_creation(ground, taskspace, opened.repository))
+        raise
+    await ground.put(taskspace)
+    return await set_up(ground, taskspace, opened.repository, operation)
+
+
+def _stages(
+    ground: Ground, opened: OpenProject
+) -> list[tuple[str, Callable[[Taskspace], Awaitable[Taskspace]]]]:
+    async def metadata(taskspace: Taskspace) -> Taskspace:
+        await ground.mirror(taskspace.id)
+        return taskspace
+
+    async def fetch(taskspace: Taskspace) -> Taskspace:
+        return await _fetch(ground, taskspace, opened.repository)
+
+    async def worktree(taskspace: Taskspace) -> Taskspace:
+        return await _add_worktree(taskspace, opened.repository)
+
+    return [
+        ("create.metadata", metadata),
+        ("create.fetched", fetch),
+        ("create.worktree", worktree),
+    ]
+
+
+async def _attempt(
+    stage: str,
+    completed: list[str],
+    work: Callable[[Taskspace], Awaitable[Taskspace]],
+    taskspace: Taskspace,
+) -> Taskspace:
+    try:
+        return await work(taskspace)
+    except (SymposiumError, OSError) as error:
+        raise StageError(stage, completed, error) from error
+
+
+def _check(order: Order) -> None:
+    checked_name(order.name)
+    checked_text(order.description, "a description")
+    checked_text(order.task or "", "a task")
+    if order.id is not None:
+        canonical_id(order.id)
+    if order.base is not None and (order.base.startswith("-") or not order.base.strip()):
+        raise RefusedNameError(f"{order.base!r} is no branch", "name one that git branch lists")
+
+
+async def _record(ground: Ground, order: Order, opened: OpenProject) -> tuple[Taskspace, Operation]:
+    project, repository = opened.project, opened.repository
+    id_ = canonical_id(order.id) if order.id else str(uuid4())
+    base = await find_base(repository.git, order.base or project.default_branch)
+    known = await ground.everything()
+    if any(each.id == id_ for each in known):
+        raise RefusedNameError(f"there is a taskspace {id_} already", "leave the id out")
+    places = await _free_places(opened, id_, slug_of(order.name), known)
+    prompt = prompt_for(project.repo_name, order.task) if order.task else None
+    at = ground.stamp()
+    taskspace = Taskspace(
+        id=id_,
+        project=str(project.directory),
+        layout=project.layout,
+        name=order.name,
+        worktree=str(places.worktree),
+        branch=places.branch,
+        created_at=at,
+        description=order.description,
+        base=base.ref,
+        activated_at=at,
+        initial_prompt=prompt,
+        prompt_archive=prompt,
+        collaborator=order.collaborator,
+        agent=order.agent,
+        is_name_locked=order.is_name_locked,
+        parent=order.parent,
+        limits=order.limits,
+    )
+    operation = Operation(id_, Kind.CREATE, "create.recorded", {})
+
+    def record(connection: Connection) -> Taskspace:
+        ports = port_blocks.claim(connection, id_, order.ports, ground.is_port_free)
+        made = replace(taskspace, ports=ports)
+        save(connection, made)
+        operations.note(connection, operation)
+        return made
+
+    return await ground.journal.change(record), operation
+
+
+async def _free_places(
+    opened: OpenProject, id_: str, slug: str, known: Sequence[Taskspace]
+) -> Places:
+    """Places that nothing stands at: neither a path, however broken, nor a branch.
+
+    An archived taskspace keeps its own, to come back to.
+    """
+    taken = {each.worktree for each in known}
+    project, git = opened.project, opened.repository.git
+    if _is_link(project.tasks):
+        reason = f"{project.tasks} is a link"
+        raise RefusedNameError(reason, "taskspaces are made in a directory: remove the link")
+    for number in range(1, 1000):
+        places = project.places(id_, slug if number == 1 else f"{slug}-{number}")
+        if str(places.worktree) in taken or _exists(places.worktree):
+            continue
+        if await commit_of(git, f"refs/heads/{places.branch}") is None:
+            return places
+    raise TaskspaceError(f"there are too many taskspaces called {slug}", "give it another name")
+
+
+def _is_link(path: Path) -> bool:
+    return path.is_symlink()
+
+
+def _exists(path: Path) -> bool:
+    return path.is_symlink() or path.exists()
+
+
+async def _fetch(ground: Ground, taskspace: Taskspace, repository: Repository) -> Taskspace:
+    """Ask the remote for its newest base; without an answer, what is here is used, and told."""
+    git, parts = repository.git, taskspace.base.split("/", 3)
+    reason = ""
+    if taskspace.base.startswith("refs/remotes/"):
+        remote, branch = parts[2], parts[3]
+        refspec = f"+refs/heads/{branch}:{taskspace.base}"
+        words = ("fetch", "--no-tags", "--no-write-fetch-head", "--end-of-options", remote, refspec)
+        try:
+            await git.ask(*words, patience=FETCH_PATIENCE)
+        except TaskspaceError as error:
+            reason = f"the base may be old: {error.message}"
+    commit = await commit_of(git, taskspace.base)
+    if commit is None:
+        raise TaskspaceError(f"{taskspace.base} is gone", "name another base")
+    updated = replace(taskspace, base_commit=commit, reason=reason)
+    await ground.put(updated)
+    return updated
+
+
+async def _add_worktree(taskspace: Taskspace, repository: Repository) -> Taskspace:
+    tracks = taskspace.base.startswith("refs/remotes/")
+    start = taskspace.base if tracks else taskspace.base_commit
+    await repository.git.ask(
+        *("worktree", "add", "--quiet", "--lock", "--reason", lock_reason(taskspace.id)),
+        *("--track" if tracks else "--no-track", "-b", taskspace.branch),
+        *("--", taskspace.worktree, start),
+        patience=600.0,
+    )
+    return taskspace
+
+
+async def undo_creation(ground: Ground, taskspace: Taskspace, repository: Repository) -> None:
+    """Take away what a creation that was not acknowledged has made; commits stay.
+
+    Raises:
+        TaskspaceError: git cannot.
+    """
+    git, path = repository.git, Path(taskspace.worktree)
+    listed = await worktrees(git)
+    # What stood there before us is not ours: only what was locked for this very taskspace goes.
+    if any(each.path == path and each.locked == lock_reason(taskspace.id) for each in listed):
+        await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+        await git.run("worktree", "unlock", "--", str(path))
+        await git.run("worktree", "remove", "--force", "--force", "--", str(path))
+    ref = f"refs/heads/{taskspace.branch}"
+    if not any(each.branch == ref for each in await worktrees(git)):
+        await _drop_branch(taskspace, repository)
+    opened = await open_project(Path(taskspace.project))
+    home = opened.project.places(taskspace.id, "").home
+    await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+    with suppress(OSError):
+        # Only if nothing else is there.
+        home.parent.rmdir()
+        opened.project.tasks.rmdir()
+    await ground.journal.change(lambda connection: forget(connection, taskspace.id))
+
+
+async def _drop_branch(taskspace: Taskspace, repository: Repository) -> None:
+    """Only while it is where it was made: git refuses if it has moved."""
+    tip = taskspace.base_commit
+    if tip:
+        ref = f"refs/heads/{taskspace.branch}"
+        done = await repository.git.run("update-ref", "-d", ref, tip)
+        if not done.code:
+            section = f"branch.{taskspace.branch}"
+            await repository.git.run("config", "--local", "--remove-section", section)
+
+
+def base_of(taskspace: Taskspace) -> BaseBranch | None:
+    """The base branch, in its parts; None when none is known."""
+    if not taskspace.base:
+        return None
+    if taskspace.base.startswith("refs/remotes/"):
+        _, _, remote, branch = taskspace.base.split("/", 3)
+        return BaseBranch(taskspace.base, branch, remote)
+    return BaseBranch(taskspace.base, taskspace.base.removeprefix("refs/heads/"), None)

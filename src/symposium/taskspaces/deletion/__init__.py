@@ -1,0 +1,1 @@
+"""Removing taskspaces: what would be lost, an archive of all of it, and the way back."""

@@ -1,0 +1,238 @@
+"""Keeps all of a taskspace outside of it: a bundle, a patch, its ignored files, a manifest.
+
+Two refs in the clone hold the same commits, so that bringing it back needs the bundle only when
+the clone has lost them.
+"""
+
+import asyncio
+import os
+import shutil
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from symposium.config.atomic_file import write_whole
+from symposium.taskspaces.deletion.work_tree_checks import kept_ignored, status_of
+from symposium.taskspaces.failures import NotSafeError, TaskspaceError
+from symposium.taskspaces.git.neutral import neutral
+from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.repository import Repository
+from symposium.taskspaces.model import Taskspace
+from symposium.taskspaces.snapshots.capture import INDEX
+from symposium.taskspaces.snapshots.state import Snapshot
+from symposium.taskspaces.snapshots.subject import Subject
+
+REFS: Final = "refs/symposium/trash"
+DAYS: Final = 14
+
+MOST_IGNORED: Final = 1 << 30
+"""Bytes of ignored files that are kept."""
+
+_MANIFEST: Final = "manifest.json"
+_BUNDLE: Final = "work.bundle"
+_PATCH: Final = "changes.patch"
+_FILES: Final = "files.tar"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an archive holds.
+
+    Attributes:
+        sums: SHA-256 of each file of it.
+        omitted: what was not kept although it was there.
+    """
+
+    taskspace: Taskspace
+    snapshot: str
+    commit: str
+    tip: str
+    at: float
+    sums: dict[str, str]
+    omitted: tuple[str, ...] = ()
+
+
+def trash_of(state: Path, id_: str) -> Path:
+    """The directory of a taskspace's archive."""
+    return state / "trash" / id_
+
+
+def snapshot_ref(id_: str) -> str:
+    """The ref that keeps an archived taskspace's last snapshot."""
+    return f"{REFS}/{id_}/snapshot"
+
+
+def branch_ref(id_: str) -> str:
+    """The ref that keeps an archived taskspace's branch."""
+    return f"{REFS}/{id_}/branch"
+
+
+async def ignored_work(taskspace: Taskspace) -> list[str]:
+    """Ignored files that no build makes again.
+
+    Raises:
+        TaskspaceError: that cannot be said.
+    """
+    worktree = Path(taskspace.worktree)
+    status = await status_of(await neutral(Git(worktree)))
+    try:
+        return await asyncio.to_thread(lambda: list(kept_ignored(worktree, status.ignored)))
+    except OSError as error:
+        raise NotSafeError(str(error), "move away what you do not need") from error
+
+
+async def write_archive(
+    subject: Subject, taskspace: Taskspace, snapshot: Snapshot, files: Sequence[str], at: float
+) -> Manifest:
+    """Keep it all; once this returns it lasts.
+
+    Raises:
+        NotSafeError: the ignored files are too many to be kept.
+        TaskspaceError: it cannot be written.
+    """
+    trash = subject.shadow.parent.parent / "trash" / taskspace.id
+    partial = trash.with_name(f"{trash.name}.partial")
+    try:
+        await asyncio.to_thread(_fresh, partial)
+        await _bundle(subject, taskspace, snapshot, partial / _BUNDLE)
+        await _patch(subject, snapshot, partial / _PATCH)
+        await asyncio.to_thread(_tar, subject.worktree, files, partial / _FILES)
+        sums = await asyncio.to_thread(_sums, partial)
+        manifest = Manifest(taskspace, snapshot.ref, snapshot.commit, snapshot.tip, at, sums)
+        await asyncio.to_thread(_finish, partial, trash, manifest)
+    except (OSError, tarfile.TarError) as error:
+        raise TaskspaceError(f"the archive cannot be written: {error}", "make room") from error
+    return manifest
+
+
+async def hold(subject: Subject, manifest: Manifest) -> None:
+    """Let the clone keep the commits of an archive.
+
+    Raises:
+        TaskspaceError: git cannot.
+    """
+    git = subject.clone()
+    await git.ask("update-ref", snapshot_ref(subject.id), manifest.commit)
+    if manifest.tip:
+        await git.ask("update-ref", branch_ref(subject.id), manifest.tip)
+
+
+async def _bundle(subject: Subject, taskspace: Taskspace, snapshot: Snapshot, target: Path) -> None:
+    git = subject.clone()
+    listed = await git.text("for-each-ref", "--format=%(refname)", "refs/heads")
+    ours = f"refs/heads/{taskspace.branch}"
+    others = [f"^{ref}" for ref in listed.splitlines() if ref != ours]
+    base = [f"^{taskspace.base_commit}"] if taskspace.base_commit else []
+    await git.ask(
+        *("bundle", "create", "--quiet", str(target), snapshot.ref),
+        *("--not", "--remotes", "--not", *base, *others),
+        patience=600.0,
+    )
+
+
+async def _patch(subject: Subject, snapshot: Snapshot, target: Path) -> None:
+    """For people: what was not committed."""
+    git = subject.looking_at(subject.worktree, INDEX)
+    before = snapshot.tip or (await git.ask("mktree")).text
+    done = await git.ask(
+        *("diff", "--binary", "--no-ext-diff", "--no-textconv", "--no-color"),
+        *(before, snapshot.work),
+    )
+    await asyncio.to_thread(target.write_bytes, done.out)
+
+
+def _fresh(partial: Path) -> None:
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(mode=0o700, parents=True)
+
+
+def _tar(worktree: Path, files: Sequence[str], target: Path) -> None:
+    size = sum((worktree / name).lstat().st_size for name in files)
+    if size > MOST_IGNORED:
+        reason = (
+            f"the ignored files of {worktree} have {size} bytes; at most {MOST_IGNORED} are kept"
+        )
+        raise NotSafeError(reason, "move away what you do not need")
+    with tarfile.open(target, "w") as archive:
+        for name in files:
+            archive.add(worktree / name, arcname=name, recursive=False)
+
+
+def _sums(directory: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in sorted(directory.iterdir()):
+        with path.open("rb") as file:
+            found[path.name] = file_digest(file, "sha256").hexdigest()
+            os.fsync(file.fileno())
+    return found
+
+
+def _finish(partial: Path, trash: Path, manifest: Manifest) -> None:
+    text = msgspec.json.format(msgspec.json.encode(manifest)).decode()
+    write_whole(partial / _MANIFEST, text + "\n")
+    shutil.rmtree(trash, ignore_errors=True)
+    partial.rename(trash)
+
+
+def read_archive(trash: Path) -> Manifest:
+    """What an archive holds, checked.
+
+    Raises:
+        TaskspaceError: it is not there, or is no longer what was written.
+    """
+    try:
+        text = (trash / _MANIFEST).read_bytes()
+        manifest = msgspec.json.decode(text, type=Manifest)
+        sums = {name: each for name, each in _sums(trash).items() if name != _MANIFEST}
+    except (OSError, msgspec.MsgspecError) as error:
+        raise TaskspaceError(f"the archive {trash} cannot be read: {error}", "") from error
+    if sums != manifest.sums:
+        changed = sorted(name for name in manifest.sums if sums.get(name) != manifest.sums[name])
+        reason = f"the archive {trash} is damaged: {', '.join(changed) or 'a file was added'}"
+        raise TaskspaceError(reason, "its commits may still be under refs/symposium/trash")
+    return manifest
+
+
+async def unbundle(subject: Subject, trash: Path, manifest: Manifest) -> None:
+    """Bring the commits of an archive back into the clone, should it have lost them.
+
+    Raises:
+        TaskspaceError: the bundle needs commits that the clone has lost too.
+    """
+    git = subject.clone()
+    if not (await git.run("cat-file", "-e", f"{manifest.commit}^{{tree}}")).code:
+        await hold(subject, manifest)
+        return
+    refspec = f"+{manifest.snapshot}:{snapshot_ref(subject.id)}"
+    await git.ask("fetch", "--no-tags", "--no-write-fetch-head", str(trash / _BUNDLE), refspec)
+    await hold(subject, manifest)
+
+
+def unpack_files(trash: Path, worktree: Path) -> None:
+    """Put the ignored files back; what stands in their place stays.
+
+    Raises:
+        OSError, tarfile.TarError: they cannot be written.
+    """
+    with tarfile.open(trash / _FILES) as archive:
+        for member in archive.getmembers():
+            target = worktree / member.name
+            if os.path.lexists(target):
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if member.issym():
+                target.symlink_to(member.linkname)
+            elif (content := archive.extractfile(member)) is not None:
+                with target.open("xb") as file:
+                    shutil.copyfileobj(content, file)
+                target.chmod(member.mode & 0o777)
+
+
+async def bundle_is_whole(repository: Repository, trash: Path) -> bool:
+    """Whether git takes the bundle of an archive."""
+    return not (await repository.git.run("bundle", "verify", "--quiet", str(trash / _BUNDLE))).code

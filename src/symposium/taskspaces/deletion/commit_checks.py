@@ -1,0 +1,114 @@
+"""Which commits of a worktree are nowhere else, and what is half done there."""
+
+from pathlib import Path
+from typing import Final
+
+from symposium.taskspaces.creation import LOCK, base_of
+from symposium.taskspaces.deletion.report import Finding, Risk, Unknown
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.repository import commit_of, worktrees
+from symposium.taskspaces.ground import FETCH_PATIENCE
+from symposium.taskspaces.model import Taskspace
+from symposium.taskspaces.snapshots.branches import stashed
+
+_HALF_DONE: Final = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase or git am",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+    "sequencer": "a sequence of picks",
+}
+
+
+async def of_commits(git: Git, taskspace: Taskspace) -> list[Finding | Unknown]:
+    """Commits on no remote and not in the base; those not in the base but pushed.
+
+    Raises:
+        TaskspaceError: git cannot say.
+    """
+    tip = await commit_of(git, "HEAD")
+    if tip is None:
+        return [Unknown(Risk.UNPUSHED, "HEAD is no commit")]
+    found: list[Finding | Unknown] = []
+    if await git.maybe("symbolic-ref", "-q", "HEAD") is None:
+        found.append(Finding(Risk.DETACHED, 1, f"HEAD is detached at {tip[:12]}", (tip,)))
+    base = base_of(taskspace)
+    if base is None or await commit_of(git, base.ref) is None:
+        said = base.ref if base else "the base"
+        return [*found, Unknown(Risk.BASE, f"{said} is not there: what is merged cannot be known")]
+    lost = await _count(git, tip, "--not", "--remotes", base.ref)
+    missing = await _count(git, tip, "--not", base.ref)
+    if lost:
+        found.append(Finding(Risk.UNPUSHED, lost, f"{lost} commits that are on no remote"))
+    if missing > lost:
+        detail = f"{missing - lost} commits that are pushed and not in {base.branch}"
+        found.append(Finding(Risk.NOT_IN_BASE, missing - lost, detail))
+    if missing > lost or (base.remote and taskspace.base_commit != tip):
+        found += await _freshness(git, base.remote)
+    return found
+
+
+async def _count(git: Git, *words: str) -> int:
+    return int((await git.text("rev-list", "--count", *words)) or 0)
+
+
+async def _freshness(git: Git, remote: str | None) -> list[Finding | Unknown]:
+    """What is pushed is known as of now only if the remote answers now."""
+    if remote is None:
+        return []
+    try:
+        await git.ask("ls-remote", "--quiet", "--heads", remote, patience=FETCH_PATIENCE)
+    except TaskspaceError as error:
+        reason = f"{remote} could not be asked, what is pushed may be old: {error.message}"
+        return [Unknown(Risk.UNPUSHED, reason)]
+    return []
+
+
+def of_operations(admin: Path) -> list[Finding]:
+    """What was begun in the worktree and not ended."""
+    there = {what for name, what in _HALF_DONE.items() if (admin / name).exists()}
+    return [Finding(Risk.OPERATION, 1, f"{what} is in progress", (what,)) for what in sorted(there)]
+
+
+def of_stash(common: Path, top: str | None, branch: str) -> list[Finding | Unknown]:
+    """What was stashed on the branch. It stays in the clone: it is told all the same."""
+    ours: list[str] = []
+    homeless = 0
+    for entry in stashed(common, top):
+        on = entry.message.partition(":")[0].removeprefix("WIP on ").removeprefix("On ")
+        if on == branch:
+            ours.append(entry.message)
+        elif on == "(no branch)":
+            homeless += 1
+    found: list[Finding | Unknown] = []
+    if ours:
+        found.append(Finding(Risk.STASH, len(ours), f"{len(ours)} stashes", tuple(ours[:10])))
+    if homeless:
+        reason = f"{homeless} stashes were made on no branch: whose they are cannot be known"
+        found.append(Unknown(Risk.STASH, reason))
+    return found
+
+
+async def of_worktrees(git: Git, taskspace: Taskspace) -> list[Finding | Unknown]:
+    """Whether somebody locked the worktree, or has its branch elsewhere too.
+
+    Raises:
+        TaskspaceError: git cannot say.
+    """
+    listed = await worktrees(git)
+    path, branch = Path(taskspace.worktree), f"refs/heads/{taskspace.branch}"
+    here = next((each for each in listed if each.path == path), None)
+    if here is None:
+        return [Unknown(Risk.LOCKED, "the clone does not know the worktree")]
+    found: list[Finding | Unknown] = []
+    if here.locked is not None and not here.locked.startswith(LOCK):
+        reason = here.locked or "no reason was given"
+        found.append(Finding(Risk.LOCKED, 1, f"the worktree is locked: {reason}"))
+    for other in listed:
+        if other.path != path and other.branch == branch:
+            detail = f"the branch is checked out in {other.path} too"
+            found.append(Finding(Risk.BRANCH_ELSEWHERE, 1, detail, (str(other.path),)))
+    return found

@@ -1,0 +1,76 @@
+"""Which programs work in a directory now."""
+
+import asyncio
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_HAS_PROC: Final = sys.platform == "linux"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A program of this user whose working directory is inside."""
+
+    pid: int
+    name: str
+
+
+async def running_in(directory: Path) -> list[Running] | None:
+    """Those that work in a directory; None where that cannot be known."""
+    if _HAS_PROC:
+        return await asyncio.to_thread(_from_proc, directory)
+    return await _from_lsof(directory)
+
+
+def _from_proc(directory: Path) -> list[Running]:
+    found: list[Running] = []
+    real = directory.resolve()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            # A process of somebody else cannot be read, and cannot write here as we do.
+            cwd = (entry / "cwd").readlink()
+            name = (entry / "comm").read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            continue
+        if cwd == real or real in cwd.parents:
+            found.append(Running(int(entry.name), name))
+    return found
+
+
+async def _from_lsof(directory: Path) -> list[Running] | None:
+    program = shutil.which("lsof")
+    if program is None:
+        return None
+    process = await asyncio.create_subprocess_exec(
+        *(program, "-a", "-d", "cwd", "-F", "pcn"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    out, _ = await process.communicate()
+    return parse_lsof(os.fsdecode(out), directory)
+
+
+def parse_lsof(text: str, directory: Path) -> list[Running]:
+    """The programs in a directory, of what `lsof -d cwd -F pcn` says."""
+    found: list[Running] = []
+    directory = directory.resolve()
+    pid, name = 0, ""
+    for line in text.splitlines():
+        match line[:1]:
+            case "p":
+                pid = int(line[1:])
+            case "c":
+                name = line[1:]
+            case "n":
+                cwd = Path(line[1:])
+                if (cwd == directory or directory in cwd.parents) and pid != os.getpid():
+                    found.append(Running(pid, name))
+            case _:
+                pass
+    return found

@@ -1,0 +1,226 @@
+"""Removes a taskspace in stages: nothing goes before all of it is kept elsewhere."""
+
+import asyncio
+import shutil
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from sqlite3 import Connection
+
+from symposium.errors import SymposiumError
+from symposium.taskspaces import operations, port_blocks
+from symposium.taskspaces.creation import base_of
+from symposium.taskspaces.deletion.archive import (
+    Manifest,
+    hold,
+    ignored_work,
+    read_archive,
+    trash_of,
+    write_archive,
+)
+from symposium.taskspaces.events import Removed, Said
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.repository import Repository, worktrees
+from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.journal import save
+from symposium.taskspaces.model import Standing, Taskspace
+from symposium.taskspaces.operations import Kind, Operation
+from symposium.taskspaces.projects import open_project
+from symposium.taskspaces.setting_up import recipe_of
+from symposium.taskspaces.setup_files.running import command_environment, run_commands
+from symposium.taskspaces.subjects import subject_of
+
+
+class BranchFate(StrEnum):
+    """What becomes of the branch; its commits are kept in any case."""
+
+    AUTO = "auto"
+    KEEP = "keep"
+    DROP = "drop"
+
+
+async def remove(
+    ground: Ground, taskspace: Taskspace, repository: Repository, fate: BranchFate
+) -> Taskspace:
+    """Archive a taskspace, then take it away; a failure before that leaves it as it was.
+
+    Raises:
+        NotSafeError: something of it cannot be kept.
+        TaskspaceError: git cannot, or the archive cannot be written.
+    """
+    operation = Operation(taskspace.id, Kind.DELETE, "delete.recorded", {"fate": fate.value})
+
+    def record(connection: Connection) -> None:
+        save(connection, replace(taskspace, standing=Standing.DELETING))
+        operations.note(connection, operation)
+
+    await ground.journal.change(record)
+    try:
+        ground.pass_stage(taskspace.id, "delete.recorded")
+        operation = await _keep(ground, taskspace, repository, operation)
+    except BaseException:
+        await asyncio.shield(_as_before(ground, taskspace))
+        raise
+    return await go_on(ground, taskspace, repository, operation)
+
+
+async def _keep(
+    ground: Ground, taskspace: Taskspace, repository: Repository, operation: Operation
+) -> Operation:
+    await ground.agents.stop(taskspace.id)
+    operation = await ground.reach(operation, "delete.agent")
+    subject = subject_of(ground, taskspace, repository)
+    snapshot = await ground.snapshots.take(subject, "before deletion")
+    operation = await ground.reach(operation, "delete.snapshot")
+    files = await ignored_work(taskspace) if await _is_there(taskspace) else []
+    manifest = await write_archive(subject, taskspace, snapshot, files, ground.now())
+    operation = await ground.reach(operation, "delete.archive")
+    await hold(subject, manifest)
+    return await ground.reach(operation, "delete.anchored")
+
+
+async def _is_there(taskspace: Taskspace) -> bool:
+    return await asyncio.to_thread((Path(taskspace.worktree) / ".git").exists)
+
+
+async def _as_before(ground: Ground, taskspace: Taskspace) -> None:
+    def undo(connection: Connection) -> None:
+        save(connection, taskspace)
+        operations.end(connection, taskspace.id)
+
+    await ground.journal.change(undo)
+    ground.snapshots.drop_memory(taskspace.id)
+
+
+async def go_on(
+    ground: Ground, taskspace: Taskspace, repository: Repository, operation: Operation
+) -> Taskspace:
+    """Take away what is kept by now; also from where a kill has left it.
+
+    Raises:
+        TaskspaceError: git cannot, or the archive is damaged.
+    """
+    manifest = await asyncio.to_thread(read_archive, trash_of(ground.state, taskspace.id))
+    if not operation.is_past("delete.teardown"):
+        await _tear_down(ground, taskspace, repository)
+        operation = await ground.reach(operation, "delete.teardown")
+    if not operation.is_past("delete.worktree"):
+        await _remove_worktree(taskspace, repository)
+        operation = await ground.reach(operation, "delete.worktree")
+    if not operation.is_past("delete.branch"):
+        fate = BranchFate(operation.detail["fate"])
+        await _branch(taskspace, repository, manifest, fate)
+        operation = await ground.reach(operation, "delete.branch")
+    await _remove_home(taskspace)
+    await ground.reach(operation, "delete.metadata")
+    return await _done(ground, taskspace)
+
+
+async def _done(ground: Ground, taskspace: Taskspace) -> Taskspace:
+    archived = replace(
+        taskspace, standing=Standing.ARCHIVED, archived_at=ground.stamp(), ports=None
+    )
+
+    def finish(connection: Connection) -> None:
+        save(connection, archived)
+        port_blocks.release(connection, taskspace.id)
+        operations.end(connection, taskspace.id)
+
+    await ground.journal.change(finish)
+    ground.snapshots.drop_memory(taskspace.id)
+    ground.tell(Removed(taskspace.id, is_archived=True))
+    ground.pass_stage(taskspace.id, "delete.done")
+    return archived
+
+
+async def _tear_down(ground: Ground, taskspace: Taskspace, repository: Repository) -> None:
+    """Run the recipe's teardown where it is trusted; it cannot stop the removal."""
+    if not await _is_there(taskspace):
+        return
+    recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
+    commands = recipe.all_of("teardown")
+    if not commands:
+        return
+    lines = [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
+    if not await ground.trust.allows(taskspace.project, recipe.digest, lines):
+        return
+    env = {**command_environment(taskspace, repository.root), **recipe.env}
+    try:
+        await run_commands(
+            commands,
+            Path(taskspace.worktree),
+            env,
+            lambda line: ground.tell(Said(taskspace.id, line)),
+        )
+    except (SymposiumError, OSError) as error:
+        ground.tell(Said(taskspace.id, f"teardown failed: {error}"))
+
+
+async def _remove_worktree(taskspace: Taskspace, repository: Repository) -> None:
+    """First the files, then git's own record of them: a kill between is seen and mended."""
+    git, path = repository.git, Path(taskspace.worktree)
+    listed = next((each for each in await worktrees(git) if each.path == path), None)
+    if listed is None and not await _is_there(taskspace):
+        return
+    if path == repository.root:
+        raise TaskspaceError(f"{path} is the clone's own checkout", "it is never removed")
+    aside = path.with_name(f".{path.name}.removing")
+    await asyncio.to_thread(_remove_files, path, aside)
+    await git.run("worktree", "unlock", "--", str(path))
+    if listed is not None:
+        await git.ask("worktree", "remove", "--force", "--force", "--", str(path))
+
+
+def _remove_files(path: Path, aside: Path) -> None:
+    try:
+        _clear(aside)
+        if path.exists():
+            # Out of the way at once: a program that still writes here makes nothing new there.
+            path.rename(aside)
+        _clear(aside)
+    except OSError as error:
+        raise TaskspaceError(f"{error.filename} cannot be removed: {error.strerror}", "") from error
+
+
+def _clear(directory: Path) -> None:
+    if directory.is_symlink():
+        directory.unlink()
+    elif directory.exists():
+        for inner in [directory, *directory.rglob("*")]:
+            if inner.is_dir() and not inner.is_symlink():
+                inner.chmod(0o700)
+        shutil.rmtree(directory)
+
+
+async def _branch(
+    taskspace: Taskspace, repository: Repository, manifest: Manifest, fate: BranchFate
+) -> None:
+    """Drop the branch if that was asked, or if all of it is elsewhere; never while it is in use."""
+    git, ref = repository.git, f"refs/heads/{taskspace.branch}"
+    tip = await git.maybe("rev-parse", "--verify", "--quiet", ref)
+    if tip is None or not taskspace.branch or fate is BranchFate.KEEP:
+        return
+    if any(each.branch == ref for each in await worktrees(git)):
+        return
+    # Only what the archive's own refs hold may lose its name.
+    held = (
+        manifest.tip and not (await git.run("merge-base", "--is-ancestor", tip, manifest.tip)).code
+    )
+    if not held or (
+        fate is BranchFate.AUTO and not await _is_elsewhere(taskspace, repository, tip)
+    ):
+        return
+    await git.ask("update-ref", "-d", ref, tip)
+    await git.run("config", "--local", "--remove-section", f"branch.{taskspace.branch}")
+
+
+async def _is_elsewhere(taskspace: Taskspace, repository: Repository, tip: str) -> bool:
+    base = base_of(taskspace)
+    words = ["rev-list", "--count", tip, "--not", "--remotes", *([base.ref] if base else [])]
+    return await repository.git.maybe(*words) == "0"
+
+
+async def _remove_home(taskspace: Taskspace) -> None:
+    opened = await open_project(Path(taskspace.project))
+    home = opened.project.places(taskspace.id, "").home
+    await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)

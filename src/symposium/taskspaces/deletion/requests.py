@@ -1,0 +1,68 @@
+"""Deletions that an agent has asked for and a person decides on (users.md B-9)."""
+
+import asyncio
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+EXPIRY: Final = 24 * 3600.0
+"""Seconds that a question waits for somebody to see it."""
+
+
+class Decision(StrEnum):
+    """What the agent hears."""
+
+    DELETED = "deleted"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionRequest:
+    """One that waits."""
+
+    taskspace: str
+    reason: str
+
+
+class Requests:
+    """Those that wait. Two for one taskspace are both answered by one decision."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, tuple[DeletionRequest, list[asyncio.Future[Decision]]]] = {}
+
+    async def ask(self, taskspace: str, reason: str = "", expiry: float = EXPIRY) -> Decision:
+        """Wait until a person has decided, or nobody did in time."""
+        answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        request = DeletionRequest(taskspace, reason)
+        self._waiting.setdefault(taskspace, (request, []))[1].append(answer)
+        try:
+            async with asyncio.timeout(expiry):
+                return await answer
+        except TimeoutError:
+            return Decision.EXPIRED
+        finally:
+            self._drop(taskspace, answer)
+
+    def _drop(self, taskspace: str, answer: asyncio.Future[Decision]) -> None:
+        if taskspace not in self._waiting:
+            return
+        _, answers = self._waiting[taskspace]
+        if answer in answers:
+            answers.remove(answer)
+        if not answers:
+            del self._waiting[taskspace]
+
+    def decide(self, taskspace: str, decision: Decision) -> int:
+        """Answer all who wait; how many."""
+        if taskspace not in self._waiting:
+            return 0
+        _, answers = self._waiting.pop(taskspace)
+        waiting = [answer for answer in answers if not answer.done()]
+        for answer in waiting:
+            answer.set_result(decision)
+        return len(waiting)
+
+    def pending(self) -> list[DeletionRequest]:
+        """What waits, oldest first."""
+        return [request for request, _ in self._waiting.values()]

@@ -1,0 +1,162 @@
+"""What stands in a worktree that no commit holds."""
+
+import fnmatch
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from symposium.taskspaces.deletion.report import Finding, Risk, Unknown
+from symposium.taskspaces.git.neutral import neutral
+from symposium.taskspaces.git.program import Git
+
+_REBUILT: Final = (
+    *("node_modules", "target", "build", "dist", "out", "__pycache__", ".venv", "venv", ".tox"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".next", ".nuxt", ".gradle", ".cache"),
+    *("*.pyc", "*.o", "*.so", "*.class", "*.egg-info", ".DS_Store", ".parcel-cache", ".turbo"),
+    *("bower_components", ".eggs", "coverage", ".coverage", ".nox", ".hypothesis", ".idea"),
+)
+"""Ignored names that a build makes again; all other ignored files may be somebody's work."""
+
+_SAMPLES: Final = 10
+_MOST_WALKED: Final = 20000
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTreeStatus:
+    """What `git status` says of a worktree, by kind.
+
+    Attributes:
+        ignored: files and folders that git ignores.
+        conflicts: paths in conflict.
+    """
+
+    changed: tuple[str, ...]
+    untracked: tuple[str, ...]
+    ignored: tuple[str, ...]
+    conflicts: tuple[str, ...]
+
+
+async def status_of(git: Git) -> WorkTreeStatus:
+    """Look, touching nothing.
+
+    Raises:
+        TaskspaceError: git cannot say.
+    """
+    listed = await git.ask(
+        *("status", "--porcelain=v2", "-z", "--untracked-files=all"),
+        *("--ignored=matching", "--ignore-submodules=all", "--no-renames"),
+    )
+    kinds: dict[str, list[str]] = {"1": [], "?": [], "!": [], "u": []}
+    for entry in listed.names:
+        kind = entry[:1]
+        fields = {"1": 8, "u": 10}.get(kind, 1)
+        if kind in kinds:
+            kinds[kind].append(entry.split(" ", fields)[-1])
+    return WorkTreeStatus(*(tuple(kinds[kind]) for kind in "1?!u"))
+
+
+def of_status(status: WorkTreeStatus) -> list[Finding]:
+    """What of it would be lost, but for ignored files."""
+    found: list[Finding] = []
+    if status.changed:
+        found.append(_finding(Risk.UNCOMMITTED, status.changed, "uncommitted changes in {} files"))
+    if status.untracked:
+        found.append(_finding(Risk.UNTRACKED, status.untracked, "{} untracked files"))
+    if status.conflicts:
+        found.append(_finding(Risk.OPERATION, status.conflicts, "{} files in conflict"))
+    return found
+
+
+def _finding(risk: Risk, names: tuple[str, ...], text: str) -> Finding:
+    return Finding(risk, len(names), text.format(len(names)), names[:_SAMPLES])
+
+
+def kept_ignored(worktree: Path, ignored: tuple[str, ...]) -> Iterator[str]:
+    """Files that git ignores and no build makes again, as paths in the worktree."""
+    walked = 0
+    for name in ignored:
+        if _is_rebuilt(name):
+            continue
+        if not name.endswith("/"):
+            yield name
+            continue
+        for place, folders, files in os.walk(worktree / name):
+            folders[:] = [folder for folder in folders if not _is_rebuilt(folder)]
+            for file in files:
+                walked += 1
+                if walked > _MOST_WALKED:
+                    raise OSError(
+                        0, f"more than {_MOST_WALKED} ignored files", str(worktree / name)
+                    )
+                if not _is_rebuilt(file):
+                    yield str((Path(place) / file).relative_to(worktree))
+
+
+def _is_rebuilt(name: str) -> bool:
+    parts = Path(name).parts
+    return any(fnmatch.fnmatch(part, pattern) for part in parts for pattern in _REBUILT)
+
+
+def of_ignored(worktree: Path, ignored: tuple[str, ...]) -> list[Finding]:
+    """What ignored files may be work, with their size.
+
+    Raises:
+        OSError: there are too many to say.
+    """
+    names = tuple(kept_ignored(worktree, ignored))
+    if not names:
+        return []
+    size = sum((worktree / name).lstat().st_size for name in names)
+    detail = f"{len(names)} ignored files that no build makes again, {size} bytes"
+    return [Finding(Risk.IGNORED, len(names), detail, names[:_SAMPLES])]
+
+
+async def hidden_files(git: Git) -> list[Unknown]:
+    """Files that git was told to pass by: it cannot say whether they have changed.
+
+    Raises:
+        TaskspaceError: git cannot say.
+    """
+    listed = await git.ask("ls-files", "-v", "-z")
+    hidden = [name[2:] for name in listed.names if name[:1].islower() or name[:1] == "S"]
+    if not hidden:
+        return []
+    reason = f"git was told to pass by {len(hidden)} files, as {hidden[0]!r}"
+    return [Unknown(Risk.UNCOMMITTED, reason)]
+
+
+async def of_submodules(git: Git, worktree: Path) -> list[Finding | Unknown]:
+    """What stands in submodules and in other repositories inside.
+
+    Raises:
+        TaskspaceError: git cannot say.
+    """
+    listed = await git.ask("ls-files", "-s", "-z")
+    names = [entry.partition("\t")[2] for entry in listed.names if entry.startswith("160000 ")]
+    untracked = await git.ask("ls-files", "-o", "--directory", "--exclude-standard", "-z")
+    names += [name.rstrip("/") for name in untracked.names if name.endswith("/")]
+    found: list[Finding | Unknown] = []
+    for name in sorted(set(names)):
+        if _is_repository(worktree / name):
+            found += await _of_repository(worktree / name, name)
+    return found
+
+
+def _is_repository(directory: Path) -> bool:
+    return os.path.lexists(directory / ".git")
+
+
+async def _of_repository(directory: Path, name: str) -> list[Finding | Unknown]:
+    git = await neutral(Git(directory))
+    status = await status_of(git)
+    ahead = await git.run("rev-list", "--count", "--all", "--not", "--remotes")
+    if ahead.code:
+        return [Unknown(Risk.SUBMODULE, f"{name}: {ahead.said}")]
+    changes = len(status.changed) + len(status.untracked) + len(status.conflicts)
+    commits = int(ahead.text or 0)
+    if not changes and not commits:
+        return []
+    detail = f"the repository {name} inside has {changes} changes and {commits} unpushed commits"
+    return [Finding(Risk.SUBMODULE, changes + commits, detail, (name,))]

@@ -1,0 +1,67 @@
+"""What goes wrong with taskspaces, said to people.
+
+TaskspaceError            a taskspace cannot be made, found, changed or removed
+├── UnknownTaskspaceError no taskspace is called that
+├── RefusedNameError      a name, a path or an id cannot be taken as it is
+├── LimitError            a child would be more than its parent may spawn
+├── StageError            a step of making, removing or landing one failed; carries what was done
+├── NotSafeError          a deletion would lose work that nobody agreed to lose
+└── GitError              git refused (carries what it said)
+"""
+
+from collections.abc import Sequence
+
+from symposium.errors import SymposiumError
+
+
+class TaskspaceError(SymposiumError):
+    """A taskspace cannot be made, found, changed or removed."""
+
+
+class UnknownTaskspaceError(TaskspaceError):
+    """No taskspace is called that."""
+
+
+class RefusedNameError(TaskspaceError):
+    """A name, a path or an id cannot be taken as it is."""
+
+
+class LimitError(TaskspaceError):
+    """A child would be more than its parent may spawn."""
+
+
+class NotSafeError(TaskspaceError):
+    """A deletion would lose work that nobody agreed to lose."""
+
+
+class StageError(TaskspaceError):
+    """A step failed; what was done before it has been undone, or waits for a retry.
+
+    Attributes:
+        stage: the one that failed, as in `create.worktree`.
+        completed: those that were done before it.
+    """
+
+    def __init__(self, stage: str, completed: Sequence[str], reason: Exception) -> None:
+        self.stage = stage
+        self.completed = tuple(completed)
+        hint = reason.hint if isinstance(reason, SymposiumError) else ""
+        said = reason.message if isinstance(reason, SymposiumError) else str(reason)
+        super().__init__(f"{stage} failed: {said}", hint)
+
+
+class GitError(TaskspaceError):
+    """Git refused.
+
+    Attributes:
+        words: what it was asked.
+        code: its exit code.
+        said: the end of what it wrote to stderr.
+    """
+
+    def __init__(self, words: Sequence[str], code: int, said: str) -> None:
+        self.words = tuple(words)
+        self.code = code
+        self.said = said
+        told = said or f"exit code {code}"
+        super().__init__(f"git {' '.join(words[:2])}: {told}", "")

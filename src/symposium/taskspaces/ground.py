@@ -1,0 +1,174 @@
+"""What the parts of the engine stand on: the journal, the clock, the ports to the outside."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from symposium.taskspaces import log_book, operations
+from symposium.taskspaces.events import Changed, Event, Listener, Passed
+from symposium.taskspaces.failures import UnknownTaskspaceError
+from symposium.taskspaces.journal import Journal, load, load_all, save
+from symposium.taskspaces.layouts import TASKSPACE_FILE, Project
+from symposium.taskspaces.model import Layout, Standing, Taskspace, canonical_id
+from symposium.taskspaces.operations import Operation, StageHook
+from symposium.taskspaces.port_blocks import is_unused
+from symposium.taskspaces.snapshots.snapshots import Snapshots
+from symposium.taskspaces.task_file import MOST_ENTRIES, write_task_file
+
+FETCH_PATIENCE = 20.0
+"""Seconds that the remote may take; without it, work starts from what is here."""
+
+
+class Agents(Protocol):
+    """Starts and stops the agents of taskspaces."""
+
+    async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
+        """Start the agent in the worktree.
+
+        Raises:
+            SymposiumError: it cannot be started.
+        """
+        ...
+
+    async def stop(self, taskspace: str) -> None:
+        """End the agent and all that it has started, if it runs."""
+        ...
+
+    def is_running(self, taskspace: str) -> bool | None:
+        """Whether it runs; None if that cannot be known."""
+        ...
+
+
+class Trust(Protocol):
+    """Asks a person before what a repository brings is run."""
+
+    async def allows(self, project: str, digest: str, commands: Sequence[str]) -> bool:
+        """Whether these commands may run; an answer is remembered for this very content."""
+        ...
+
+
+class NoAgents:
+    """Starts nothing: for who attaches an agent by hand."""
+
+    async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
+        """Nothing."""
+
+    async def stop(self, taskspace: str) -> None:
+        """Nothing."""
+
+    def is_running(self, taskspace: str) -> bool | None:
+        """Never."""
+        del taskspace
+        return False
+
+
+class NoTrust:
+    """Allows nothing: what a repository brings is shown and not run."""
+
+    async def allows(self, project: str, digest: str, commands: Sequence[str]) -> bool:
+        """Never."""
+        del project, digest, commands
+        return False
+
+
+def nobody_listens(event: Event) -> None:
+    """Let an event go."""
+    del event
+
+
+def nothing_happens(stage: str) -> None:
+    """Let a stage pass."""
+    del stage
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What every part of the engine shares.
+
+    Attributes:
+        state: our own directory: shadows and the trash.
+        precious: patterns of ignored files that are work all the same.
+    """
+
+    journal: Journal
+    state: Path
+    agents: Agents = field(default_factory=NoAgents)
+    trust: Trust = field(default_factory=NoTrust)
+    tell: Listener = nobody_listens
+    passed: StageHook = nothing_happens
+    now: Callable[[], float] = time.time
+    snapshots: Snapshots = field(default_factory=Snapshots)
+    is_port_free: Callable[[int], bool] = is_unused
+    precious: tuple[str, ...] = (".env", ".env.*", "*.local", ".envrc")
+    turns: defaultdict[str, asyncio.Lock] = field(
+        default_factory=lambda: defaultdict[str, asyncio.Lock](asyncio.Lock)
+    )
+    mirrors: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def stamp(self) -> str:
+        """This moment, as ISO-8601 in UTC."""
+        moment = datetime.fromtimestamp(self.now(), UTC)
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    async def get(self, id_: str) -> Taskspace:
+        """The taskspace of an id.
+
+        Raises:
+            UnknownTaskspaceError: there is none.
+        """
+        wanted = canonical_id(id_)
+        found = await self.journal.look(lambda connection: load(connection, wanted))
+        if found is None:
+            hint = "symposium task list shows which there are"
+            raise UnknownTaskspaceError(f"there is no taskspace {wanted}", hint)
+        return found
+
+    async def everything(self) -> list[Taskspace]:
+        """Every taskspace, oldest first."""
+        return await self.journal.look(load_all)
+
+    async def put(self, taskspace: Taskspace) -> None:
+        """Make what is known of a taskspace last, and tell."""
+        await self.journal.change(lambda connection: save(connection, taskspace))
+        self.tell(Changed(taskspace))
+
+    async def mirror(self, id_: str) -> None:
+        """Write a taskspace's file from the journal; best effort, the journal is what counts."""
+        async with self.mirrors:
+            taskspace = await self.get(id_)
+            if taskspace.standing is Standing.ARCHIVED:
+                return
+            log = await self.journal.look(
+                lambda connection: log_book.latest(connection, taskspace.id, MOST_ENTRIES)
+            )
+            await asyncio.to_thread(write_task_file, file_of(taskspace), taskspace, log)
+
+    async def reach(self, operation: Operation, stage: str) -> Operation:
+        """Note that a stage is done, and let it be known."""
+        reached = replace(operation, stage=stage)
+        await self.journal.change(lambda connection: operations.note(connection, reached))
+        self.pass_stage(operation.taskspace, stage)
+        return reached
+
+    def pass_stage(self, taskspace: str, stage: str) -> None:
+        """Let it be known that a stage is done; it lasts by now."""
+        self.tell(Passed(taskspace, stage))
+        self.passed(stage)
+
+
+def project_of(taskspace: Taskspace) -> Project:
+    """The project of a taskspace, from what is known of it alone."""
+    directory = Path(taskspace.project)
+    bare = directory / ".git"
+    repository = bare if taskspace.layout is Layout.PROJECT else directory
+    return Project(directory, repository, taskspace.layout, Path(taskspace.worktree).name)
+
+
+def file_of(taskspace: Taskspace) -> Path:
+    """Where its `taskspace.json` is."""
+    return project_of(taskspace).places(taskspace.id, "").home / TASKSPACE_FILE

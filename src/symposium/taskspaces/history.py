@@ -1,0 +1,73 @@
+"""The snapshots of taskspaces, by their ids."""
+
+from pathlib import Path
+
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.projects import open_project
+from symposium.taskspaces.snapshots.restore import Restored
+from symposium.taskspaces.snapshots.snapshots import DAYS
+from symposium.taskspaces.snapshots.state import Snapshot
+from symposium.taskspaces.snapshots.subject import Subject
+from symposium.taskspaces.subjects import subject_of
+
+
+class History:
+    """What a taskspace was, and the way back."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._subjects: dict[str, Subject] = {}
+
+    async def _subject(self, id_: str) -> Subject:
+        taskspace = await self._ground.get(id_)
+        known = self._subjects.get(taskspace.id)
+        if known is None or str(known.worktree) != taskspace.worktree:
+            opened = await open_project(Path(taskspace.project))
+            known = subject_of(self._ground, taskspace, opened.repository)
+            self._subjects[taskspace.id] = known
+        return known
+
+    async def snapshot(self, id_: str, reason: str) -> Snapshot:
+        """Keep what a taskspace is now; to be called at every tool call and state change.
+
+        Raises:
+            TaskspaceError: there is none, or it cannot be kept.
+        """
+        return await self._ground.snapshots.take(await self._subject(id_), reason)
+
+    async def snapshots(self, id_: str) -> list[Snapshot]:
+        """The snapshots of a taskspace, oldest first.
+
+        Raises:
+            TaskspaceError: there is none.
+        """
+        return await self._ground.snapshots.history(await self._subject(id_))
+
+    async def undo(self, id_: str) -> Restored:
+        """Bring a taskspace back to the state before this one; what is now is kept first.
+
+        Raises:
+            TaskspaceError: there is no earlier state, or it cannot be restored.
+        """
+        return await self._ground.snapshots.undo(await self._subject(id_))
+
+    async def restore(self, id_: str, ref: str) -> Restored:
+        """Bring a taskspace back to a snapshot, by its ref; what is now is kept first.
+
+        Raises:
+            TaskspaceError: there is no such snapshot, or it cannot be restored.
+        """
+        subject = await self._subject(id_)
+        found = [each for each in await self._ground.snapshots.history(subject) if each.ref == ref]
+        if not found:
+            raise TaskspaceError(f"there is no snapshot {ref}", "see the list of its snapshots")
+        return await self._ground.snapshots.restore(subject, found[0])
+
+    async def prune(self, id_: str, days: float = DAYS) -> int:
+        """Let go of old snapshots; how many.
+
+        Raises:
+            TaskspaceError: there is no such taskspace.
+        """
+        return await self._ground.snapshots.prune(await self._subject(id_), days=days)

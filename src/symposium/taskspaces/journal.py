@@ -1,0 +1,142 @@
+"""The engine's memory: an SQLite file in which what was acknowledged lasts.
+
+Write-ahead log with `synchronous=FULL`: a write that returned is on the disk (architecture D12).
+"""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.model import Taskspace
+
+Result = TypeVar("Result")
+
+FORMAT: Final = 1
+"""The version of the tables; a newer file is left alone."""
+
+_BUSY: Final = 10.0
+"""Seconds that another program may hold the file."""
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS taskspace (
+    id TEXT PRIMARY KEY, project TEXT NOT NULL, worktree TEXT NOT NULL, record BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS taskspace_project ON taskspace (project);
+CREATE TABLE IF NOT EXISTS log (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, taskspace TEXT NOT NULL,
+    at TEXT NOT NULL, category TEXT NOT NULL, message TEXT NOT NULL, evidence TEXT NOT NULL,
+    acknowledged_at TEXT
+);
+CREATE INDEX IF NOT EXISTS log_taskspace ON log (taskspace, number);
+CREATE TABLE IF NOT EXISTS ports (
+    first INTEGER PRIMARY KEY, count INTEGER NOT NULL, taskspace TEXT NOT NULL UNIQUE
+);
+CREATE TABLE IF NOT EXISTS operation (
+    taskspace TEXT PRIMARY KEY, kind TEXT NOT NULL, stage TEXT NOT NULL, detail BLOB NOT NULL
+);
+"""
+
+
+class Journal:
+    """One connection; its work happens off the event loop, one piece at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, made if it is not there.
+
+        Raises:
+            TaskspaceError: it is damaged, newer than we are, or cannot be written.
+        """
+        self.path = path
+        self._turn = threading.Lock()
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                path, timeout=_BUSY, isolation_level=None, check_same_thread=False
+            )
+            self._prepare()
+        except (sqlite3.Error, OSError) as error:
+            hint = "move it away: what its taskspaces need is also in their taskspace.json"
+            raise TaskspaceError(f"{path} cannot be used: {error}", hint) from error
+
+    def _prepare(self) -> None:
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=FULL")
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version > FORMAT:
+            self._connection.close()
+            raise TaskspaceError(f"{self.path} was written by a newer version", "update Symposium")
+        self._connection.executescript(_TABLES)
+        self._connection.execute(f"PRAGMA user_version={FORMAT}")
+        self.path.chmod(0o600)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._turn:
+            self._connection.close()
+
+    async def change(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Do something in one transaction; once this returns, it lasts.
+
+        Raises:
+            TaskspaceError: the file cannot be written.
+        """
+        return await asyncio.to_thread(self._change, work)
+
+    async def look(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Read something."""
+        return await asyncio.to_thread(self._look, work)
+
+    def _look(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        with self._turn:
+            return work(self._connection)
+
+    def _change(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        with self._turn:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(self._connection)
+                except BaseException:
+                    self._connection.execute("ROLLBACK")
+                    raise
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise TaskspaceError(f"{self.path} cannot be written: {error}", "") from error
+            return result
+
+
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder(Taskspace)
+
+
+def save(connection: sqlite3.Connection, taskspace: Taskspace) -> None:
+    """Write what is known of a taskspace."""
+    connection.execute(
+        "INSERT OR REPLACE INTO taskspace (id, project, worktree, record) VALUES (?, ?, ?, ?)",
+        (taskspace.id, taskspace.project, taskspace.worktree, _ENCODER.encode(taskspace)),
+    )
+
+
+def forget(connection: sqlite3.Connection, id_: str) -> None:
+    """Take a taskspace out, with all that belongs to it."""
+    for table in ("log", "ports", "operation"):
+        connection.execute(f"DELETE FROM {table} WHERE taskspace = ?", (id_,))  # noqa: S608 - ours
+    connection.execute("DELETE FROM taskspace WHERE id = ?", (id_,))
+
+
+def load(connection: sqlite3.Connection, id_: str) -> Taskspace | None:
+    """What is known of a taskspace."""
+    row = connection.execute("SELECT record FROM taskspace WHERE id = ?", (id_,)).fetchone()
+    return _DECODER.decode(row[0]) if row else None
+
+
+def load_all(connection: sqlite3.Connection) -> list[Taskspace]:
+    """What is known of every taskspace, oldest first."""
+    rows = connection.execute("SELECT record FROM taskspace ORDER BY rowid")
+    return [_DECODER.decode(record) for (record,) in rows]

@@ -1,0 +1,1 @@
+"""Bringing work together: conflicts foreseen, branches landed, never by force."""

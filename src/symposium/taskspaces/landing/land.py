@@ -1,0 +1,260 @@
+"""Lands a taskspace's branch: a dry merge first, then rebase or merge, checks, fast-forward.
+
+Nothing is forced. Each step can be done again, so landing again goes on where a kill left it.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeAlias
+
+from symposium.taskspaces import operations
+from symposium.taskspaces.creation import base_of
+from symposium.taskspaces.deletion.commit_checks import of_operations
+from symposium.taskspaces.deletion.work_tree_checks import status_of
+from symposium.taskspaces.events import Said
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.neutral import neutral
+from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.repository import BaseBranch, Repository, commit_of, worktrees
+from symposium.taskspaces.ground import FETCH_PATIENCE, Ground
+from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge
+from symposium.taskspaces.model import Taskspace
+from symposium.taskspaces.operations import Kind, Operation
+from symposium.taskspaces.setting_up import recipe_of
+from symposium.taskspaces.setup_files.running import (
+    CommandFailure,
+    command_environment,
+    run_commands,
+)
+from symposium.taskspaces.snapshots.gitdir import admin_directory
+from symposium.taskspaces.subjects import subject_of
+
+_QUIET = (
+    "-c",
+    "rebase.autoSquash=false",
+    "-c",
+    "rebase.updateRefs=false",
+    "-c",
+    "rebase.autoStash=false",
+)
+
+
+class Join(StrEnum):
+    """How the base's new work and ours come together."""
+
+    REBASE = "rebase"
+    MERGE = "merge"
+
+
+@dataclass(frozen=True, slots=True)
+class LandOptions:
+    """How it is landed; `is_pushed` also sends the base branch to its remote."""
+
+    join: Join = Join.REBASE
+    is_pushed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """The base branch has it: at this commit."""
+
+    commit: str
+    base: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LandConflict:
+    """It does not fit; the worktree is as it was."""
+
+    base: str
+    conflicts: tuple[Conflict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksFailed:
+    """It fits and a check fails; the branch has the base's work in it, the base has none of it."""
+
+    failure: CommandFailure
+
+
+LandOutcome: TypeAlias = Landed | LandConflict | ChecksFailed
+
+
+async def land(
+    ground: Ground, taskspace: Taskspace, repository: Repository, options: LandOptions
+) -> LandOutcome:
+    """Land a taskspace.
+
+    Raises:
+        TaskspaceError: it has uncommitted work, its base is not known or has diverged, or git
+            cannot; the worktree is as it was, or has the base's work in it.
+    """
+    base = base_of(taskspace)
+    if base is None:
+        raise TaskspaceError(f"{taskspace.name!r} has no base branch", "land it by hand")
+    git = await neutral(Git(Path(taskspace.worktree)))
+    await _check_clean(git, taskspace, repository)
+    operation = Operation(taskspace.id, Kind.LAND, "land.recorded", {})
+    operation = await ground.reach(operation, "land.recorded")
+    try:
+        return await _land(ground, _Landing(taskspace, repository, git, base, options), operation)
+    finally:
+        await ground.journal.change(lambda connection: operations.end(connection, taskspace.id))
+
+
+@dataclass(frozen=True, slots=True)
+class _Landing:
+    taskspace: Taskspace
+    repository: Repository
+    git: Git
+    base: BaseBranch
+    options: LandOptions
+
+    @property
+    def local(self) -> str:
+        """The base as a branch of the clone."""
+        return f"refs/heads/{self.base.branch}"
+
+
+async def _land(ground: Ground, landing: _Landing, operation: Operation) -> LandOutcome:
+    notes = await _fetch(landing)
+    operation = await ground.reach(operation, "land.fetched")
+    onto = await _newest_base(landing)
+    dry = await dry_merge(landing.git, "HEAD", onto)
+    operation = await ground.reach(operation, "land.dry-merge")
+    if dry.conflicts:
+        return LandConflict(landing.base.branch, dry.conflicts)
+    subject = subject_of(ground, landing.taskspace, landing.repository)
+    await ground.snapshots.take(subject, "before landing")
+    if not await _join(landing, onto):
+        return LandConflict(landing.base.branch, ())
+    operation = await ground.reach(operation, "land.joined")
+    failure = await _checks(ground, landing)
+    if failure is not None:
+        return ChecksFailed(failure)
+    operation = await ground.reach(operation, "land.checked")
+    tip = await landing.git.text("rev-parse", "HEAD")
+    await _forward(landing, tip)
+    if landing.options.is_pushed:
+        await _push(landing, tip)
+    await ground.reach(operation, "land.forwarded")
+    ground.pass_stage(landing.taskspace.id, "land.done")
+    return Landed(tip, landing.base.branch, tuple(notes))
+
+
+async def _check_clean(git: Git, taskspace: Taskspace, repository: Repository) -> None:
+    status = await status_of(git)
+    begun = of_operations(admin_directory(Path(taskspace.worktree), repository.common))
+    if begun:
+        raise TaskspaceError(f"{taskspace.name!r}: {begun[0].detail}", "end it or abort it first")
+    dirty = [*status.changed, *status.conflicts, *status.untracked]
+    if dirty:
+        reason = f"{taskspace.name!r} has work that is not committed, as {dirty[0]!r}"
+        raise TaskspaceError(reason, "commit it, or let its agent do so")
+
+
+async def _fetch(landing: _Landing) -> list[str]:
+    base = landing.base
+    if base.remote is None:
+        return []
+    refspec = f"+refs/heads/{base.branch}:{base.ref}"
+    try:
+        await landing.git.ask(
+            *("fetch", "--no-tags", "--no-write-fetch-head", "--end-of-options"),
+            *(base.remote, refspec),
+            patience=FETCH_PATIENCE,
+        )
+    except TaskspaceError as error:
+        return [f"{base.remote} could not be asked: {error.message}"]
+    return []
+
+
+async def _newest_base(landing: _Landing) -> str:
+    """The newer of the remote's base and the clone's own.
+
+    Raises:
+        TaskspaceError: neither is in the other, or there is none.
+    """
+    git, base = landing.git, landing.base
+    there, here = await commit_of(git, base.ref), await commit_of(git, landing.local)
+    if there is None and here is None:
+        raise TaskspaceError(f"{base.ref} is gone", "name another base")
+    if there is None or here is None:
+        return there or here or ""
+    if await _is_in(git, there, here):
+        return here
+    if await _is_in(git, here, there):
+        return there
+    reason = f"{base.branch} and {base.remote}/{base.branch} have diverged"
+    raise TaskspaceError(reason, f"bring {base.branch} up to date first")
+
+
+async def _is_in(git: Git, older: str, newer: str) -> bool:
+    return not (await git.run("merge-base", "--is-ancestor", older, newer)).code
+
+
+async def _join(landing: _Landing, onto: str) -> bool:
+    """Rebase or merge; False if it did not fit after all, with the worktree as it was."""
+    git = landing.git
+    if await _is_in(git, onto, "HEAD"):
+        return True
+    if landing.options.join is Join.REBASE:
+        done = await git.run(*_QUIET, "rebase", "--no-fork-point", onto, patience=600.0)
+        abort = "rebase"
+    else:
+        done = await git.run("merge", "--no-edit", onto, patience=600.0)
+        abort = "merge"
+    if done.code:
+        await git.run(abort, "--abort")
+        return False
+    return True
+
+
+async def _checks(ground: Ground, landing: _Landing) -> CommandFailure | None:
+    taskspace, repository = landing.taskspace, landing.repository
+    recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
+    commands = recipe.all_of("check")
+    if not commands:
+        return None
+    lines = [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
+    if not await ground.trust.allows(taskspace.project, recipe.digest, lines):
+        raise TaskspaceError("the checks are not trusted", "look at them and allow them")
+    env = {**command_environment(taskspace, repository.root), **recipe.env}
+    worktree = Path(taskspace.worktree)
+    return await run_commands(
+        commands, worktree, env, lambda line: ground.tell(Said(taskspace.id, line))
+    )
+
+
+async def _forward(landing: _Landing, tip: str) -> None:
+    """Move the clone's base branch on, in its checkout if it has one.
+
+    Raises:
+        TaskspaceError: it would not be a fast-forward, or would overwrite what is not committed.
+    """
+    git, local = landing.repository.git, landing.local
+    here = await commit_of(git, local)
+    if here == tip:
+        return
+    if here is not None and not await _is_in(git, here, tip):
+        raise TaskspaceError(f"{landing.base.branch} has moved meanwhile", "land again")
+    holder = next((each for each in await worktrees(git) if each.branch == local), None)
+    if holder is None:
+        await git.ask("update-ref", "-m", "symposium: land", local, tip, here or "0" * len(tip))
+        return
+    done = await git.at(holder.path).run("merge", "--ff-only", "--no-autostash", tip)
+    if done.code:
+        reason = f"{holder.path} has {landing.base.branch} and cannot go on: {done.said}"
+        raise TaskspaceError(reason, "commit or move away what is in the way, then land again")
+
+
+async def _push(landing: _Landing, tip: str) -> None:
+    base = landing.base
+    if base.remote is None:
+        raise TaskspaceError(f"{base.branch} has no remote", "land it without a push")
+    refspec = f"{tip}:refs/heads/{base.branch}"
+    words = ("push", "--no-force", "--no-verify", "--end-of-options", base.remote, refspec)
+    await landing.git.ask(*words, patience=FETCH_PATIENCE * 6)

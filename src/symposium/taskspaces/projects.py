@@ -1,0 +1,127 @@
+"""Opens what taskspaces belong to: a clone, a seed project, a checkout with `.symposium`."""
+
+import asyncio
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from symposium.taskspaces.failures import RefusedNameError, TaskspaceError
+from symposium.taskspaces.git.neutral import neutral
+from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.repository import Repository, open_repository
+from symposium.taskspaces.layouts import PROJECT_FILE, Project, repo_name_of
+from symposium.taskspaces.model import Layout
+from symposium.taskspaces.project_file import (
+    ProjectFile,
+    new_project,
+    read_project,
+    write_project,
+)
+
+_CLONING = ".git.partial"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenProject:
+    """A project and its clone."""
+
+    project: Project
+    repository: Repository
+
+
+async def open_project(path: Path) -> OpenProject:
+    """The project that a path names: its own directory, or any inside a clone.
+
+    A seed project whose clone is not there yet is cloned; an older `project.json` is brought to
+    the newest version.
+
+    Raises:
+        TaskspaceError: there is none, or it cannot be cloned.
+    """
+    directory = _real(path)
+    if (directory / PROJECT_FILE).is_file() and directory.name.endswith(".symposium"):
+        if directory.name != ".symposium":
+            return await _seed_project(directory)
+        directory = directory.parent
+    if (directory / ".symposium" / PROJECT_FILE).is_file():
+        file = _migrated(directory / ".symposium")
+        repository = await open_repository(directory)
+        project = Project(
+            directory, directory, Layout.EMBEDDED, directory.name, file.default_branch
+        )
+        return OpenProject(project, repository)
+    repository = await open_repository(directory)
+    root = repository.root
+    return OpenProject(Project(root, root, Layout.BESIDE, root.name), repository)
+
+
+async def make_project(directory: Path, name: str, git_url: str, at: str) -> OpenProject:
+    """Make a project in the seed's layout (bus-mcp-taskspaces §3.1).
+
+    Raises:
+        TaskspaceError: it is there already, or cannot be cloned.
+    """
+    if not directory.name.endswith(".symposium"):
+        raise RefusedNameError(f"{directory.name!r} is no project", "its name ends in .symposium")
+    if git_url.startswith("-") or "::" in git_url:
+        raise RefusedNameError(
+            f"{git_url!r} is no URL of a repository", "name https, ssh or a path"
+        )
+    if (directory / PROJECT_FILE).exists():
+        raise TaskspaceError(f"{directory} is a project already", "open it")
+    try:
+        _put_down(directory, new_project(str(uuid4()), name, git_url, directory, at))
+    except OSError as error:
+        raise TaskspaceError(f"{directory} cannot be made: {error.strerror}", "") from error
+    return await _seed_project(directory)
+
+
+def _put_down(directory: Path, file: ProjectFile) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    write_project(directory, file)
+
+
+async def _seed_project(directory: Path) -> OpenProject:
+    file = _migrated(directory)
+    bare = directory / ".git"
+    if not bare.exists():
+        await _clone(directory, file)
+    name = repo_name_of(file.git_url)
+    project = Project(directory, bare, Layout.PROJECT, name, file.default_branch)
+    return OpenProject(project, await open_repository(bare))
+
+
+def _migrated(directory: Path) -> ProjectFile:
+    file = read_project(directory)
+    if file.was_migrated:
+        write_project(directory, file)
+    return file
+
+
+async def _clone(directory: Path, file: ProjectFile) -> None:
+    """Clone beside, then rename: a clone that is there is whole."""
+    partial = directory / _CLONING
+    await asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True)
+    git = Git(directory)
+    patience = 3600.0
+    await git.ask("clone", "--bare", "--", file.git_url, str(partial), patience=patience)
+    inside = await neutral(Git(partial, {"GIT_DIR": str(partial)}))
+    if file.remote != "origin":
+        await inside.ask("remote", "rename", "origin", file.remote)
+    refspec = f"+refs/heads/*:refs/remotes/{file.remote}/*"
+    await inside.ask("config", f"remote.{file.remote}.fetch", refspec)
+    await inside.run("fetch", "--no-tags", file.remote, patience=patience)
+    await inside.run("remote", "set-head", file.remote, "--auto")
+    _rename(partial, directory / ".git")
+
+
+def _rename(partial: Path, whole: Path) -> None:
+    partial.rename(whole)
+
+
+def _real(path: Path) -> Path:
+    try:
+        return path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise TaskspaceError(f"{path} cannot be opened: {error}", "name a directory") from error

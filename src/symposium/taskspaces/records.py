@@ -1,0 +1,205 @@
+"""What agents and people say of a taskspace: its state, its progress, what it asks for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+from uuid import uuid4
+
+from symposium.taskspaces import log_book
+from symposium.taskspaces.agent_commands import BUILT_IN, AgentCommands, agent_command
+from symposium.taskspaces.events import Acknowledged, Logged
+from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.model import (
+    Category,
+    LogEntry,
+    Taskspace,
+    category_of,
+    checked_name,
+    checked_text,
+)
+
+_SIGNAL: Final = Category.QUESTION
+
+
+@dataclass(frozen=True, slots=True)
+class StateReply:
+    """What `taskspace_state` answers (seed 000; bus-mcp-taskspaces §3.4)."""
+
+    name: str
+    description: str
+    initial_prompt: str | None
+    agent_command: tuple[str, ...]
+    collaborator: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What is to be changed; None leaves as it is, an empty text is a change."""
+
+    name: str | None = None
+    description: str | None = None
+    collaborator: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be changed: then it is a question."""
+        return self.name is None and self.description is None and self.collaborator is None
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Reads and writes them; what it has answered lasts.
+
+    Attributes:
+        table: how each agent is started.
+    """
+
+    ground: Ground
+    table: Mapping[str, AgentCommands] = field(default_factory=lambda: BUILT_IN)
+
+    async def state(self, id_: str, update: Update = Update()) -> StateReply:  # noqa: B008, RUF100 - frozen
+        """Read a taskspace's state, or write it.
+
+        A write ends the initial prompt, and nothing else does; an archive of it stays. A name
+        that the user locked stays.
+
+        Raises:
+            UnknownTaskspaceError: there is none.
+            RefusedNameError: a text cannot be taken.
+        """
+        async with self.ground.turns[id_.lower()]:
+            taskspace = await self.ground.get(id_)
+            if not update.is_empty:
+                taskspace = _updated(taskspace, update)
+                await self.ground.put(taskspace)
+                self.ground.pass_stage(taskspace.id, "update.recorded")
+                await self.ground.mirror(taskspace.id)
+                self.ground.pass_stage(taskspace.id, "update.mirrored")
+        return StateReply(
+            taskspace.name,
+            taskspace.description,
+            taskspace.initial_prompt,
+            agent_command(taskspace, self.table),
+            taskspace.collaborator,
+        )
+
+    async def rename(self, id_: str, name: str) -> Taskspace:
+        """Give a taskspace a name that agents leave alone from now on.
+
+        Raises:
+            UnknownTaskspaceError, RefusedNameError: as `state`.
+        """
+        return await self._change(id_, name=checked_name(name), is_name_locked=True)
+
+    async def unlock_name(self, id_: str) -> Taskspace:
+        """Let agents rename a taskspace again.
+
+        Raises:
+            UnknownTaskspaceError: there is none.
+        """
+        taskspace = await self.ground.get(id_)
+        return await self._change(id_, name=taskspace.name, is_name_locked=False)
+
+    async def _change(self, id_: str, *, name: str, is_name_locked: bool) -> Taskspace:
+        async with self.ground.turns[id_.lower()]:
+            taskspace = await self.ground.get(id_)
+            changed = replace(taskspace, name=name, is_name_locked=is_name_locked)
+            await self.ground.put(changed)
+            await self.ground.mirror(changed.id)
+        return changed
+
+    async def activate(self, id_: str) -> Taskspace:
+        """Note that a person went to a taskspace: it comes first from now on.
+
+        Raises:
+            UnknownTaskspaceError: there is none.
+        """
+        async with self.ground.turns[id_.lower()]:
+            taskspace = await self.ground.get(id_)
+            changed = replace(taskspace, activated_at=self.ground.stamp())
+            await self.ground.put(changed)
+            await self.ground.mirror(changed.id)
+        return changed
+
+    async def log(self, id_: str, message: str, category: str, evidence: str = "") -> LogEntry:
+        """Add a line of progress; it lasts when this returns.
+
+        Args:
+            id_: the taskspace.
+            message: for people.
+            category: one of five, a synonym or an icon; `info` for any other word.
+            evidence: a commit, a test or a file that proves it.
+
+        Raises:
+            UnknownTaskspaceError, RefusedNameError: as `state`.
+        """
+        return await self._append(id_, message, category_of(category), evidence, "log")
+
+    async def signal(self, id_: str, message: str) -> LogEntry:
+        """Ask for a person; it waits until one has seen it (§3.6).
+
+        Raises:
+            UnknownTaskspaceError, RefusedNameError: as `state`.
+        """
+        return await self._append(id_, message, _SIGNAL, "", "signal")
+
+    async def _append(
+        self, id_: str, message: str, category: Category, evidence: str, kind: str
+    ) -> LogEntry:
+        taskspace = await self.ground.get(id_)
+        text, proof = checked_text(message, "a message"), checked_text(evidence, "evidence")
+        entry = LogEntry(0, str(uuid4()), taskspace.id, self.ground.stamp(), category, text, proof)
+        added = await self.ground.journal.change(
+            lambda connection: log_book.append(connection, entry)
+        )
+        self.ground.pass_stage(taskspace.id, f"{kind}.recorded")
+        self.ground.tell(Logged(added))
+        await self.ground.mirror(taskspace.id)
+        self.ground.pass_stage(taskspace.id, f"{kind}.mirrored")
+        return added
+
+    async def entries(self, id_: str, after: int = 0, most: int = 1000) -> list[LogEntry]:
+        """The log of a taskspace after one number, oldest first.
+
+        Raises:
+            UnknownTaskspaceError: there is none.
+        """
+        taskspace = await self.ground.get(id_)
+        return await self.ground.journal.look(
+            lambda connection: log_book.entries(connection, taskspace.id, after=after, most=most)
+        )
+
+    async def attention(self) -> list[LogEntry]:
+        """What waits for a person in all taskspaces, longest first."""
+        return await self.ground.journal.look(log_book.open_questions)
+
+    async def acknowledge(self, id_: str) -> int:
+        """Note that a person has seen what waits in a taskspace; how many entries.
+
+        Raises:
+            UnknownTaskspaceError: there is none.
+        """
+        taskspace, at = await self.ground.get(id_), self.ground.stamp()
+        seen = await self.ground.journal.change(
+            lambda connection: log_book.acknowledge(connection, taskspace.id, at)
+        )
+        if seen:
+            self.ground.tell(Acknowledged(taskspace.id, at))
+            await self.ground.mirror(taskspace.id)
+        return seen
+
+
+def _updated(taskspace: Taskspace, update: Update) -> Taskspace:
+    name, description = update.name, update.description
+    is_named = name is not None and not taskspace.is_name_locked
+    return replace(
+        taskspace,
+        name=checked_name(name) if is_named and name is not None else taskspace.name,
+        description=taskspace.description
+        if description is None
+        else checked_text(description, "a description"),
+        collaborator=taskspace.collaborator
+        if update.collaborator is None
+        else checked_name(update.collaborator) or None,
+        initial_prompt=None,
+    )

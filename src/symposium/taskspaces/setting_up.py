@@ -1,0 +1,111 @@
+"""Makes a worktree ready: files brought over, commands run where they are trusted, the agent."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from sqlite3 import Connection
+
+from symposium.errors import SymposiumError
+from symposium.taskspaces import operations
+from symposium.taskspaces.events import Changed, Said
+from symposium.taskspaces.git.repository import Repository
+from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.journal import save
+from symposium.taskspaces.model import Standing, Taskspace
+from symposium.taskspaces.operations import Kind, Operation
+from symposium.taskspaces.port_blocks import variables
+from symposium.taskspaces.setup_files.bringing import bring
+from symposium.taskspaces.setup_files.reading import read_set_up
+from symposium.taskspaces.setup_files.recipe import SetUp
+from symposium.taskspaces.setup_files.running import command_environment, run_commands
+
+
+def recipe_of(taskspace: Taskspace, repository: Repository) -> SetUp:
+    """What the set-up files that reach a taskspace ask for; nothing is run."""
+    return read_set_up(Path(taskspace.worktree), repository.root)
+
+
+async def set_up(
+    ground: Ground,
+    taskspace: Taskspace,
+    repository: Repository,
+    operation: Operation | None = None,
+) -> Taskspace:
+    """Set a worktree up and start its agent; also the retry of one that failed.
+
+    Returns:
+        The taskspace, ready or `setup-failed` with the reason.
+    """
+    operation = operation or Operation(taskspace.id, Kind.CREATE, "create.worktree", {})
+    recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
+    is_trusted = await _is_trusted(ground, taskspace, recipe)
+    failure = await _bring(ground, taskspace, repository, recipe) if is_trusted else None
+    operation = await ground.reach(operation, "create.included")
+    if failure is None and is_trusted:
+        failure = await _commands(ground, taskspace, repository, recipe)
+    operation = await ground.reach(operation, "create.setup")
+    if failure is None:
+        failure = await _agent(ground, taskspace, recipe)
+    operation = await ground.reach(operation, "create.agent")
+    reasons = [failure or ""]
+    if taskspace.standing is Standing.CREATING:
+        reasons.append(taskspace.reason)
+    if recipe.recipes and not is_trusted:
+        reasons.append("the set-up files are not trusted: nothing of them was done")
+    reasons += [f"cannot be read: {each}" for each in recipe.broken]
+    ready = replace(
+        taskspace,
+        standing=Standing.READY if failure is None else Standing.SETUP_FAILED,
+        reason="; ".join(each for each in dict.fromkeys(reasons) if each),
+    )
+    await _finish(ground, ready)
+    return ready
+
+
+async def _finish(ground: Ground, taskspace: Taskspace) -> None:
+    def finish(connection: Connection) -> None:
+        save(connection, taskspace)
+        operations.end(connection, taskspace.id)
+
+    await ground.journal.change(finish)
+    ground.tell(Changed(taskspace))
+    await ground.mirror(taskspace.id)
+    ground.pass_stage(taskspace.id, "create.ready")
+
+
+async def _is_trusted(ground: Ground, taskspace: Taskspace, recipe: SetUp) -> bool:
+    lines = [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
+    if not lines:
+        return True
+    return await ground.trust.allows(taskspace.project, recipe.digest, lines)
+
+
+async def _bring(
+    ground: Ground, taskspace: Taskspace, repository: Repository, recipe: SetUp
+) -> str | None:
+    try:
+        await bring(recipe, repository, Path(taskspace.worktree), ground.state / "scratch")
+    except SymposiumError as error:
+        return f"setup failed: {error.message}"
+    return None
+
+
+async def _commands(
+    ground: Ground, taskspace: Taskspace, repository: Repository, recipe: SetUp
+) -> str | None:
+    env = {**command_environment(taskspace, repository.root), **recipe.env}
+    failure = await run_commands(
+        recipe.all_of("setup"),
+        Path(taskspace.worktree),
+        env,
+        lambda line: ground.tell(Said(taskspace.id, line)),
+    )
+    return None if failure is None else f"setup failed: {failure.text}"
+
+
+async def _agent(ground: Ground, taskspace: Taskspace, recipe: SetUp) -> str | None:
+    try:
+        await ground.agents.start(taskspace, {**variables(taskspace), **recipe.env})
+    except SymposiumError as error:
+        return f"the agent did not start: {error.message}"
+    return None

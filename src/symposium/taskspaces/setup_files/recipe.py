@@ -1,0 +1,89 @@
+"""What a set-up file asks for; pure values."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What one file asks for, and from where.
+
+    Attributes:
+        source: the file, relative to the clone.
+        copy: patterns as in `.gitignore`, of untracked files that are copied.
+        link: paths that become links to the clone's own.
+        setup: shell commands, run in the new worktree, in order.
+        run: starts the program; for people.
+        check: shell commands that must pass before work lands.
+        teardown: shell commands, run before the worktree is removed.
+        env: variables for all of these.
+        ports: how many are wanted; None for the usual number.
+        notes: what the file also says that is not done.
+    """
+
+    source: str
+    copy: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+    check: tuple[str, ...] = ()
+    teardown: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    ports: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """What is done, each with its kind, for people: first what is copied, then what is run."""
+        for kind in ("copy", "link", "setup", "check", "teardown"):
+            for line in getattr(self, kind):
+                yield kind, line
+        for name, value in self.env.items():
+            yield "env", f"{name}={value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a lock file suggests; shown, never run unasked."""
+
+    source: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """All that a clone's files ask for.
+
+    Attributes:
+        broken: files that could not be read, and why.
+    """
+
+    recipes: tuple[Recipe, ...] = ()
+    guesses: tuple[Guess, ...] = ()
+    broken: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Changes when anything that would be done changes: trust is for this very content."""
+        told = [
+            f"{each.source}\0{kind}\0{line}" for each in self.recipes for kind, line in each.lines()
+        ]
+        return sha256("\n".join(told).encode(errors="surrogateescape")).hexdigest()
+
+    def all_of(self, kind: str) -> tuple[str, ...]:
+        """One kind of lines of all recipes, in order, each once."""
+        found = [line for each in self.recipes for line in getattr(each, kind)]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables of all recipes; the first to name one decides."""
+        found: dict[str, str] = {}
+        for each in self.recipes:
+            found = {**each.env, **found}
+        return found
+
+    @property
+    def ports(self) -> int | None:
+        """The most that one of them wants."""
+        return max((each.ports for each in self.recipes if each.ports is not None), default=None)

@@ -1,0 +1,1 @@
+"""Hidden snapshots of worktrees: their tree, index, branch and stash, at every tool call."""

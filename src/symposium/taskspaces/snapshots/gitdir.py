@@ -1,0 +1,121 @@
+"""The private files of a worktree: its HEAD, its index, what a merge or rebase has left there."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from symposium.taskspaces.snapshots.subject import Subject
+
+_FILES: Final = frozenset(
+    {
+        *("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR"),
+        *("CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "AUTO_MERGE", "SQUASH_MSG"),
+        *("MERGE_AUTOSTASH", "config.worktree"),
+    }
+)
+_PREFIXES: Final = ("BISECT_", "sharedindex.")
+_FOLDERS: Final = ("rebase-merge", "rebase-apply", "sequencer", "refs/bisect", "info", "logs")
+
+_OBJECT: Final = re.compile(rb"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
+_SMALL: Final = 4096
+
+Signature = tuple[tuple[str, int, int, int], ...]
+"""Name, size, time and inode of each file: the same means unchanged."""
+
+
+def admin_directory(worktree: Path, common: Path) -> Path:
+    """Where the clone keeps what is private to a worktree, whether or not it is still there.
+
+    A worktree's `.git` says so; when it is gone or lies, the clone's own list does.
+    """
+    found = _said_by(worktree, common)
+    if found is not None:
+        return found
+    if worktree.resolve() == common.parent.resolve() and common.name == ".git":
+        return common
+    for admin in _admins(common):
+        try:
+            back = (admin / "gitdir").read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            continue
+        if Path(back.strip()).parent == worktree:
+            return admin
+    return common / "worktrees" / worktree.name
+
+
+def _said_by(worktree: Path, common: Path) -> Path | None:
+    try:
+        text = (worktree / ".git").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None
+    path = Path(text.removeprefix("gitdir:").strip())
+    admin = path if path.is_absolute() else (worktree / path).resolve()
+    # Another place than the clone's own is what an agent wrote there.
+    return admin if admin.parent == common / "worktrees" else None
+
+
+def _admins(common: Path) -> list[Path]:
+    try:
+        return sorted((common / "worktrees").iterdir())
+    except OSError:
+        return []
+
+
+def private_files(admin: Path) -> Iterator[str]:
+    """The names of those that are there; links are none."""
+    try:
+        entries = sorted(os.scandir(admin), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        is_one = entry.name in _FILES or entry.name.startswith(_PREFIXES)
+        if is_one and not entry.name.endswith(".lock") and entry.is_file(follow_symlinks=False):
+            yield entry.name
+    for folder in _FOLDERS:
+        for path in sorted((admin / folder).rglob("*")):
+            name = str(path.relative_to(admin))
+            # The main checkout's reflogs of branches belong to the whole clone.
+            is_shared = folder in {"logs", "info"} and name not in {
+                "logs/HEAD",
+                "info/sparse-checkout",
+            }
+            if not is_shared and path.is_file() and not path.is_symlink():
+                yield name
+
+
+def signature(admin: Path, names: list[str]) -> Signature:
+    """Of these files, to see cheaply whether one has changed."""
+    found: list[tuple[str, int, int, int]] = []
+    for name in names:
+        try:
+            state = (admin / name).lstat()
+        except OSError:
+            continue
+        found.append((name, state.st_size, state.st_mtime_ns, state.st_ino))
+    return tuple(found)
+
+
+def objects_named(admin: Path, names: list[str]) -> set[str]:
+    """The ids that small ones of them hold: commits that must stay while they do."""
+    found: set[str] = set()
+    for name in names:
+        path = admin / name
+        if name == "index" or name.startswith("logs/"):
+            continue
+        try:
+            if path.stat().st_size <= _SMALL:
+                found |= {id_.decode() for id_ in _OBJECT.findall(path.read_bytes())}
+        except OSError:
+            continue
+    return found
+
+
+async def store(subject: Subject, admin: Path, names: list[str]) -> str:
+    """Keep them; the id of a tree that holds them."""
+    git = subject.looking_at(admin, "index-of-gitdir")
+    (subject.shadow / "index-of-gitdir").unlink(missing_ok=True)
+    listed = b"".join(os.fsencode(name) + b"\0" for name in names)
+    await git.ask("update-index", "--add", "-z", "--stdin", stdin=listed)
+    return await git.text("write-tree")

@@ -1,0 +1,230 @@
+"""Brings a worktree back to a snapshot: files, index, HEAD, branch, stash, half-done operations."""
+
+import os
+import shutil
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from symposium.taskspaces.failures import GitError
+from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.snapshots.branches import branches_and_stash
+from symposium.taskspaces.snapshots.capture import INDEX
+from symposium.taskspaces.snapshots.gitdir import admin_directory, private_files
+from symposium.taskspaces.snapshots.state import Details, Nested, Snapshot, decode_details
+from symposium.taskspaces.snapshots.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was brought back.
+
+    Attributes:
+        before: the snapshot of what was there; undoes this.
+        notes: what could not be brought back as it was, and why.
+    """
+
+    snapshot: Snapshot
+    before: Snapshot
+    notes: tuple[str, ...]
+
+
+async def bring_back(subject: Subject, snapshot: Snapshot, current: Snapshot) -> list[str]:
+    """Make the worktree what it was; the shadow index must mirror what it is now.
+
+    Returns:
+        Notes on what could not be brought back.
+
+    Raises:
+        TaskspaceError: git cannot, as on a full disk; what was written stays.
+    """
+    git = subject.clone()
+    text = (await git.ask("cat-file", "blob", f"{snapshot.commit}:details.json")).out
+    details = decode_details(text)
+    notes = [f"was not kept: {reason}" for reason in details.skipped]
+    await _files(subject, snapshot, current)
+    await _empty_directories(subject.worktree, details)
+    for number, nested in enumerate(details.nested):
+        await _nested(subject, snapshot, number, nested)
+    _modes(subject.worktree, details)
+    notes += await _branches(subject, snapshot, details)
+    await _private(subject, snapshot)
+    notes += await _stash(subject, details)
+    return notes
+
+
+async def _files(subject: Subject, snapshot: Snapshot, current: Snapshot) -> None:
+    git = subject.looking_at(subject.worktree, INDEX)
+    await _make_way(subject, git, snapshot, current)
+    _make_writable(subject.worktree)
+    # Reset by its tree alone: the shadow index must be a mirror, whatever it was.
+    await git.ask("read-tree", "--reset", "-u", f"{snapshot.commit}:work")
+
+
+async def _make_way(subject: Subject, git: Git, snapshot: Snapshot, current: Snapshot) -> None:
+    """Move ignored files aside that stand where others come back: nothing else keeps them."""
+    listed = await git.ask(
+        "diff-tree", "-r", "-z", "--name-status", "--no-renames", current.work, snapshot.work
+    )
+    names = listed.names
+    changes = dict(zip(names[1::2], names[::2], strict=False))
+    gone = {name for name, kind in changes.items() if kind == "D"}
+    for name, kind in changes.items():
+        if kind != "A":
+            continue
+        place = _first_in_the_way(subject.worktree, name)
+        if place is None or str(place) in gone:
+            continue
+        if any(each.startswith(f"{place}/") for each in gone):
+            continue
+        aside = subject.shadow / "displaced" / current.ref.rpartition("/")[2] / place
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(subject.worktree / place, aside)
+
+
+def _first_in_the_way(worktree: Path, name: str) -> Path | None:
+    """What stands at a file's place, or where one of its directories should be."""
+    path = Path(name)
+    for parent in [*path.parents][-2::-1]:
+        here = worktree / parent
+        if here.is_symlink() or (here.exists() and not here.is_dir()):
+            return parent
+    return path if os.path.lexists(worktree / path) else None
+
+
+def _make_writable(worktree: Path) -> None:
+    """Give ourselves back the directories that somebody closed."""
+    for place, folders, _ in os.walk(worktree):
+        for folder in folders:
+            path = Path(place) / folder
+            mode = path.lstat().st_mode
+            if stat.S_ISDIR(mode) and (mode & stat.S_IRWXU) != stat.S_IRWXU:
+                path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
+
+
+async def _empty_directories(worktree: Path, details: Details) -> None:
+    for name in details.empty:
+        if _first_in_the_way(worktree, name) is None:
+            (worktree / name).mkdir(parents=True, exist_ok=True)
+
+
+async def _nested(subject: Subject, snapshot: Snapshot, number: int, nested: Nested) -> None:
+    place = subject.worktree / nested.path
+    blocker = _first_in_the_way(subject.worktree, nested.path)
+    if blocker is not None and not (place.is_dir() and not place.is_symlink()):
+        (subject.worktree / blocker).unlink()
+    place.mkdir(parents=True, exist_ok=True)
+    await _mirror(subject, place, f"{snapshot.commit}:nested-{number}", keep=".git")
+    if nested.gitdir:
+        if (place / ".git").is_symlink() or (place / ".git").is_file():
+            (place / ".git").unlink()
+        (place / ".git").mkdir(exist_ok=True)
+        await _mirror(subject, place / ".git", f"{snapshot.commit}:nested-{number}-git")
+        for folder in ("refs/heads", "refs/tags", "objects/info", "objects/pack"):
+            (place / ".git" / folder).mkdir(parents=True, exist_ok=True)
+    elif nested.link is not None:
+        if (place / ".git").is_dir() and not (place / ".git").is_symlink():
+            shutil.rmtree(place / ".git")
+        (place / ".git").unlink(missing_ok=True)
+        (place / ".git").write_text(nested.link, encoding="utf-8", errors="surrogateescape")
+
+
+async def _mirror(subject: Subject, place: Path, tree: str, keep: str = "") -> None:
+    """Make a directory hold what a tree holds; what was there is in the snapshot before this."""
+    _clear(place, keep)
+    index = "index-of-mirror"
+    (subject.shadow / index).unlink(missing_ok=True)
+    git = subject.looking_at(place, index)
+    await git.ask("read-tree", tree)
+    await git.ask("checkout-index", "-a", "-f")
+
+
+def _clear(place: Path, keep: str) -> None:
+    for entry in place.iterdir():
+        if entry.name == keep:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def _modes(worktree: Path, details: Details) -> None:
+    for name, mode in details.modes.items():
+        path = worktree / name
+        if path.is_file() and not path.is_symlink():
+            path.chmod(mode)
+
+
+async def _branches(subject: Subject, snapshot: Snapshot, details: Details) -> list[str]:
+    """Our own branch as it was; of the others those that are gone."""
+    git, now = subject.clone(), await branches_and_stash(subject)
+    notes: list[str] = []
+    for ref, tip in details.branches.items():
+        is_ours = ref == snapshot.head
+        if now.branches.get(ref) == tip or (ref in now.branches and not is_ours):
+            continue
+        try:
+            await git.ask("update-ref", "-m", "symposium: undo", ref, tip)
+        except GitError as error:
+            notes.append(f"{ref} could not be brought back to {tip}: {error.said}")
+            continue
+        if not is_ours:
+            notes.append(f"{ref} was gone and is back")
+    return notes
+
+
+async def _private(subject: Subject, snapshot: Snapshot) -> None:
+    git, admin = subject.clone(), admin_directory(subject.worktree, subject.common)
+    tree = f"{snapshot.commit}:private"
+    _repair(subject.worktree, admin, subject.common, subject.shadow)
+    for lock in ("index.lock", "HEAD.lock"):
+        (admin / lock).unlink(missing_ok=True)
+    listed = await git.run("ls-tree", "-r", "-z", "--name-only", tree)
+    if listed.code:
+        return
+    # First what comes back, then away with the rest: the clone has a HEAD at every moment.
+    index = "index-of-gitdir"
+    (subject.shadow / index).unlink(missing_ok=True)
+    shadow = subject.looking_at(admin, index)
+    await shadow.ask("read-tree", tree)
+    await shadow.ask("checkout-index", "-a", "-f")
+    wanted = set(listed.names)
+    for name in list(private_files(admin)):
+        if name not in wanted:
+            (admin / name).unlink(missing_ok=True)
+    for folder in ("rebase-merge", "rebase-apply", "sequencer"):
+        if not any(name.startswith(f"{folder}/") for name in wanted):
+            shutil.rmtree(admin / folder, ignore_errors=True)
+
+
+def _repair(worktree: Path, admin: Path, common: Path, shadow: Path) -> None:
+    """Tie the worktree to its clone again, from either end."""
+    if admin == common:
+        return
+    admin.mkdir(parents=True, exist_ok=True)
+    (admin / "commondir").write_text("../..\n", encoding="utf-8")
+    back = f"{worktree / '.git'}\n"
+    (admin / "gitdir").write_text(back, encoding="utf-8", errors="surrogateescape")
+    link = worktree / ".git"
+    if link.is_symlink() or link.is_file():
+        link.unlink()
+    elif link.is_dir():
+        # Somebody made a repository of its own here: it is not ours to throw away.
+        aside = shadow / "displaced" / f"git-{os.urandom(4).hex()}"
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(link, aside)
+    link.write_text(f"gitdir: {admin}\n", encoding="utf-8", errors="surrogateescape")
+
+
+async def _stash(subject: Subject, details: Details) -> list[str]:
+    git, now = subject.clone(), await branches_and_stash(subject)
+    present = {entry.commit for entry in now.stash}
+    notes: list[str] = []
+    for entry in details.stash:
+        if entry.commit in present:
+            continue
+        done = await git.run("stash", "store", "-m", entry.message, entry.commit)
+        if done.code:
+            notes.append(f"a stash could not be brought back: {entry.commit}: {done.said}")
+    return notes

@@ -1,0 +1,129 @@
+"""What a snapshot holds, and how it is written into a commit."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import msgspec
+
+_TITLE: Final = "symposium snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A repository inside the worktree.
+
+    Attributes:
+        tree: of its files.
+        gitdir: of its `.git` directory; None where `.git` is a file, whose text is `link`.
+    """
+
+    path: str
+    tree: str
+    gitdir: str | None = None
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stashed:
+    """One entry of the stash."""
+
+    commit: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What stands beside the trees.
+
+    Attributes:
+        branches: full ref to commit, of the whole clone.
+        stash: newest last.
+        modes: of precious files, which git would widen.
+        skipped: what could not be kept, and why.
+    """
+
+    branches: dict[str, str] = field(default_factory=dict[str, str])
+    stash: tuple[Stashed, ...] = ()
+    empty: tuple[str, ...] = ()
+    nested: tuple[Nested, ...] = ()
+    modes: dict[str, int] = field(default_factory=dict[str, int])
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One moment of a taskspace.
+
+    Attributes:
+        ref: its full name; sorts by time.
+        commit: holds it all.
+        work: a commit whose tree is the worktree's files and whose parent is its HEAD.
+        key: the same for two moments between which nothing changed.
+        at: seconds since 1970.
+        head: the branch's full ref; empty when detached.
+        tip: the commit of HEAD; empty before the first.
+    """
+
+    ref: str
+    commit: str
+    work: str
+    key: str
+    at: float
+    reason: str
+    head: str
+    tip: str
+
+
+def message_of(snapshot: Snapshot) -> str:
+    """The message of its commit."""
+    told = msgspec.json.encode({**msgspec.to_builtins(snapshot), "ref": "", "commit": ""})
+    return f"{_TITLE}\n\n{told.decode()}\n"
+
+
+def snapshot_of(ref: str, commit: str, message: str) -> Snapshot | None:
+    """The snapshot whose commit has this message; None if it is another's."""
+    title, _, told = message.partition("\n")
+    if title != _TITLE:
+        return None
+    try:
+        fields = msgspec.json.decode(told.strip(), type=dict[str, str | float])
+        return msgspec.convert({**fields, "ref": ref, "commit": commit}, Snapshot)
+    except msgspec.MsgspecError:
+        return None
+
+
+def encode_details(details: Details) -> bytes:
+    """As JSON; names that are no UTF-8 survive."""
+    return msgspec.json.encode(_mapped(msgspec.to_builtins(details), _to_text))
+
+
+def decode_details(text: bytes) -> Details:
+    """What was written.
+
+    Raises:
+        msgspec.MsgspecError: it is something else.
+    """
+    return msgspec.convert(_mapped(msgspec.json.decode(text), _to_name), Details)
+
+
+def _to_text(name: str) -> str:
+    return os.fsencode(name).decode("latin-1")
+
+
+def _to_name(text: str) -> str:
+    return os.fsdecode(text.encode("latin-1"))
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            fields = cast("dict[str, Any]", value)
+            return {change(key): _mapped(each, change) for key, each in fields.items()}
+        case list() | tuple():
+            return [_mapped(each, change) for each in cast("list[Any]", value)]
+        case _:
+            return value

@@ -1,0 +1,180 @@
+"""Clones, worktrees and engines for tests of taskspaces: real git in temporary directories."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from symposium.taskspaces.creation import Order
+from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.events import Event
+from symposium.taskspaces.ground import Agents, Ground, NoAgents, Trust
+from symposium.taskspaces.journal import Journal
+from symposium.taskspaces.model import Taskspace
+from symposium.taskspaces.operations import StageHook
+from symposium.taskspaces.snapshots.snapshots import Snapshots
+
+FILES: Mapping[str, bytes] = {
+    "README.md": b"# Sample\n",
+    "src/app.py": b"".join(b"line = %d\n" % number for number in range(1, 21)),
+    "src/data.bin": bytes(range(256)),
+    ".gitignore": b"*.log\nbuild/\n.env\nsecret/\n",
+}
+
+
+GIT = shutil.which("git") or "git"
+
+
+def git(*words: str, cwd: Path) -> str:
+    """Run git as a person would; what it says."""
+    done = subprocess.run([GIT, *words], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"git {' '.join(words)}: {done.stderr}"
+    return done.stdout.rstrip("\n")
+
+
+def settings_file(directory: Path) -> Path:
+    """A user's git settings: a name, and nothing of this machine's."""
+    path = directory / "gitconfig"
+    path.write_text(
+        "[user]\n\tname = Tess Ter\n\temail = tess@example.org\n[init]\n\tdefaultBranch = main\n"
+        '[protocol "file"]\n\tallow = always\n',
+        encoding="utf-8",
+    )
+    return path
+
+
+def make_template(directory: Path) -> Path:
+    """An upstream repository and a clone of it, to be copied for each test."""
+    upstream = directory / "upstream"
+    for name, content in FILES.items():
+        path = upstream / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (upstream / "src" / "tool.sh").write_bytes(b"#!/bin/sh\necho tool\n")
+    (upstream / "src" / "tool.sh").chmod(0o755)
+    (upstream / "link").symlink_to("README.md")
+    git("init", "-q", "-b", "main", cwd=upstream)
+    git("add", "-A", cwd=upstream)
+    git("commit", "-qm", "first", cwd=upstream)
+    git("clone", "-q", "../upstream", "../clone", cwd=upstream)
+    git("config", "remote.origin.url", "../upstream", cwd=directory / "clone")
+    return directory
+
+
+@dataclass(slots=True)
+class AskedTrust:
+    """Answers as it is told, and remembers what it was asked."""
+
+    answer: bool = True
+    asked: list[tuple[str, str, tuple[str, ...]]] = field(
+        default_factory=list[tuple[str, str, tuple[str, ...]]]
+    )
+
+    async def allows(self, project: str, digest: str, commands: Sequence[str]) -> bool:
+        """Answer."""
+        self.asked.append((project, digest, tuple(commands)))
+        return self.answer
+
+
+@dataclass(slots=True)
+class Scene:
+    """A directory with an upstream, a clone and an engine.
+
+    Attributes:
+        events: what the engine told.
+    """
+
+    root: Path
+    engine: Engine
+    ground: Ground
+    events: list[Event] = field(default_factory=list[Event])
+
+    @property
+    def clone(self) -> Path:
+        """The user's clone."""
+        return self.root / "clone"
+
+    @property
+    def upstream(self) -> Path:
+        """What it was cloned from."""
+        return self.root / "upstream"
+
+    async def make(self, name: str = "Fix login", task: str | None = "Mend it.") -> Taskspace:
+        """A taskspace of the clone."""
+        return await self.engine.create(Order(self.clone, name, task=task))
+
+    def commit(self, worktree: Path, name: str, text: str) -> str:
+        """Write a file and commit it; the commit's id."""
+        (worktree / name).write_text(text, encoding="utf-8")
+        git("add", "-A", cwd=worktree)
+        git("commit", "-qm", f"change {name}", cwd=worktree)
+        return git("rev-parse", "HEAD", cwd=worktree)
+
+    def again(self) -> "Scene":
+        """The same place after a restart."""
+        self.engine.close()
+        return open_scene(self.root)
+
+
+def every_port(port: int) -> bool:
+    """Whether nobody listens: no test asks this machine."""
+    return bool(port)
+
+
+def no_stage(stage: str) -> None:
+    """Let it pass."""
+    del stage
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an engine stands on, where a test wants other than the usual."""
+
+    trust: Trust = field(default_factory=AskedTrust)
+    agents: Agents = field(default_factory=NoAgents)
+    passed: StageHook = no_stage
+    now: Callable[[], float] = time.time
+    is_port_free: Callable[[int], bool] = every_port
+
+
+def open_scene(root: Path, around: Surroundings | None = None) -> Scene:
+    """An engine over a directory."""
+    around = around or Surroundings()
+    events: list[Event] = []
+    ground = Ground(
+        Journal(root / "state" / "taskspaces.db"),
+        root / "state",
+        agents=around.agents,
+        trust=around.trust,
+        tell=events.append,
+        passed=around.passed,
+        now=around.now,
+        snapshots=Snapshots(around.now),
+        is_port_free=around.is_port_free,
+    )
+    return Scene(root, Engine(ground), ground, events)
+
+
+def copy_template(template: Path, root: Path) -> Path:
+    """The template's upstream and clone, in a directory of their own."""
+    shutil.copytree(template, root, symlinks=True, dirs_exist_ok=True)
+    return root
+
+
+def tree_of(directory: Path) -> dict[str, tuple[str, bytes]]:
+    """Every file below a directory but git's own: its kind and its bytes."""
+    found: dict[str, tuple[str, bytes]] = {}
+    for place, folders, files in os.walk(directory):
+        folders[:] = [name for name in folders if name != ".git"]
+        for name in [*files, *folders]:
+            path = Path(place) / name
+            key = str(path.relative_to(directory))
+            if path.is_symlink():
+                found[key] = "link", os.fsencode(path.readlink())
+            elif path.is_file() and name != ".git":
+                kind = "program" if path.stat().st_mode & 0o100 else "file"
+                found[key] = kind, path.read_bytes()
+    return found

@@ -1,0 +1,41 @@
+"""A clone for each test, copied from one that is made once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.taskspace_scenes import (
+    Scene,
+    copy_template,
+    make_template,
+    open_scene,
+    settings_file,
+)
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An upstream and a clone."""
+    directory = tmp_path_factory.mktemp("template")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(directory)))
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        return make_template(directory)
+
+
+@pytest.fixture
+def place(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of our own with an upstream and a clone, and a user who has no other settings."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(template / "gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return copy_template(template, tmp_path / "place")
+
+
+@pytest.fixture
+def scene(place: Path) -> Iterator[Scene]:
+    """An engine over it."""
+    made = open_scene(place)
+    yield made
+    made.engine.close()
