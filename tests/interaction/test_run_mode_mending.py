@@ -9,6 +9,7 @@ from tests.support.run_scenes import CONFIG, RunScene, run_scene
 from tests.support.scenes import Peer
 
 from peerwire.jsonrpc.errors import INVALID_PARAMS
+from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.trouble import CHOICES, KEPT
 
 NOBODY = {**CONFIG, "agent": "nobody"}
@@ -180,3 +181,53 @@ async def test_our_commands_answer_there_too(tmp_path: Path, command: str, begin
         said = "".join(await it.say(command, session))
         assert said.startswith(begins)
         assert said.endswith(CHOICES)
+
+
+# -- what an older layout says
+
+
+@pytest.mark.requirement("run-mode.import")
+@pytest.mark.parametrize("word", ["1", "import", "I", "yes"])
+async def test_an_older_config_is_offered_in_the_set_up_and_taken_over(
+    tmp_path: Path, word: str
+) -> None:
+    async with run_scene(tmp_path) as it:
+        it.directory.older_config = Config("other", (ModEntry("ferris"),))
+        await it.open()
+        it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
+        answer, _, offer = await it.editor.reads(3)
+        session = answer["result"]["sessionId"]
+        text = offer["params"]["update"]["content"]["text"]
+        assert text.startswith("# Older Configuration\n")
+        assert "**Agent:** Other\n" in text
+        assert "1. [x] ferris\n" in text
+        assert it.directory.asked_for == "/w"
+        (menu,) = await it.say(word, session)
+        assert "**Agent:** Other\n" in menu
+        assert not it.config.exists()
+        turn = it.prompt("save", session)
+        agent = await it.greeted()
+        await made(agent)
+        await it.said(turn)
+        assert '"agent": "other"' in it.config.read_text()
+
+
+@pytest.mark.requirement("run-mode.import")
+@pytest.mark.parametrize(
+    ("word", "begins"),
+    [
+        ("2", "# Select Agent"),
+        ("new", "# Select Agent"),
+        ("cancel", "Configuration cancelled."),
+        ("5", "Unknown input: `5`."),
+        ("hello you", KEPT),
+    ],
+)
+async def test_an_older_config_is_forced_on_nobody(tmp_path: Path, word: str, begins: str) -> None:
+    async with run_scene(tmp_path) as it:
+        it.directory.older_config = Config("other")
+        await it.open()
+        it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
+        session = (await it.editor.reads(3))[0]["result"]["sessionId"]
+        assert (await it.say(word, session))[0].startswith(begins)
+        assert not it.config.exists()

@@ -142,3 +142,22 @@ def test_the_menu_can_be_had_by_one_prompt(
     done = symposium("prompt", "--agent", agent, "/symposium:config")
     assert done.returncode == 0
     assert "## Current Configuration" in done.stdout
+
+
+@pytest.mark.requirement("run-mode.import")
+def test_what_an_older_version_was_told_is_offered_and_stays_where_it_is(
+    start: Start, config: Path, tmp_path: Path
+) -> None:
+    older = tmp_path / "home" / "config" / "agent.json"
+    older.parent.mkdir()
+    older.write_text('{"agent": {"builtin": "eliza"}}')
+    it = started_editor(start)
+    session = it.session()
+    it.until(lambda: "`CANCEL`" in it.said.get(session, ""))
+    assert "**Agent:** Eliza" in it.told(session)
+    it.say(session, "import")
+    assert "Starting your session" in it.say(session, "save")
+    assert it.say(session, QUESTION) == ANSWER
+    assert older.read_text() == '{"agent": {"builtin": "eliza"}}'
+    assert config.exists()
+    assert it.end() == 0

@@ -72,6 +72,8 @@ class FixedDirectory:
 
     offered: AgentChoices = AGENTS
     gate: asyncio.Event = field(default_factory=asyncio.Event)
+    older_config: Config | None = None
+    asked_for: str = ""
 
     async def choices(self) -> AgentChoices:
         await self.gate.wait()
@@ -79,6 +81,10 @@ class FixedDirectory:
 
     async def mods(self) -> ModChoices:
         return MODS
+
+    async def older(self, workspace: str) -> Config | None:
+        self.asked_for = workspace
+        return self.older_config
 
     async def refresh(self) -> None:
         """Nothing is fetched."""

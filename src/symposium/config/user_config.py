@@ -19,6 +19,9 @@ from symposium.errors import SymposiumError
 ModKind: TypeAlias = Literal["proxy", "mcp"]
 
 _FORM: Final = 'write { "agent": "command of your agent", "proxies": [] }'
+_LOCAL_FORM: Final = (
+    'write { "name": "mine", "source": { "local": { "command": "python", "args": ["mine.py"] } } }'
+)
 _MOD_FORM: Final = 'write an object such as { "name": "ferris", "enabled": true }'
 
 
@@ -162,6 +165,10 @@ def _read_entry(value: Any, where: str) -> ModEntry:
         raise ConfigError(f"{where}: not an object", _MOD_FORM, where)
     entry = cast("Mapping[str, Any]", value)
     listed = entry.get("source")
+    if listed is None and "command" in entry:
+        raise ConfigError(
+            f"{where}: `command` belongs in `source`", _LOCAL_FORM, f"{where}.command"
+        )
     source = None if listed is None else read_source(listed, f"{where}.source")
     name = entry.get("name", None if source is None else source.display_name)
     if not isinstance(name, str) or not name:

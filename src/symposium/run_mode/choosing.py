@@ -100,7 +100,7 @@ def mod_of(text: str, offered: Sequence[ModChoice]) -> ModEntry | str:
 
 def keep_question(talk: Conversation, text: str) -> bool:
     """Keep what no menu understands for the agent, where it is a question rather than a slip."""
-    is_question = talk.heard == 1 or " " in text
+    is_question = " " in text or (talk.heard == 1 and not is_number(text))
     return is_question and not text.startswith("/") and talk.keep()
 
 

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from symposium.config.user_config import Config, ConfigChangedError, ModEntry
 from symposium.errors import SymposiumError
 from symposium.run_mode.choosing import (
+    LEAVES,
     Catalogue,
     choose_agent,
     choose_mod,
@@ -21,7 +22,7 @@ from symposium.run_mode.choosing import (
     numbered,
 )
 from symposium.run_mode.conversation import Conversation
-from symposium.run_mode.menu_text import choices_line, code, render
+from symposium.run_mode.menu_text import choices_line, code, render, render_older
 from symposium.run_mode.trouble import KEPT
 
 WELCOME: Final = "Welcome to Symposium!\n\nNo configuration found. Let's set up your AI agent.\n"
@@ -69,12 +70,36 @@ async def first_time(
     talk: Conversation, host: Host, mods: Sequence[ModEntry], *, welcome: str = WELCOME
 ) -> None:
     """Choose an agent, then everything else; nothing is written before `SAVE`."""
-    talk.say(welcome)
+    if welcome:
+        talk.say(welcome)
     agent = await choose_agent(talk, host, way_out="cancel")
     if agent is None:
         talk.say(host.cancelled())
         return
     await main_menu(talk, host, Config(agent, tuple(mods)))
+
+
+async def import_older(
+    talk: Conversation, host: Host, older: Config, mods: Sequence[ModEntry]
+) -> None:
+    """Offer what an older layout says; whoever wants it not begins anew (acp-host §4.2)."""
+    talk.say(WELCOME)
+    agents = (await host.agents()).agents
+    while True:
+        talk.say(render_older(older, agents))
+        text = await talk.hear()
+        word = text.lower()
+        if word in {"1", "i", "import", "yes"}:
+            await main_menu(talk, host, older)
+            return
+        if word in {"2", "n", "new", "no"}:
+            await first_time(talk, host, mods, welcome="")
+            return
+        if word in LEAVES:
+            talk.say(host.cancelled())
+            return
+        is_kept = keep_question(talk, text)
+        talk.say(KEPT if is_kept else f"Unknown input: {code(text)}.")
 
 
 async def main_menu(talk: Conversation, host: Host, config: Config) -> None:

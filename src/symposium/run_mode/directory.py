@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from symposium.catalog import builtin_agents, builtin_mods, installed_mod_names
-from symposium.config.user_config import ModEntry
+from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 
@@ -54,6 +54,10 @@ class LocalDirectory:
         """The mods on offer."""
         return ModChoices(_known_mods())
 
+    async def older(self, workspace: str) -> Config | None:
+        """What an older layout says for a workspace."""
+        return older_config(workspace)
+
     async def refresh(self) -> None:
         """Nothing here grows old."""
 
@@ -94,11 +98,25 @@ class FullDirectory:
         more = [mod for mod in listed.mods if mod.name not in ours]
         return ModChoices([*known, *more], listed.warning)
 
+    async def older(self, workspace: str) -> Config | None:
+        """What an older layout says for a workspace."""
+        return older_config(workspace)
+
     async def refresh(self) -> None:
         """Renew what is known of the registry."""
         from symposium.run_mode.registry_agents import refresh_registry  # noqa: PLC0415 - see there
 
         await refresh_registry()
+
+
+def older_config(workspace: str) -> Config | None:
+    """What an older layout on this machine says for a workspace."""
+    from pathlib import Path  # noqa: PLC0415 - as below
+
+    from symposium.config.legacy import find_legacy  # noqa: PLC0415 - for the first start alone
+    from symposium.config.paths import paths  # noqa: PLC0415 - the same
+
+    return find_legacy(paths(), Path(workspace))
 
 
 def _built_in() -> list[AgentChoice]:

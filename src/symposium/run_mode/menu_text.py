@@ -40,6 +40,27 @@ def render(config: Config, agents: Sequence[AgentChoice]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def render_older(older: Config, agents: Sequence[AgentChoice]) -> str:
+    """What an older layout says, and whether to take it over."""
+    marks = {True: "x", False: " "}
+    mods = [f"{at}. [{marks[mod.enabled]}] {mod.name}" for at, mod in enumerate(older.mods, 1)]
+    lines = [
+        "# Older Configuration",
+        "",
+        "This was set for an earlier version. Taking it over changes nothing there.",
+        "",
+        f"**Agent:** {agent_label(older.agent, agents)}",
+        "",
+        "**Mods:**",
+        *(mods or ["(none configured)"]),
+        "",
+        "- `1` or `IMPORT` - Take it over",
+        "- `2` or `NEW` - Choose anew",
+        "- `CANCEL` - Leave",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def choices_line(count: int) -> str:
     """What can be typed in the main menu, on one line.
 
@@ -81,8 +102,11 @@ def _screen(title: str, what: str, rows: Sequence[tuple[str, str]], none: str, e
 
 def agent_label(agent: str | ComponentSource, agents: Sequence[AgentChoice]) -> str:
     """How the menu names the agent: by the name of a known one, else as it is written."""
+    written = agent
+    if isinstance(agent, ComponentSource) and agent.kind in {"builtin", "registry"}:
+        written = agent.display_name
     for choice in agents:
-        if agent == choice.agent or (isinstance(agent, str) and agent in choice.labels):
+        if agent == choice.agent or written in {choice.agent, *choice.labels}:
             return choice.name
     shown = agent if isinstance(agent, str) else agent.display_name
     return shown or "(not configured)"

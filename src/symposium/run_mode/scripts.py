@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from peerwire.jsonrpc.errors import RpcError
+from symposium.conductor.gate import members_of
 from symposium.config.broken_file import content_of
 from symposium.config.user_config import Config, ConfigError, Loaded, load
-from symposium.run_mode.config_menu import NotStartedError, first_time, main_menu
+from symposium.run_mode.config_menu import NotStartedError, first_time, import_older, main_menu
 from symposium.run_mode.conversation import Conversation, Script
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.mending import mend
@@ -22,9 +23,19 @@ ANEW: Final = (
 
 
 def setting_up(floor: Floor, session: Session) -> Script:
-    """The first-time set-up."""
+    """The first-time set-up; what an older layout says is offered first."""
     host = MenuHost(floor, session, None)
-    return lambda talk: first_time(talk, host, floor.settings.default_mods)
+    params = members_of(None if session.setup is None else session.setup.params)
+    workspace = str(params.get("cwd") or "")
+
+    async def script(talk: Conversation) -> None:
+        older = await floor.settings.directory.older(workspace)
+        if older is None:
+            await first_time(talk, host, floor.settings.default_mods)
+        else:
+            await import_older(talk, host, older, floor.settings.default_mods)
+
+    return script
 
 
 def in_menu(floor: Floor, session: Session, loaded: Loaded) -> Script:

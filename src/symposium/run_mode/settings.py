@@ -49,6 +49,10 @@ class Directory(Protocol):
         """The mods on offer; the same."""
         ...
 
+    async def older(self, workspace: str) -> Config | None:
+        """What an older layout says for a workspace, to be offered once; None if there is none."""
+        ...
+
     async def refresh(self) -> None:
         """Renew what is known, beside the work; whoever asks later gets it."""
         ...

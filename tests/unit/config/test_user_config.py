@@ -117,6 +117,12 @@ def test_no_file_is_no_config(path: Path) -> None:
         ('{"agent": "x", "mods": [{"name": "a",\n "enabled": 1}]}', ":2:13", "true or false"),
         ('{"agent": "x", "mods": [{"name": "a",\n "kind": "MCP"}]}', ":2:10", '"proxy" or "mcp"'),
         ('{"agent": "x", "mods": [{"name": "a",\n "origin": 1}]}', ":2:12", "a string"),
+        (
+            '{"agent": "x", "mods": [{"name": "a",\n "command": "y"}]}',
+            ":2:13",
+            'belongs in `source`; write { "name": "mine", "source": { "local":',
+        ),
+        ('{"agent": "x", "mods": [{"name": "a",\n "optional": 1}]}', ":2:14", "true or false"),
         ('{"agent":\n {"brew": "x"}}', ":2:2", "unknown source 'brew'"),
         ('{"agent": {"local":\n {"command": "x",\n "args": 1}}}', ":3:10", "a list of strings"),
     ],

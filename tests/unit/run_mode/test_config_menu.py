@@ -146,6 +146,7 @@ def test_up_to_five_numbers_are_listed(count: int, line: str) -> None:
         ("own --acp", "own --acp"),
         ("", "(not configured)"),
         (ComponentSource("registry", "claude-x"), "claude-x"),
+        (ComponentSource("builtin", "claude"), "Claude Code"),
         (ComponentSource("npx", {"package": "@zed/claude-code-acp@latest"}), "claude-code-acp"),
     ],
 )
