@@ -49,4 +49,4 @@ def find_launch(
         # The name on the PATH survives an upgrade; it counts only if it is the same program.
         is_same = found is not None and Path(found).resolve() == beside.resolve()
         return Launch(str(Path(found).absolute() if found and is_same else beside), ("run",), kept)
-    return Launch(str(Path(python).absolute()), ("-m", "symposium", "run"), kept)
+    return Launch(str(Path(python).absolute()), ("-P", "-m", "symposium", "run"), kept)

@@ -128,7 +128,7 @@ def _at_once(source: ComponentSource) -> Command | None:
     name = source.display_name
     match source.kind:
         case "builtin":
-            return Command((sys.executable, "-m", "symposium", name), {}, name)
+            return Command((sys.executable, "-P", "-m", "symposium", name), {}, name)
         case "python":
             value: dict[str, Any] = source.value
             argv = (sys.executable, "-m", str(value["module"]), *map(str, value.get("args", ())))

@@ -17,6 +17,7 @@ from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import NotFoundError, SpecError, SymposiumError
 from symposium.run_mode.mcp_servers import SERVERS, McpServers
+from symposium.run_mode.neutral_ground import away, away_words
 from symposium.run_mode.settings import Composition
 
 POLICY: Final = "policy"
@@ -99,7 +100,7 @@ class Composer:
             SymposiumError: the agent cannot be had; a mod that cannot be is left out with a note.
             RpcError: a mod cannot be had that the config calls required.
         """
-        agent = await _reached(await self._agent(config.agent))
+        agent = _agent_away(await _reached(await self._agent(config.agent)))
         parts = _Parts()
         for entry in config.mods:
             if not entry.enabled:
@@ -126,7 +127,7 @@ class Composer:
             parts.servers.append(await self._server(entry))
             return
         part = read_chain([await self._spec(entry.source or entry.name)], None)
-        parts.mods += [await _mod(make, entry.name) for make in part.mods]
+        parts.mods += [await _mod(make, entry) for make in part.mods]
         parts.names.append(entry.name)
         parts.secrets += part.secrets
 
@@ -161,10 +162,12 @@ class Composer:
         if source.kind in {"http", "sse"}:
             return {"headers": [], **source.value, "type": source.kind, "name": entry.name}
         spec = json.loads(await self._program(source))
+        words = [spec["command"], *spec.get("args", [])]
+        argv = away_words(words, is_recommended=entry.origin is not None)
         return {
             "name": entry.name,
-            "command": spec["command"],
-            "args": spec.get("args", []),
+            "command": argv[0],
+            "args": list(argv[1:]),
             "env": [{"name": key, "value": text} for key, text in _env(spec).items()],
         }
 
@@ -186,7 +189,7 @@ def _hidden(make: MakeMod) -> MakeMod:
     return hidden
 
 
-async def _mod(make: MakeMod, name: str) -> MakeMod:
+async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
     """The mod, called as the config calls it.
 
     Raises:
@@ -195,13 +198,21 @@ async def _mod(make: MakeMod, name: str) -> MakeMod:
     made = make()
     if not isinstance(made, Program):
         return make
-    if _starts_as_it_is(made.command.argv[0]):
-        program = replace(made, name=name)
-    else:
+    command = made.command
+    if not _starts_as_it_is(command.argv[0]):
         from symposium.registry.path_probe import reachable  # noqa: PLC0415 - seldom needed
 
-        program = replace(made, name=name, command=await reachable(made.command, os.environ))
+        command = await reachable(command, os.environ)
+    command = away(command, is_recommended=entry.origin is not None)
+    program = replace(made, name=entry.name, command=command)
     return lambda: program
+
+
+def _agent_away(chain: ChainSpec) -> ChainSpec:
+    agent = chain.agent
+    if not isinstance(agent, Program):
+        return chain
+    return replace(chain, agent=replace(agent, command=away(agent.command, is_recommended=False)))
 
 
 async def _reached(chain: ChainSpec) -> ChainSpec:

@@ -10,10 +10,14 @@ SERVERS: Final = "mcp servers"
 
 
 class McpServers(Mod):
-    """Appends to `mcpServers` of whatever sets a session up (acp-host §4.11)."""
+    """Appends to `mcpServers` of whatever sets a session up (acp-host §4.11).
+
+    Attributes:
+        servers: what is appended.
+    """
 
     def __init__(self, servers: Sequence[Mapping[str, Any]]) -> None:
-        self._servers = servers
+        self.servers = servers
 
     @from_client("session/new", "session/load", "session/resume", "session/fork")
     def offer(self, message: Crossing) -> Forward:
@@ -23,5 +27,5 @@ class McpServers(Mod):
         params = cast("dict[str, Any]", message.params)
         given: list[Any] = list(params.get("mcpServers") or [])
         taken = {members_of(each).get("name") for each in given}
-        added = [each for each in self._servers if each["name"] not in taken]
+        added = [each for each in self.servers if each["name"] not in taken]
         return Forward({**params, "mcpServers": [*given, *added]})

@@ -138,7 +138,7 @@ def test_this_installation_is_started_by_an_absolute_path(tmp_path: Path) -> Non
     python.parent.mkdir(parents=True)
     script, link = python.with_name("symposium"), tmp_path / "bin" / "symposium"
 
-    assert find_launch(str(python), {}) == Launch(str(python), ("-m", "symposium", "run"))
+    assert find_launch(str(python), {}) == Launch(str(python), ("-P", "-m", "symposium", "run"))
 
     script.touch(mode=0o755)
     assert find_launch(str(python), {}) == Launch(str(script), ("run",))

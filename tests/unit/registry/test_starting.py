@@ -28,7 +28,7 @@ def around(tmp_path: Path) -> Surroundings:
 @pytest.mark.parametrize(
     ("kind", "value", "argv"),
     [
-        ("builtin", "eliza", (sys.executable, "-m", "symposium", "eliza")),
+        ("builtin", "eliza", (sys.executable, "-P", "-m", "symposium", "eliza")),
         ("local", {"command": "x", "args": ["--acp"]}, ("x", "--acp")),
         ("npx", {"package": "@a/b@1", "args": ["--acp"]}, ("npx", "-y", "@a/b@1", "--acp")),
         ("uvx", {"package": "b"}, ("uvx", "b")),

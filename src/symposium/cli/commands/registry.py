@@ -122,7 +122,7 @@ async def _current(around: Surroundings) -> Loaded:
 
 
 def _ours(name: str, *words: str) -> Mapping[str, object]:
-    return server_json(Command((sys.executable, "-m", "symposium", *words)), name)
+    return server_json(Command((sys.executable, "-P", "-m", "symposium", *words)), name)
 
 
 def _rows(ours: Mapping[str, str], entries: Sequence[Entry]) -> list[dict[str, str]]:

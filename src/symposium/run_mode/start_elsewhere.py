@@ -1,0 +1,14 @@
+"""Becomes another program in another directory: `start_elsewhere.py DIRECTORY PROGRAM [WORD]...`.
+
+Needs the standard library only, and imports next to nothing: it stands before MCP servers.
+"""
+
+import os
+import sys
+
+if __name__ == "__main__":
+    os.chdir(sys.argv[1])
+    try:
+        os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606 - these very words, no shell
+    except OSError as error:
+        sys.exit(f"{sys.argv[2]}: {error.strerror}")

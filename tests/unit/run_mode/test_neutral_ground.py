@@ -1,0 +1,115 @@
+"""Which programs start elsewhere, and that they do."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from peerwire.transports.command import Command
+from symposium.conductor.blueprint import InProcess, Program
+from symposium.config.component_source import ComponentSource
+from symposium.config.user_config import Config, ModEntry
+from symposium.run_mode.composition import Composer, NoResolver
+from symposium.run_mode.mcp_servers import McpServers
+from symposium.run_mode.neutral_ground import STARTER, away, away_words, looks_around
+
+AROUND = [
+    ("npx", "-y", "p"),
+    ("/usr/bin/npx", "p"),
+    ("uvx", "p"),
+    ("pipx", "run", "p"),
+    ("bunx", "p"),
+    ("npm", "exec", "p"),
+    ("pnpm", "dlx", "p"),
+    ("uv", "run", "p"),
+    ("cargo", "run"),
+    ("python3", "-m", "p"),
+    ("/x/python3.12", "-u", "-m", "p"),
+    ("python", "-um", "p"),
+    ("python3", "-c", "import p"),
+]
+NOT_AROUND = [
+    ("claude-agent", "--acp"),
+    ("node", "/x/agent.js"),
+    ("npm", "run", "x"),
+    ("python3", "/x/agent.py"),
+    ("python3", "-I", "-m", "p"),
+    ("python3", "-P", "-m", "p"),
+    ("python3",),
+    ("my-npx",),
+]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("argv", AROUND)
+@pytest.mark.requirement("trust.neutral-ground")
+def test_programs_that_look_around_start_in_our_own_directory(
+    argv: Sequence[str], home: Path
+) -> None:
+    assert looks_around(argv)
+    assert away(Command(tuple(argv)), is_recommended=False).cwd == str(home)
+    assert home.is_dir()
+
+
+@pytest.mark.parametrize("argv", NOT_AROUND)
+@pytest.mark.requirement("trust.neutral-ground")
+def test_others_start_where_we_do_unless_they_were_recommended(
+    argv: Sequence[str], home: Path
+) -> None:
+    assert away(Command(tuple(argv)), is_recommended=False).cwd is None
+    assert away_words(argv, is_recommended=False) == argv
+    assert away(Command(tuple(argv)), is_recommended=True).cwd == str(home)
+    assert away(Command(tuple(argv), cwd="/x"), is_recommended=True).cwd == "/x"
+
+
+@pytest.mark.requirement("trust.neutral-ground")
+def test_the_starter_becomes_the_program_there(home: Path) -> None:
+    words = away_words(["python3", "-c", "import os; print(os.getcwd())"], is_recommended=False)
+    assert words[3] == str(STARTER)
+    told = subprocess.run(words, capture_output=True, text=True, check=True, cwd="/")
+    assert told.stdout.strip() == str(home.resolve())
+    gone = [*words[:5], "no-such-program"]
+    failed = subprocess.run(gone, capture_output=True, text=True, check=False)
+    assert failed.returncode == 1
+    assert failed.stderr == "no-such-program: No such file or directory\n"
+
+
+def local(name: str, kind: str = "proxy", origin: str | None = None) -> ModEntry:
+    source = ComponentSource("local", {"command": sys.executable, "args": ["/x/mod.py"]})
+    return ModEntry(name, source=source, kind="mcp" if kind == "mcp" else "proxy", origin=origin)
+
+
+@pytest.mark.requirement("trust.neutral-ground")
+async def test_a_config_is_composed_so(home: Path) -> None:
+    python = ComponentSource("python", {"module": "m"})
+    mods = (
+        local("own"),
+        local("ours", origin="recommendation"),
+        ModEntry("package", source=python),
+        local("own-server", "mcp"),
+        local("our-server", "mcp", origin="recommendation"),
+        ModEntry("package-server", source=python, kind="mcp"),
+    )
+    composition = await Composer(NoResolver()).compose(Config(f"{sys.executable} -m agent", mods))
+    agent = composition.chain.agent
+    assert isinstance(agent, Program)
+    assert agent.command.cwd == str(home)
+    made = [make() for make in composition.chain.mods]
+    places = {each.name: each.command.cwd for each in made if isinstance(each, Program)}
+    assert places == {"own": None, "ours": str(home), "package": str(home)}
+    (hidden,) = [each for each in made if isinstance(each, InProcess)]
+    assert isinstance(hidden.mod, McpServers)
+    told = {each["name"]: json.dumps(each) for each in hidden.mod.servers}
+    assert {name: str(STARTER) in text for name, text in told.items()} == {
+        "own-server": False,
+        "our-server": True,
+        "package-server": True,
+    }
