@@ -114,8 +114,8 @@ class Answers:
 
     @property
     def subscribes(self) -> frozenset[str]:
-        """The announcement types heard here."""
-        return frozenset(self.announcements)
+        """What to subscribe to for the announcements heard here."""
+        return frozenset("*" if name == "traffic" else name for name in self.announcements)
 
     def find(self, message: Message) -> Respond | None:
         """The function for this message."""

@@ -148,6 +148,14 @@ class BusClient:
         ask = self._exchange.request
         return await ask(message, to=to, on_progress=on_progress, patience=patience)
 
+    async def post(self, message: Announcement, *, to: Address | None = None) -> int:
+        """Tell whoever listens, and wait until it is delivered; to how many.
+
+        Raises:
+            BusError: it is not known that it was.
+        """
+        return await self._exchange.post(message, to=to)
+
     def announce(self, message: Announcement, *, to: Address | None = None) -> None:
         """Tell whoever listens; while there is no connection, nobody does."""
         self._exchange.announce(message, to=to)

@@ -6,8 +6,11 @@ Both ends use it: the client behind a socket, and the daemon for the parts insid
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
+
+import msgspec
+from msgspec import UNSET
 
 from symposium.bus import refusals
 from symposium.bus.answering import Answering
@@ -37,6 +40,7 @@ from symposium.bus.vocabulary import (
     Message,
     PayloadError,
     Request,
+    read_as,
     read_reply,
 )
 
@@ -53,6 +57,10 @@ _Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)
 
 
+def _future() -> asyncio.Future[Outcome]:
+    return asyncio.get_running_loop().create_future()
+
+
 @dataclass(slots=True)
 class Pending:
     """A request of ours that is not answered.
@@ -67,8 +75,8 @@ class Pending:
     """
 
     kind: type[Message]
-    line: bytes
-    outcome: "asyncio.Future[Outcome]"
+    line: bytes = b""
+    outcome: asyncio.Future[Outcome] = field(default_factory=_future)
     on_progress: OnProgress | None = None
     is_sent: bool = False
     until: asyncio.Timeout | None = None
@@ -115,24 +123,43 @@ class Exchange:
             BusLostError: the connection was lost, and it is not known whether it was done.
             BusReconnectingError: there is no connection, and none came in time; nothing was sent.
         """
+        kind = type(message)
         envelope = envelope_of(message, self._sender, to=to)
-        outcome = asyncio.get_running_loop().create_future()
-        pending = Pending(type(message), write_envelope(envelope), outcome, on_progress)
+        outcome = await self._ask(envelope, Pending(kind, on_progress=on_progress), patience)
+        return _reply(kind, outcome)
+
+    async def post(
+        self, message: Announcement, *, to: Address | None = None, patience: float | None = None
+    ) -> int:
+        """Tell whoever listens, and wait until it is delivered; to how many.
+
+        Raises:
+            BusRefusedError: the broker does not pass it on.
+            BusReconnectingError: there is no connection, and none came in time.
+        """
+        plain = envelope_of(message, self._sender, to=to)
+        envelope = msgspec.structs.replace(plain, ack=True)
+        outcome = await self._ask(envelope, Pending(type(message)), patience)
+        if not outcome.success or outcome.data is UNSET:
+            raise BusRefusedError(outcome.error or "", outcome.code or "")
+        return read_as(dict[str, int], outcome.data)["delivered"]
+
+    async def _ask(self, envelope: Envelope, pending: Pending, patience: float | None) -> Outcome:
+        pending.line = write_envelope(envelope)
         self._pending[envelope.id] = pending
         pending.is_sent = self._send(pending.line)
         try:
             async with asyncio.timeout(patience or pending.patience) as pending.until:
-                found = await pending.outcome
+                return await pending.outcome
         except TimeoutError as error:
             was_sent = pending.is_sent
             self._withdraw(envelope.id)
-            raise self._late(message, was_sent=was_sent) from error
+            raise self._late(pending.kind, was_sent=was_sent) from error
         except asyncio.CancelledError:
             self._withdraw(envelope.id)
             raise
         finally:
             self._pending.pop(envelope.id, None)
-        return _reply(type(message), found)
 
     async def first(self, message: Request[_Answer]) -> _Answer:
         """Ask what must be answered before anything else on a new connection.
@@ -200,8 +227,8 @@ class Exchange:
             case _:
                 self._answering.start(envelope)
 
-    def _late(self, message: Message, *, was_sent: bool) -> BusError:
-        type_ = message.about.type
+    def _late(self, kind: type[Message], *, was_sent: bool) -> BusError:
+        type_ = kind.about.type
         if was_sent:
             return BusRefusedError(f"{type_} was not answered in its time", refusals.TIMEOUT)
         text = f"bus reconnecting: {self.trouble}"

@@ -1,7 +1,6 @@
 """What the commands that speak on the bus share: where it is, and who speaks."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -26,20 +25,15 @@ def running_bus(
     socket: Path | None, answers: Answers | None = None, *, role: Role = Role.CLI
 ) -> BusClient:
     """A client of the daemon that runs; none is started."""
-    settings = replace(starting_settings(socket), dial=dial_running)
-    return BusClient(identity(role), answers, settings)
+    settings = ClientSettings(DaemonOptions(socket=socket), dial_running)
+    return BusClient(_identity(role, None), answers, settings)
 
 
-def bus(socket: Path | None, answers: Answers | None = None) -> BusClient:
+def client_for(socket: Path | None, sender: Sender | None = None) -> BusClient:
     """A client of the daemon, which is started if none runs."""
-    return BusClient(identity(Role.CLI), answers, starting_settings(socket))
+    settings = ClientSettings(DaemonOptions(socket=socket))
+    return BusClient(_identity(Role.CLI, sender), settings=settings)
 
 
-def starting_settings(socket: Path | None) -> ClientSettings:
-    """Where the daemon is, and how one is started there."""
-    return ClientSettings(DaemonOptions(socket=socket))
-
-
-def identity(role: Role) -> Identity:
-    """Who a command is on the bus."""
-    return Identity(role, f"symposium(pid:{os.getpid()})", Sender(str(Path.cwd())))
+def _identity(role: Role, sender: Sender | None) -> Identity:
+    return Identity(role, f"symposium(pid:{os.getpid()})", sender or Sender(str(Path.cwd())))

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, RpcError
+from symposium.bus.errors import BusRefusedError
 from symposium.cli.ending import ExitCode, Failure
 from symposium.errors import NotFoundError, PatienceError, SpecError, StepError, SymposiumError
 from symposium.plain_text import plain_text
@@ -58,6 +59,9 @@ def _of_ours(error: SymposiumError) -> Failure:
             code, detail, origin = ExitCode.NOT_FOUND, "not_found", "cli"
         case PatienceError():
             code, detail, origin = ExitCode.TIMEOUT, "no_answer", "agent"
+        case BusRefusedError(code=reason):
+            code = _BUS_CODES.get(reason, ExitCode.RUNTIME)
+            detail, origin = reason or "refused", "host"
         case _:
             code, detail, origin = ExitCode.RUNTIME, "failed", "host"
     is_retryable = code is ExitCode.TIMEOUT
@@ -173,6 +177,15 @@ _REASONS: Final = {
     "protocol_version_missing": _version,
     "protocol_version_mismatch": _version,
 }
+
+
+_BUS_CODES: Final = {
+    "forbidden": ExitCode.DENIED,
+    "no_handler": ExitCode.NOT_FOUND,
+    "not_found": ExitCode.NOT_FOUND,
+    "timeout": ExitCode.TIMEOUT,
+}
+"""How a command ends whose message on the bus was refused."""
 
 
 def _component(data: Mapping[str, Any]) -> str:

@@ -2,23 +2,24 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from symposium.bus.open_requests import OpenRequests
+from symposium.bus.actions import Action
+from symposium.bus.broker import Broker
 
 
 class Deadlines:
-    """Calls `expire` with the time, whenever a deadline has come."""
+    """Has carried out what the broker says, whenever a deadline has come."""
 
-    def __init__(self, requests: OpenRequests, expire: Callable[[float], None]) -> None:
-        self._open = requests
-        self._expire = expire
+    def __init__(self, broker: Broker, carry_out: Callable[[Iterable[Action]], None]) -> None:
+        self._broker = broker
+        self._carry_out = carry_out
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
     def watch(self) -> None:
         """Requests may have come or gone."""
-        deadline = self._open.next_deadline
+        deadline = self._broker.open.next_deadline
         if deadline is None:
             return
         at = self._loop.time() + deadline - time.time()
@@ -34,5 +35,5 @@ class Deadlines:
 
     def _due(self) -> None:
         self._timer = None
-        self._expire(time.time())
+        self._carry_out(self._broker.expire(time.time()))
         self.watch()

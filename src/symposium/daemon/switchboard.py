@@ -44,7 +44,7 @@ class Switchboard:
         self._closing = asyncio.TaskGroup()
         self._loop = asyncio.get_running_loop()
         self.pressure = Pressure(self._cut)
-        self._deadlines = Deadlines(broker.open, self._expire)
+        self._deadlines = Deadlines(broker, self.carry_out)
 
     async def run(self) -> None:
         """Own the links that are being closed, until cancelled; then close all."""
@@ -161,6 +161,3 @@ class Switchboard:
         peer = self.broker.peers.get(link.name)
         if peer is not None and peer.hello is None:
             self._send_away(link.name, f"no hello came within {HELLO_TIME:g} s")
-
-    def _expire(self, now: float) -> None:
-        self.carry_out(self.broker.expire(now))

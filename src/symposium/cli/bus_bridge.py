@@ -1,0 +1,83 @@
+"""Carries lines between our standard streams and the bus, until one of them ends."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Transport
+from peerwire.transports.stdio import stdio_transport
+from peerwire.transports.unix import connect_unix
+from symposium.bus.dialling import dial
+from symposium.bus.envelope import MAX_LINE
+from symposium.bus.errors import BusUnreachableError
+from symposium.bus.starting import DaemonOptions
+from symposium.cli.ending import ExitCode
+
+
+async def run_bridge(socket: Path | None, compat: Path | None, prefix: str) -> int:
+    """Carry lines until one side ends; the exit code says which (bus §1.6; §7, row 7).
+
+    Raises:
+        BusError: the daemon cannot be reached.
+    """
+    bus = await _reach(DaemonOptions(socket=socket, compat_socket=compat))
+    front = stdio_transport(limit=MAX_LINE)
+    over: asyncio.Future[ExitCode] = asyncio.get_running_loop().create_future()
+    if compat is not None:
+        bus.send(f"#identify:{prefix}(pid:{os.getpid()},cwd:{_short(Path.cwd())})".encode())
+    bus.start(_Carrier(bus, front, over, ExitCode.RUNTIME))
+    front.start(_Carrier(front, bus, over, ExitCode.OK))
+    try:
+        return await over
+    finally:
+        for each in (front, bus):
+            await each.aclose(grace=1.0)
+
+
+async def _reach(options: DaemonOptions) -> Transport:
+    bus = await dial(options)
+    if options.compat_socket is None:
+        return bus
+    bus.close()
+    try:
+        return connect_unix(options.compat_socket, limit=MAX_LINE)
+    except OSError as error:
+        text = f"the daemon does not listen at {options.compat_socket}: {error.strerror}"
+        hint = f"symposium daemon stop; symposium daemon start {' '.join(options.words())}"
+        raise BusUnreachableError(text, hint) from error
+
+
+class _Carrier:
+    """Gives what one side writes to the other, no faster than that takes it."""
+
+    def __init__(
+        self, mine: Transport, other: Transport, over: asyncio.Future[ExitCode], code: ExitCode
+    ) -> None:
+        self._mine = mine
+        self._other = other
+        self._over = over
+        self._code = code
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        for line in lines:
+            if not isinstance(line, Overlong):
+                self._other.send(line)
+
+    def writing_paused(self) -> None:
+        self._other.pause_reading()
+
+    def writing_resumed(self) -> None:
+        self._other.resume_reading()
+
+    def ended(self, error: Exception | None) -> None:
+        if not self._over.done():
+            is_reader_gone = isinstance(error, BrokenPipeError) and self._code is ExitCode.OK
+            self._over.set_result(ExitCode.READER_GONE if is_reader_gone else self._code)
+
+
+def _short(directory: Path) -> str:
+    """A directory as the reference names it: whole if short, else its last two parts (§1.3)."""
+    parts = directory.parts[1:]
+    return str(directory) if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"  # noqa: PLR2004 - as above

@@ -1,0 +1,234 @@
+"""Watch the bus, say something on it, say it again, or let another program take part."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+import click
+from msgspec import Raw, to_builtins
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.catalog import message_types
+from symposium.bus.client import BusClient
+from symposium.bus.envelope import Address, Envelope
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.history import History
+from symposium.bus.messages.traffic import Traffic
+from symposium.bus.roles import Role
+from symposium.bus.shapes import Logged
+from symposium.bus.vocabulary import Announcement, Message, PayloadError, Request
+from symposium.cli.agent_views import print_json
+from symposium.cli.bus_bridge import run_bridge
+from symposium.cli.bus_listing import (
+    Choice,
+    as_json_line,
+    as_text_line,
+    payload_from,
+    read_recorded,
+    replayable,
+)
+from symposium.cli.bus_options import AS_JSON, SOCKET, client_for, running_bus
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import example
+from symposium.cli.running import run
+from symposium.errors import NotFoundError, SymposiumError
+from symposium.near_names import near_names
+
+TYPE = click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this type.")
+FROM = click.option(
+    "--from", "names", multiple=True, metavar="NAME", help="Only from peers called so."
+)
+TASKSPACE = click.option("--taskspace", default="", metavar="UUID", help="Only of this taskspace.")
+
+
+@click.group("bus", epilog=example("symposium bus tail --type log_progress"))
+def command() -> None:
+    """Watch the bus, say something on it, say it again, or let another program take part."""
+
+
+@command.command()
+@TYPE
+@FROM
+@TASKSPACE
+@click.option("-n", "--last", type=int, help="First so many that have passed; 0 for all, and end.")
+@AS_JSON
+@SOCKET
+def tail(
+    types: tuple[str, ...],
+    names: tuple[str, ...],
+    taskspace: str,
+    last: int | None,
+    socket: Path | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Show messages as they pass, without secrets."""
+    choice = Choice(frozenset(types), taskspace, names)
+    form = as_json_line if as_json else as_text_line
+    answers = Answers()
+
+    def show(passed: Logged) -> None:
+        if choice.has(passed):
+            click.echo(form(passed))
+
+    async def passing(message: Traffic, asked: Asked) -> None:
+        del asked
+        show(message.passed)
+
+    async def work() -> int:
+        answers.hear(Traffic, passing)
+        async with running_bus(socket, answers, role=Role.OBSERVER) as client:
+            await client.ready()
+            if last is not None:
+                found = await client.request(History())
+                for each in [each for each in found if choice.has(each)][-last or None :]:
+                    show(each)
+            if last != 0:
+                await asyncio.Event().wait()
+        return 0
+
+    return run(work())
+
+
+@command.command()
+@click.argument("type_", metavar="TYPE")
+@click.argument("payload", default="{}", metavar="[JSON]")
+@click.option("--to", metavar="WHO", help="connection:NAME, role:NAME or taskspace:UUID.")
+@click.option("--timeout", type=float, help="Seconds to wait; the type's own time if not given.")
+@AS_JSON
+@SOCKET
+def send(
+    type_: str,
+    payload: str,
+    to: str | None,
+    timeout: float | None,
+    socket: Path | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Send one message, and print the reply, or how many have heard it."""
+    message = _message(type_, payload_from(payload))
+    address = _address(to)
+
+    async def work() -> int:
+        async with client_for(socket) as client:
+            await client.ready()
+            reply = await _say(client, message, address, timeout)
+        if as_json:
+            print_json(reply)
+        else:
+            print(reply if isinstance(reply, str) else _plain(reply))
+        return 0
+
+    return run(work())
+
+
+@command.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@TYPE
+@FROM
+@TASKSPACE
+@click.option("--dry-run", is_flag=True, help="Only show what would be sent.")
+@SOCKET
+def replay(
+    file: Path,
+    types: tuple[str, ...],
+    names: tuple[str, ...],
+    taskspace: str,
+    socket: Path | None,
+    *,
+    dry_run: bool,
+) -> int:
+    """Send again what `symposium bus tail --json` has recorded in FILE, in order.
+
+    What belongs to a conversation that is over, and what a secret was taken out of, is left out.
+    """
+    choice = Choice(frozenset(types), taskspace, names)
+    chosen = [each for each in read_recorded(file) if choice.has(each)]
+
+    async def work() -> int:
+        failed = 0
+        for passed, found in replayable(chosen):
+            if isinstance(found, str):
+                click.echo(f"left out: {found}: {as_text_line(passed)}", err=True)
+            elif dry_run:
+                click.echo(as_text_line(passed))
+            else:
+                failed += not await _again(socket, found)
+        return ExitCode.RUNTIME if failed else 0
+
+    return run(work())
+
+
+@command.command()
+@click.option("--identity-prefix", default="client", show_default=True, help="What to be called.")
+@click.option(
+    "--compat-socket",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PATH",
+    help="Speak version 1, at the daemon's compat socket.",
+)
+@SOCKET
+def bridge(identity_prefix: str, compat_socket: Path | None, socket: Path | None) -> int:
+    """Carry lines between standard input and output and the bus, for a program of any language.
+
+    Ends with 0 when the input ends, and with 1 when the daemon does.
+    """
+    return run(run_bridge(socket, compat_socket, identity_prefix))
+
+
+async def _again(socket: Path | None, envelope: Envelope) -> bool:
+    """Send a recorded message as its sender did; whether it was taken."""
+    try:
+        message = _message(envelope.type, envelope.payload)
+        async with client_for(socket, envelope.sender) as client:
+            await client.ready()
+            reply = await _say(client, message, None, None)
+    except BusRefusedError as error:
+        click.echo(f"{envelope.type} {envelope.id}: {error.message}", err=True)
+        return False
+    click.echo(f"{envelope.type} {envelope.id}: {_plain(reply)}")
+    return True
+
+
+async def _say(
+    client: BusClient, message: Message, to: Address | None, patience: float | None
+) -> Any:
+    if isinstance(message, Announcement):
+        return {"delivered": await client.post(message, to=to)}
+    asked = cast("Request[object]", message)
+
+    def news(each: Any) -> None:
+        click.echo(f"symposium: {each.message}", err=True)
+
+    return to_builtins(await client.request(asked, to=to, on_progress=news, patience=patience))
+
+
+def _message(type_: str, payload: Raw) -> Message:
+    known = message_types()
+    if type_ not in known:
+        near = near_names(type_, known)
+        hint = (
+            f"did you mean {' or '.join(near)}?" if near else "see docs/reference/bus-messages.md"
+        )
+        raise NotFoundError(f"there is no message {type_!r}", hint)
+    try:
+        return known[type_].read(payload)
+    except PayloadError as error:
+        raise SymposiumError(f"{type_}: {error}", "see docs/reference/bus-messages.md") from error
+
+
+def _address(text: str | None) -> Address | None:
+    if text is None:
+        return None
+    kind, _, name = text.partition(":")
+    if kind not in {"connection", "role", "taskspace"} or not name:
+        raise click.UsageError(f"--to {text}: write connection:NAME, role:NAME or taskspace:UUID")
+    return Address(**{kind: name})
+
+
+def _plain(reply: Any) -> str:
+    if isinstance(reply, dict):
+        members = cast("dict[str, Any]", reply)
+        return ", ".join(f"{name} {value}" for name, value in members.items()) or "done"
+    return str(reply)
