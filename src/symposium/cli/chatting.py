@@ -20,9 +20,9 @@ from symposium.cli.output import Output
 from symposium.cli.permission_options import Permits, chooser_of, decider
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import StdinLines, ask_line
-from symposium.cli.turn import Turn, on_interrupt
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.permissions import Permission
+from symposium.client.turn import Turn, on_interrupt
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
 from symposium.errors import StepError, SymposiumError
@@ -101,7 +101,8 @@ class Chatting:
                 session_id = await conversation.new_session(str)
                 inputs: Inputs = StdinLines()
                 if is_terminal:
-                    inputs = TypedInputs(history_file(), lambda: self._view.commands)
+                    inputs = typed = TypedInputs(history_file(), lambda: self._view.commands)
+                    self._output.show_above(typed.above)
                     for line in HELP:
                         self._view.line(line)
                 return await self._talk(conversation, session_id, inputs)

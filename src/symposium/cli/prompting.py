@@ -17,9 +17,9 @@ from symposium.cli.output import Output
 from symposium.cli.permission_options import Permits, chooser_of, decider
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import ask_line
-from symposium.cli.turn import Turn, on_interrupt
 from symposium.client.conversation import Terms, converse
 from symposium.client.permissions import Chosen, Decision, Permission
+from symposium.client.turn import Turn, on_interrupt
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
 from symposium.errors import SymposiumError

@@ -1,7 +1,7 @@
 """One chain, talked to: it is begun, asked for sessions, and given prompts."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,7 @@ class Terms:
         on_decision: told each permission asked for, and what was decided.
         patience: seconds to wait for each answer of the agent, those in which it waits for a
             decision left out; None for ever.
+        servers: MCP servers for its sessions, as ACP declares them.
     """
 
     cwd: Path
@@ -43,17 +44,18 @@ class Terms:
     on_update: Callable[[Any], None]
     on_decision: OnDecision
     patience: float | None = None
+    servers: Sequence[Mapping[str, Any]] = ()
 
 
 class Conversation:
     """The client's end of one chain; made by `converse`."""
 
     def __init__(
-        self, connection: Connection, answers: Answers, cwd: Path, patience: Patience
+        self, connection: Connection, answers: Answers, terms: Terms, patience: Patience
     ) -> None:
         self._connection = connection
         self._answers = answers
-        self._cwd = cwd
+        self._terms = terms
         self._patience = patience
         self._scope: asyncio.Timeout | None = None
         self._is_over = False
@@ -75,7 +77,7 @@ class Conversation:
             StepError: the agent gave none.
             PatienceError: it did not answer in time.
         """
-        params: dict[str, Any] = {"cwd": str(self._cwd), "mcpServers": []}
+        params = self._setting()
 
         def tell(result: Any) -> None:
             if (session_id := _text(result, "sessionId")) is not None:
@@ -86,6 +88,19 @@ class Conversation:
         if session_id is None:
             raise StepError("session/new", RpcError(INTERNAL_ERROR, "its answer has no sessionId"))
         return session_id
+
+    async def continue_session(self, session_id: str, method: str) -> None:
+        """Go on with a session of an earlier process; a replay comes before this returns.
+
+        Args:
+            session_id: as the agent named it.
+            method: `session/resume` or `session/load`, whichever the agent declares.
+
+        Raises:
+            StepError: the agent does not know it, or has ended.
+            PatienceError: it did not answer in time.
+        """
+        await self._in_time(method, {"sessionId": session_id, **self._setting()})
 
     async def prompt(self, session_id: str, text: str) -> str:
         """Run one turn; the agent's reason to stop.
@@ -133,6 +148,10 @@ class Conversation:
         if self._scope is not None:
             self._scope.reschedule(asyncio.get_running_loop().time())
 
+    def _setting(self) -> dict[str, Any]:
+        servers = [dict(server) for server in self._terms.servers]
+        return {"cwd": str(self._terms.cwd), "mcpServers": servers}
+
     async def _in_time(
         self, method: str, params: dict[str, Any], on_result: Callable[[Any], None] | None = None
     ) -> Any:
@@ -164,7 +183,7 @@ async def converse(
         requests=answers.handlers(), notifications={"session/update": terms.on_update}
     )
     connection = Connection(ours, handlers)
-    conversation = Conversation(connection, answers, terms.cwd, patience)
+    conversation = Conversation(connection, answers, terms, patience)
     conductor = Conductor(theirs, instantiate, settings)
 
     async def run_connection() -> None:

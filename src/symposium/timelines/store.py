@@ -53,6 +53,7 @@ class Timeline:
         self._file = file
         self._seq = 0
         self._size = 0
+        self._end = b""
         self._redactor = redactor
 
     def add(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -69,12 +70,15 @@ class Timeline:
                 return
             if size != self._size:
                 # Somebody else has added to it, or it was there before us.
-                self._seq = len(read_entries(self._file.read_bytes()))
+                text = self._file.read_bytes()
+                self._seq = len(read_entries(text))
+                self._end = b"" if text.endswith(b"\n") or not text else b"\n"
             self._seq += 1
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
             clean = decode_value(self._redactor.json(encode_value(dict(data))))
             line = write_entry(Entry(VERSION, self._seq, now, kind, clean))
-            self._size = size + os.write(handle, line)
+            self._size = size + os.write(handle, self._end + line)
+            self._end = b""
         finally:
             os.close(handle)
 

@@ -117,3 +117,17 @@ def test_the_goal_of_a_row_of_hand_overs_is_that_of_its_beginning(tmp_path: Path
     assert goal("d") == "goal of d"
     # A circle ends somewhere.
     assert goal("c").startswith("goal of")
+
+
+@pytest.mark.requirement("timelines.damaged-lines")
+def test_what_follows_a_line_that_was_cut_off_is_a_line_of_its_own(tmp_path: Path) -> None:
+    TimelineStore(tmp_path).open("s").add("prompt", {"text": "a"})
+    (file,) = tmp_path.iterdir()
+    with file.open("ab") as end:
+        end.write(b'{"v":1,"seq":2,"ts"')
+    TimelineStore(tmp_path).open("s").add("prompt", {"text": "b"})
+
+    assert [(each.seq, each.data["text"]) for each in TimelineStore(tmp_path).read("s")] == [
+        (1, "a"),
+        (2, "b"),
+    ]

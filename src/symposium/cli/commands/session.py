@@ -1,0 +1,204 @@
+"""Agents that outlive the terminal: start, list, attach, talk to, and end them."""
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import click
+
+from symposium.agent_sessions.keeper_client import (
+    ANSWER,
+    CANCEL,
+    DESCRIBE,
+    QUESTIONS,
+    SAY,
+    AgentSessions,
+    reach,
+)
+from symposium.agent_sessions.launch import launch
+from symposium.agent_sessions.session import SessionKind, SessionSpec, Status
+from symposium.agent_sessions.store import SessionStore
+from symposium.cli.attaching import attach_terminal
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import example
+from symposium.cli.running import run
+from symposium.cli.watching import watch_events
+from symposium.config.paths import paths
+from symposium.plain_text import one_line
+
+_WIDTH = 60
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group(name="session", epilog=example("symposium session start --acp -- claude-code-acp"))
+def command() -> None:
+    """Agents that outlive the terminal, each held by a process of its own."""
+
+
+@command.command(epilog=example("symposium session start -- claude"))
+@click.argument("words", nargs=-1, required=True)
+@click.option("--acp", "is_acp", is_flag=True, help="It speaks ACP; else it gets a terminal.")
+@click.option("--cwd", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
+@click.option("--proxy", "mods", multiple=True, metavar="SPEC", help="A mod, for an ACP agent.")
+@click.option("--prompt", help="What to say to an ACP agent first.")
+@click.option("--title", default="", help="For lists.")
+def start(
+    words: Sequence[str],
+    cwd: Path,
+    mods: Sequence[str],
+    prompt: str | None,
+    title: str,
+    *,
+    is_acp: bool,
+) -> int:
+    """Start the agent WORDS, and print the id of its session."""
+    command_words = (shlex.join(words) if len(words) > 1 else words[0],) if is_acp else words
+    spec = SessionSpec(
+        id=str(uuid4()),
+        kind=SessionKind.ACP if is_acp else SessionKind.TERMINAL,
+        command=tuple(command_words),
+        cwd=str(cwd.absolute()),
+        prompt=prompt,
+        mods=tuple(mods),
+        title=title,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    return run(_launch(spec))
+
+
+@command.command(epilog=example("symposium session resume 6f1c…"))
+@click.argument("session")
+def resume(session: str) -> int:
+    """Start the agent of SESSION again, after it has ended or the machine has."""
+    return run(_launch(SessionStore(paths()).spec(session)))
+
+
+@command.command(name="list", epilog=example("symposium session list --json"))
+@_json_option
+def list_sessions(*, as_json: bool) -> int:
+    """List the sessions, the oldest first."""
+    store = SessionStore(paths())
+    found = sorted((store.spec(each) for each in store.ids()), key=lambda spec: spec.created_at)
+    rows = [(spec, store.state(spec.id)) for spec in found]
+    if as_json:
+        listed = [
+            {
+                "id": spec.id,
+                "kind": spec.kind.value,
+                "status": state.status.value,
+                "reason": state.reason,
+                "command": list(spec.command),
+                "cwd": spec.cwd,
+                "title": spec.title,
+                "created": spec.created_at,
+            }
+            for spec, state in rows
+        ]
+        click.echo(json.dumps(listed))
+        return ExitCode.OK
+    for spec, state in rows:
+        shown = one_line(spec.title or shlex.join(spec.command), width=_WIDTH)
+        reason = f"  ({state.reason})" if state.reason else ""
+        click.echo(f"{spec.id}  {state.status.value:8}  {spec.kind.value:8}  {shown}{reason}")
+    if not rows:
+        click.echo("There are no sessions.", err=True)
+    return ExitCode.OK
+
+
+@command.command(epilog=example("symposium session attach 6f1c…"))
+@click.argument("session")
+@click.option("--since", default=0, help="For an ACP agent: only events after this number.")
+@_json_option
+def attach(session: str, since: int, *, as_json: bool) -> int:
+    r"""Look at SESSION: its terminal, or what its agent reports, until it ends.
+
+    In a terminal, Ctrl-\\ lets go of it; the agent goes on.
+    """
+    store = SessionStore(paths())
+    if store.spec(session).kind is SessionKind.TERMINAL:
+        return run(attach_terminal(store, session))
+    return run(watch_events(store, session, since, as_json=as_json))
+
+
+@command.command(epilog=example("symposium session say 6f1c… 'Now the tests'"))
+@click.argument("session")
+@click.argument("text")
+def say(session: str, text: str) -> int:
+    """Give the ACP agent of SESSION the prompt TEXT, after those that wait already."""
+    said = sys.stdin.read() if text == "-" else text
+    return run(_ask(session, SAY, {"text": said}))
+
+
+@command.command(epilog=example("symposium session cancel 6f1c…"))
+@click.argument("session")
+def cancel(session: str) -> int:
+    """Cancel the turn that the ACP agent of SESSION is in."""
+    return run(_ask(session, CANCEL, {}))
+
+
+@command.command(epilog=example("symposium session questions 6f1c…"))
+@click.argument("session")
+def questions(session: str) -> int:
+    """Show what the ACP agent of SESSION has asked and nobody has answered."""
+    return run(_ask(session, QUESTIONS, {}))
+
+
+@command.command(epilog=example("symposium session answer 6f1c… 1 allow"))
+@click.argument("session")
+@click.argument("question", type=int)
+@click.argument("option")
+def answer(session: str, question: int, option: str) -> int:
+    """Answer QUESTION of SESSION with OPTION."""
+    params = {"question": question, "optionId": option, "by": "the command line"}
+    return run(_ask(session, ANSWER, params))
+
+
+@command.command(epilog=example("symposium session show 6f1c…"))
+@click.argument("session")
+def show(session: str) -> int:
+    """Show what is known of SESSION, as JSON."""
+    return run(_ask(session, DESCRIBE, {}))
+
+
+@command.command(epilog=example("symposium session kill 6f1c…"))
+@click.argument("session")
+def kill(session: str) -> int:
+    """End the agent of SESSION, gently first, and all that it has started."""
+    store = SessionStore(paths())
+    store.spec(session)
+    return run(_kill(store, session))
+
+
+@command.command(epilog=example("symposium session forget 6f1c…"))
+@click.argument("session")
+def forget(session: str) -> int:
+    """Remove what is kept of SESSION, which must have ended."""
+    store = SessionStore(paths())
+    store.spec(session)
+    store.forget(session)
+    return ExitCode.OK
+
+
+async def _launch(spec: SessionSpec) -> int:
+    await launch(SessionStore(paths()), spec)
+    click.echo(spec.id)
+    return ExitCode.OK
+
+
+async def _ask(session: str, method: str, params: Mapping[str, object]) -> int:
+    async with reach(SessionStore(paths()), session) as keeper:
+        click.echo(json.dumps(await keeper.ask(method, params)))
+    return ExitCode.OK
+
+
+async def _kill(store: SessionStore, session: str) -> int:
+    if store.state(session).status is not Status.RUNNING:
+        click.echo(f"It is not running: {store.state(session).status.value}.", err=True)
+        return ExitCode.OK
+    await AgentSessions(store).stop(session)
+    return ExitCode.OK

@@ -1,0 +1,1 @@
+"""The processes that hold agents: one keeper for each agent session."""

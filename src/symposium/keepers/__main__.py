@@ -1,0 +1,68 @@
+"""What a keeper's process runs: `python -m symposium.keepers SESSION READY_FD`."""
+
+import asyncio
+import os
+import signal
+import sys
+
+from symposium.agent_sessions.launch import READY
+from symposium.agent_sessions.session import SessionKind, SessionState
+from symposium.agent_sessions.store import SessionStore
+from symposium.config.paths import paths
+from symposium.errors import SymposiumError
+from symposium.keepers.acp_keeper import AcpKeeper
+from symposium.keepers.before_tools import NothingKept
+from symposium.keepers.keeper import Keeper
+from symposium.keepers.keeper_socket import KeeperSocket
+from symposium.keepers.terminal_keeper import TerminalKeeper
+
+
+def main(words: list[str]) -> int:
+    """Hold one session until its agent has ended."""
+    id_, ready = words[0], int(words[1])
+    # The agent must not hold open what says that we are ready.
+    os.set_inheritable(ready, False)  # noqa: FBT003 - it takes nothing else
+    if os.fork():
+        # Whoever started us need not wait for us, nor we be ended with it.
+        os._exit(0)
+    store = SessionStore(paths())
+    try:
+        store.lock(id_)
+        keeper = _keeper(store, id_)
+    except (SymposiumError, OSError) as error:
+        os.write(ready, str(error).encode())
+        return 1
+    return asyncio.run(_keep(store, id_, keeper, ready))
+
+
+def _keeper(store: SessionStore, id_: str) -> Keeper:
+    spec = store.spec(id_)
+    if spec.kind is SessionKind.TERMINAL:
+        return TerminalKeeper(spec, store.directory(id_))
+    return AcpKeeper(spec, store, NothingKept())
+
+
+async def _keep(store: SessionStore, id_: str, keeper: Keeper, ready: int) -> int:
+    """Serve whoever comes, until the agent has ended or somebody has ended it."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, keeper.stop)
+
+    def reached(state: SessionState) -> None:
+        store.write_state(id_, state)
+
+    async with asyncio.TaskGroup() as tasks:
+        socket = KeeperSocket(store.socket(id_), keeper, tasks)
+        try:
+            socket.open()
+            # Whoever started us may go on: what they ask waits for us.
+            os.write(ready, READY)
+            os.close(ready)
+            reached(await keeper.run(reached))
+        finally:
+            await socket.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

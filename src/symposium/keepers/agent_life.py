@@ -1,0 +1,191 @@
+"""The lives of one agent: it is started, given its prompts, and brought back when it dies."""
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from peerwire.errors import PeerwireError
+from peerwire.jsonrpc.errors import RpcError
+from symposium.agent_sessions.session import SessionSpec, SessionState, Status
+from symposium.chain_spec import read_chain
+from symposium.client.conversation import Conversation, Terms, converse
+from symposium.client.permissions import Chosen, Decider, Decision, Permission
+from symposium.client.turn import Turn
+from symposium.conductor.conductor import Settings
+from symposium.conductor.gate import members_of
+from symposium.errors import StepError, SymposiumError
+from symposium.keepers.before_tools import BeforeTools
+from symposium.keepers.keeper import OnState
+from symposium.keepers.prompt_queue import PromptQueue
+
+FAILURES: Final = 3
+"""Deaths of the agent that are mended within `WITHIN`; with the next it stays ended."""
+
+WITHIN: Final = 300.0
+"""Seconds (users A-4)."""
+
+_TOOL_CALLS: Final = frozenset({"tool_call", "tool_call_update"})
+
+
+class AgentLife:
+    """Runs one agent for as long as it can be brought back.
+
+    Args:
+        spec: which agent, and where.
+        state: how it stood when an earlier keeper ended.
+        prompts: what it is to be told.
+        tell: keeps an event, and tells whoever looks on.
+        before_tools: done before a tool runs, and after it has.
+
+    Attributes:
+        state: how it stands.
+        turn: the one that it is in; None while it waits.
+        more: set when there is another prompt.
+    """
+
+    def __init__(
+        self,
+        spec: SessionSpec,
+        state: SessionState,
+        prompts: PromptQueue,
+        tell: Callable[[str, dict[str, Any]], None],
+        before_tools: BeforeTools,
+    ) -> None:
+        self.state = state
+        self.turn: Turn | None = None
+        self.more = asyncio.Event()
+        self._spec = spec
+        self._prompts = prompts
+        self._tell = tell
+        self._before_tools = before_tools
+        self._is_replay = False
+        self._deaths: deque[float] = deque(maxlen=FAILURES)
+
+    async def run(self, decider: Decider, on_state: OnState) -> SessionState:
+        """Live until the agent has died too often; how it stands then."""
+        on_state(self.state)
+        self._tell("started", {"agent": self._spec.command[0], "cwd": self._spec.cwd})
+        if len(self._prompts):
+            self.more.set()
+        async with self._before_tools:
+            while True:
+                try:
+                    await self._live(decider, on_state)
+                except (SymposiumError, PeerwireError, OSError) as error:
+                    if not self._may_try_again(error):
+                        return replace(self.state, status=Status.EXITED, reason=str(error))
+
+    async def _live(self, decider: Decider, on_state: OnState) -> None:
+        chain = read_chain(self._spec.mods, self._spec.command[0])
+        servers = (_our_server(self._spec),)
+        directory = Path(self._spec.cwd)
+        terms = Terms(directory, decider, self._updated, self._decided, servers=servers)
+        async with converse(lambda _: chain.blueprint(), terms, Settings()) as conversation:
+            session = await self._open(conversation, on_state)
+            while True:
+                await conversation.unless_over(self.more.wait())
+                self.more.clear()
+                while (text := self._prompts.take()) is not None:
+                    await self._answer(conversation, session, text)
+
+    async def _open(self, conversation: Conversation, on_state: OnState) -> str:
+        """Go on with the session that the agent had, or say that it knows nothing of it."""
+        greeting = await conversation.initialize()
+        known = self.state.acp_session
+        method = _way_back(greeting)
+        if known is not None and method is not None and await self._goes_on(conversation, method):
+            return known
+        session = await conversation.new_session(lambda _: None)
+        if known is not None:
+            self._tell("notice", {"text": "fresh context: the agent knows nothing of before"})
+        self.state = replace(self.state, acp_session=session, is_fresh=known is not None)
+        on_state(self.state)
+        return session
+
+    async def _goes_on(self, conversation: Conversation, method: str) -> bool:
+        self._is_replay = True
+        try:
+            await conversation.continue_session(self.state.acp_session or "", method)
+        except StepError as error:
+            if _has_died(error):
+                raise
+            self._tell("notice", {"text": f"the agent no longer knows its session: {error}"})
+            return False
+        finally:
+            self._is_replay = False
+        return True
+
+    async def _answer(self, conversation: Conversation, session: str, text: str) -> None:
+        self._tell("prompt", {"text": text})
+        self.turn = Turn(conversation, session)
+        try:
+            reason = await self.turn.run(text)
+        except StepError as error:
+            if _has_died(error):
+                raise
+            # The agent lives, and has refused this one.
+            reason = f"error: {error.reason}"
+        finally:
+            self.turn = None
+        self._prompts.done()
+        await self._before_tools.keep("the turn is over")
+        self._tell("result", {"stopReason": reason})
+
+    def _may_try_again(self, error: Exception) -> bool:
+        now = asyncio.get_running_loop().time()
+        self._tell("notice", {"text": f"the agent has ended: {error}"})
+        if len(self._deaths) == FAILURES and now - self._deaths[0] < WITHIN:
+            text = f"the agent has ended {FAILURES + 1} times within {WITHIN / 60:.0f} minutes"
+            self._tell("notice", {"text": f"{text}; it is not started again"})
+            return False
+        self._deaths.append(now)
+        interrupted = self._prompts.interrupt()
+        if interrupted is not None:
+            self._tell("interrupted", {"text": interrupted})
+        if len(self._prompts):
+            self.more.set()
+        return True
+
+    def _updated(self, params: Any) -> None:
+        if self._is_replay:
+            return
+        update = members_of(members_of(params).get("update"))
+        if update.get("sessionUpdate") in _TOOL_CALLS:
+            self._before_tools.soon(f"tool call {update.get('title') or update.get('toolCallId')}")
+        self._tell("update", dict(update))
+
+    def _decided(self, permission: Permission, decision: Decision) -> None:
+        chosen = decision.option.id if isinstance(decision, Chosen) else None
+        self._tell("permission", {"title": permission.tool_call.title, "optionId": chosen})
+
+
+def _has_died(error: StepError) -> bool:
+    """Whether the chain has ended, or the conductor answers in place of what has."""
+    if not isinstance(error.reason, RpcError):
+        return True
+    reason = members_of(error.reason.data).get("reason")
+    return reason in {"component_exited", "component_start_failed"}
+
+
+def _way_back(greeting: Mapping[str, Any]) -> str | None:
+    """How this agent goes on with a session; None if it cannot."""
+    capabilities = members_of(greeting.get("agentCapabilities"))
+    if "resume" in members_of(capabilities.get("sessionCapabilities")):
+        return "session/resume"
+    return "session/load" if capabilities.get("loadSession") is True else None
+
+
+def _our_server(spec: SessionSpec) -> Mapping[str, Any]:
+    """The MCP server that tells the agent where it is, as ACP declares one."""
+    named = {**spec.env, "SYMPOSIUM_TASKSPACE": spec.id}
+    kept = {name: value for name, value in named.items() if name.startswith("SYMPOSIUM_")}
+    return {
+        "name": "symposium",
+        "command": sys.executable,
+        "args": ["-m", "symposium", "mcp"],
+        "env": [{"name": name, "value": value} for name, value in kept.items()],
+    }

@@ -1,0 +1,173 @@
+"""Holds a program on a pseudo-terminal: it is seen by whoever attaches, and outlives them all."""
+
+import asyncio
+import fcntl
+import os
+import signal
+import struct
+import termios
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from peerwire.jsonrpc.errors import invalid_params
+from peerwire.jsonrpc.handlers import Request, RequestHandler
+from symposium.agent_sessions.keeper_client import ATTACH, INPUT, OUTPUT, RESIZE
+from symposium.agent_sessions.session import SessionSpec, SessionState, Status
+from symposium.keepers.keeper import OnState, Viewer
+from symposium.keepers.processes import processes_of_session
+from symposium.keepers.scrollback import Scrollback
+
+GRACE: Final = 3.0
+"""Seconds between asking a program to end and ending it."""
+
+PENDING: Final = 1024 * 1024
+"""Bytes of input that may wait for a program that does not read."""
+
+_READ: Final = 64 * 1024
+_SIZE: Final = (24, 80)
+
+
+class TerminalKeeper:
+    """Made before the event loop runs: the program is forked off a process without threads.
+
+    Args:
+        spec: what to run.
+        directory: where the end of what it showed is kept once it has ended.
+    """
+
+    def __init__(self, spec: SessionSpec, directory: Path) -> None:
+        self._spec = spec
+        self._kept = directory / "terminal.log"
+        self._scrollback = Scrollback()
+        self._viewers: set[Viewer] = set()
+        self._pending = bytearray()
+        self._is_stopping = False
+        self._pid, self._master = os.forkpty()
+        if self._pid == 0:
+            _become(spec)
+        os.set_blocking(self._master, False)
+        self._resize(*_SIZE)
+
+    async def run(self, on_state: OnState) -> SessionState:
+        """Hold it until it has ended; how it stands then."""
+        on_state(SessionState(Status.RUNNING, os.getpid()))
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._master, self._readable)
+        _, status = await asyncio.to_thread(os.waitpid, self._pid, 0)
+        self._readable()
+        loop.remove_reader(self._master)
+        loop.remove_writer(self._master)
+        for pid in processes_of_session(self._pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        os.close(self._master)
+        self._kept.write_bytes(self._scrollback.end())
+        code = os.waitstatus_to_exitcode(status)
+        reason = "ended as asked" if self._is_stopping else f"the program ended with {code}"
+        return SessionState(Status.EXITED, os.getpid(), exit_code=code, reason=reason)
+
+    def stop(self) -> None:
+        """Hang up, as a closed terminal does; what does not go is ended."""
+        if self._is_stopping:
+            return
+        self._is_stopping = True
+        self._signal(signal.SIGHUP)
+        self._signal(signal.SIGCONT)
+        asyncio.get_running_loop().call_later(GRACE, self._signal, signal.SIGKILL)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The program's process, and how many look at it."""
+        return {"pid": self._pid, "viewers": len(self._viewers)}
+
+    def requests(self, viewer: Viewer) -> Mapping[str, RequestHandler]:
+        """To attach."""
+
+        def attach(request: Request) -> Mapping[str, Any]:
+            self._resize_to(request.params)
+            self._viewers.add(viewer)
+            return {"scrollback": b64encode(self._scrollback.end()).decode()}
+
+        return {ATTACH: attach}
+
+    def notifications(self, viewer: Viewer) -> Mapping[str, Callable[[Any], None]]:
+        """What is typed, and the window's size."""
+        del viewer
+        return {INPUT: self._typed, RESIZE: self._resize_to}
+
+    def left(self, viewer: Viewer) -> None:
+        """Show it no longer."""
+        self._viewers.discard(viewer)
+
+    def _readable(self) -> None:
+        while True:
+            try:
+                piece = os.read(self._master, _READ)
+            except BlockingIOError:
+                return
+            except OSError:
+                # Linux says so when nobody holds the other end any more.
+                piece = b""
+            if not piece:
+                with suppress(OSError, ValueError):
+                    asyncio.get_running_loop().remove_reader(self._master)
+                return
+            self._scrollback.add(piece)
+            shown = {"data": b64encode(piece).decode()}
+            for viewer in tuple(self._viewers):
+                viewer.notify(OUTPUT, shown)
+            if len(piece) < _READ:
+                return
+
+    def _typed(self, params: Any) -> None:
+        try:
+            data = b64decode(params["data"], validate=True)
+        except (TypeError, KeyError, ValueError):
+            return
+        if len(self._pending) + len(data) <= PENDING:
+            self._pending += data
+            self._writable()
+
+    def _writable(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._pending:
+                del self._pending[: os.write(self._master, self._pending)]
+        except BlockingIOError:
+            loop.add_writer(self._master, self._writable)
+        except OSError:
+            self._pending.clear()
+            loop.remove_writer(self._master)
+        else:
+            loop.remove_writer(self._master)
+
+    def _resize_to(self, params: Any) -> None:
+        match params:
+            case {"rows": int(rows), "columns": int(columns)} if rows > 0 and columns > 0:
+                self._resize(min(rows, 1000), min(columns, 1000))
+            case {}:
+                return
+            case _:
+                raise invalid_params("rows and columns are wanted", params)
+
+    def _resize(self, rows: int, columns: int) -> None:
+        with suppress(OSError):
+            fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._pid, number)
+
+
+def _become(spec: SessionSpec) -> None:
+    """In the child: be the program, or say why not; never returns."""
+    try:
+        os.chdir(spec.cwd)
+        environment = {**os.environ, "TERM": "xterm-256color", **spec.env}
+        os.execvpe(spec.command[0], list(spec.command), environment)  # noqa: S606 - what was asked for
+    except OSError as error:
+        os.write(2, f"{spec.command[0]}: {error.strerror}\r\n".encode())
+    finally:
+        os._exit(127)

@@ -1,0 +1,334 @@
+"""Agents that outlive whoever started them: terminals and ACP, killed and brought back."""
+
+import asyncio
+import json
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from symposium.agent_sessions.keeper_client import CANCEL, DESCRIBE, SAY, AgentSessions, reach
+from symposium.agent_sessions.store import SessionStore
+from symposium.config.paths import paths
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+Start: TypeAlias = Callable[..., subprocess.Popen[str]]
+Spec: TypeAlias = Callable[..., str]
+
+RETRY = 0.02
+PATIENCE = 8.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    return SessionStore(paths({"SYMPOSIUM_HOME": str(tmp_path / "home")}))
+
+
+@pytest.fixture(autouse=True)
+def no_keeper_stays(store: SessionStore) -> Iterator[None]:
+    yield
+    for each in store.ids():
+        asyncio.run(AgentSessions(store).stop(each))
+
+
+def begin(symposium: Run, *words: str) -> str:
+    done = symposium("session", "start", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def status(store: SessionStore, session: str) -> str:
+    return store.state(session).status.value
+
+
+def ask(store: SessionStore, session: str, method: str, **params: Any) -> Any:
+    async def asking() -> Any:
+        async with reach(store, session) as keeper:
+            return await keeper.ask(method, params)
+
+    return asyncio.run(asking())
+
+
+def words(spec: str) -> list[str]:
+    return shlex.split(spec)
+
+
+def keeper_pid(tmp_path: Path, session: str) -> int:
+    text = (tmp_path / "home" / "sessions" / session / "state.json").read_text()
+    return json.loads(text)["keeper"]
+
+
+def events(tmp_path: Path, session: str) -> list[dict[str, Any]]:
+    file = tmp_path / "home" / "sessions" / session / "events.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def until(check: Callable[[], Any]) -> Any:
+    """What `check` gives once that is true; another process does it: nothing tells us when."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := check()):
+        assert time.monotonic() < deadline, "it did not come to be"
+        time.sleep(RETRY)
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return stat[0] != "Z"
+
+
+def of_type(tmp_path: Path, session: str, kind: str) -> list[Any]:
+    return [event["data"] for event in events(tmp_path, session) if event["type"] == kind]
+
+
+@pytest.mark.requirement("agent-sessions.outlive")
+def test_a_program_on_a_terminal_outlives_who_started_it_and_shows_itself_to_who_attaches(
+    store: SessionStore,
+    symposium: Run,
+) -> None:
+    session = begin(symposium, "--", "sh", "-c", 'stty -echo; echo ready; read x; echo "got $x"')
+    until(lambda: "ready" in symposium("session", "attach", session, stdin="\x1c").stdout)
+
+    done = symposium("session", "attach", session, stdin="word\n")
+    until(lambda: status(store, session) == "exited")
+
+    assert "ready" in done.stdout
+    assert store.state(session).reason == "the program ended with 0"
+
+
+@pytest.mark.requirement("agent-sessions.exact-ids")
+def test_only_a_whole_id_names_a_session(store: SessionStore, symposium: Run) -> None:
+    one = begin(symposium, "--", "cat")
+    two = begin(symposium, "--", "cat")
+
+    for wrong in (one[:-1], one[:8], one + "0", "", "*", "../" + one, one.replace("-", "")):
+        done = symposium("session", "kill", "--", wrong)
+        assert (done.returncode, "session" in done.stderr) == (4, True), wrong
+    symposium("session", "kill", one)
+
+    assert status(store, one) == "exited"
+    assert status(store, two) == "running"
+
+
+@pytest.mark.requirement("agent-sessions.nothing-stays")
+def test_what_a_program_has_started_ends_with_it(
+    store: SessionStore, symposium: Run, tmp_path: Path
+) -> None:
+    script = f"(trap '' HUP TERM; echo $BASHPID > {tmp_path}/pid; exec sleep 600) & wait"
+    session = begin(symposium, "--", "bash", "-c", script)
+    child = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
+
+    symposium("session", "kill", session)
+
+    until(lambda: not is_alive(child))
+    assert store.state(session).reason == "ended as asked"
+
+
+@pytest.mark.requirement("agent-sessions.lost")
+@pytest.mark.parametrize("command", [["--", "cat"], ["--acp", "--", "eliza"]], ids=["pty", "acp"])
+def test_a_session_whose_keeper_was_killed_is_lost_and_can_be_resumed(
+    store: SessionStore, command: list[str], symposium: Run, tmp_path: Path
+) -> None:
+    session = begin(symposium, *command)
+    until(lambda: keeper_pid(tmp_path, session))
+    os.kill(keeper_pid(tmp_path, session), signal.SIGKILL)
+
+    until(lambda: status(store, session) == "lost")
+    listed = json.loads(symposium("session", "list", "--json").stdout)
+    refused = symposium("session", "show", session)
+    resumed = symposium("session", "resume", session)
+
+    assert listed[0]["reason"] == "its keeper has gone"
+    assert refused.returncode == 1
+    assert f"symposium session resume {session}" in refused.stderr
+    assert resumed.returncode == 0
+    assert status(store, session) == "running"
+
+
+@pytest.mark.requirement("agent-sessions.start-errors")
+def test_a_program_that_is_not_there_says_so_on_its_terminal(
+    store: SessionStore, symposium: Run, tmp_path: Path
+) -> None:
+    session = begin(symposium, "--", "no-such-program")
+
+    until(lambda: status(store, session) == "exited")
+    log = tmp_path / "home" / "sessions" / session / "terminal.log"
+    assert "no-such-program: No such file or directory" in log.read_text()
+    assert store.state(session).reason == "the program ended with 127"
+
+
+@pytest.mark.requirement("agent-sessions.start-errors")
+def test_a_session_that_runs_is_not_started_twice_and_not_forgotten(
+    store: SessionStore, symposium: Run
+) -> None:
+    session = begin(symposium, "--", "cat")
+
+    again = symposium("session", "resume", session)
+    forgotten = symposium("session", "forget", session)
+    symposium("session", "kill", session)
+    after = symposium("session", "forget", session)
+
+    assert (again.returncode, forgotten.returncode, after.returncode) == (1, 1, 0)
+    assert "is running already" in again.stderr
+    assert store.ids() == []
+
+
+@pytest.mark.requirement("agent-sessions.private")
+def test_what_is_kept_and_the_socket_are_the_users_alone(symposium: Run, tmp_path: Path) -> None:
+    begin(symposium, "--acp", "--prompt", "Hello", "--", "eliza")
+
+    home = tmp_path / "home"
+    until(lambda: list((home / "sessions").rglob("events.jsonl")))
+    kept = [each for each in (home / "sessions").rglob("*") if each.is_file()]
+    sockets = list((home / "run").glob("*.sock"))
+    assert {each.stat().st_mode & 0o077 for each in [*kept, *sockets, home / "run"]} == {0}
+    assert len(sockets) == 1
+
+
+@pytest.mark.requirement("agent-sessions.acp-prompts")
+def test_an_acp_agent_is_given_its_prompts_in_order_and_what_it_says_is_kept(
+    store: SessionStore, symposium: Run, tmp_path: Path
+) -> None:
+    session = begin(symposium, "--acp", "--prompt", "First", "--", "eliza")
+    ask(store, session, SAY, text="Second")
+    until(lambda: len(of_type(tmp_path, session, "result")) == 2)
+
+    assert [data["text"] for data in of_type(tmp_path, session, "prompt")] == ["First", "Second"]
+    assert [event["seq"] for event in events(tmp_path, session)] == list(
+        range(1, len(events(tmp_path, session)) + 1)
+    )
+    assert status(store, session) == "running"
+
+
+@pytest.mark.requirement("agent-sessions.acp-watch")
+def test_who_attaches_sees_what_was_said_before_and_what_comes(
+    store: SessionStore, symposium: Run, start: Start, tmp_path: Path
+) -> None:
+    session = begin(symposium, "--acp", "--prompt", "First", "--", "eliza")
+    until(lambda: of_type(tmp_path, session, "result"))
+    watching = start("session", "attach", session, "--json")
+    assert watching.stdout is not None
+    before = [json.loads(watching.stdout.readline()) for _ in events(tmp_path, session)]
+
+    ask(store, session, SAY, text="Second")
+    after = json.loads(watching.stdout.readline())
+    symposium("session", "kill", session)
+
+    assert before == events(tmp_path, session)[: len(before)]
+    assert after["data"] == {"text": "Second"}
+    assert watching.wait(PATIENCE) == 0
+
+
+@pytest.mark.requirement("agent-sessions.acp-nothing-twice")
+def test_a_prompt_that_a_killed_keeper_was_at_is_offered_and_not_said_again(
+    store: SessionStore, symposium: Run, scripted: Spec, tmp_path: Path
+) -> None:
+    session = begin(symposium, "--acp", "--prompt", "Slow", "--", *words(scripted("prompt=wait")))
+    ask(store, session, SAY, text="Waiting")
+    until(lambda: of_type(tmp_path, session, "prompt"))
+    os.kill(keeper_pid(tmp_path, session), signal.SIGKILL)
+    until(lambda: status(store, session) == "lost")
+
+    symposium("session", "resume", session)
+    until(lambda: len(of_type(tmp_path, session, "prompt")) == 2)
+
+    assert of_type(tmp_path, session, "interrupted") == [{"text": "Slow"}]
+    assert [data["text"] for data in of_type(tmp_path, session, "prompt")] == ["Slow", "Waiting"]
+    seqs = [event["seq"] for event in events(tmp_path, session)]
+    assert seqs == list(range(1, len(seqs) + 1))
+
+
+@pytest.mark.requirement("agent-sessions.acp-fresh")
+def test_an_agent_that_cannot_go_on_is_said_to_know_nothing(
+    store: SessionStore, symposium: Run, scripted: Spec, tmp_path: Path
+) -> None:
+    session = begin(symposium, "--acp", "--", *words(scripted()))
+    until(lambda: ask(store, session, DESCRIBE)["acpSession"])
+    symposium("session", "kill", session)
+    symposium("session", "resume", session)
+
+    notices = until(lambda: of_type(tmp_path, session, "notice"))
+    assert notices == [{"text": "fresh context: the agent knows nothing of before"}]
+
+
+@pytest.mark.requirement("agent-sessions.acp-resume")
+def test_an_agent_that_can_go_on_does_and_its_replay_is_not_told_again(
+    store: SessionStore, symposium: Run, tmp_path: Path
+) -> None:
+    session = begin(symposium, "--acp", "--prompt", "My name is Kim", "--", "testy")
+    until(lambda: of_type(tmp_path, session, "result"))
+    known = ask(store, session, DESCRIBE)["acpSession"]
+    before = len(of_type(tmp_path, session, "update"))
+    symposium("session", "kill", session)
+    symposium("session", "resume", session)
+    until(lambda: len(of_type(tmp_path, session, "started")) == 2)
+    until(lambda: ask(store, session, DESCRIBE)["acpSession"])
+
+    told = of_type(tmp_path, session, "notice")
+    assert len(of_type(tmp_path, session, "update")) == before
+    # The agent that is built in forgets with its process: it says so rather than pretend.
+    assert (
+        ask(store, session, DESCRIBE)["acpSession"] == known or "fresh context" in told[-1]["text"]
+    )
+
+
+@pytest.mark.requirement("agent-sessions.acp-dies")
+def test_an_agent_that_dies_is_brought_back_three_times_and_no_more(
+    store: SessionStore, symposium: Run, scripted: Spec, tmp_path: Path
+) -> None:
+    session = begin(symposium, "--acp", "--", *words(scripted("prompt=kill")))
+    for at in range(4):
+        ask(store, session, SAY, text=f"Die {at}")
+        until(lambda at=at: len(of_type(tmp_path, session, "prompt")) == at + 1)
+    until(lambda: status(store, session) == "exited")
+
+    interrupted = [data["text"] for data in of_type(tmp_path, session, "interrupted")]
+    notices = [data["text"] for data in of_type(tmp_path, session, "notice")]
+    assert interrupted == ["Die 0", "Die 1", "Die 2"]
+    assert "is not started again" in notices[-1]
+
+
+@pytest.mark.requirement("agent-sessions.questions")
+def test_a_question_waits_for_a_person_and_is_answered_once(
+    store: SessionStore, symposium: Run, scripted: Spec, tmp_path: Path
+) -> None:
+    session = begin(
+        symposium, "--acp", "--prompt", "Edit", "--", *words(scripted("prompt=ask:edit"))
+    )
+    asked = until(lambda: ask(store, session, DESCRIBE)["questions"])
+
+    wrong = symposium("session", "answer", session, "1", "perhaps")
+    right = symposium("session", "answer", session, "1", "y")
+    until(lambda: of_type(tmp_path, session, "result"))
+    late = symposium("session", "answer", session, "1", "n")
+
+    assert asked[0]["title"] == "do it"
+    assert [option["optionId"] for option in asked[0]["options"]] == ["y", "n"]
+    assert "it has y, n" in wrong.stderr
+    assert right.returncode == 0
+    assert "already answered by the command line" in late.stderr
+    assert of_type(tmp_path, session, "permission") == [{"title": "do it", "optionId": "y"}]
+
+
+@pytest.mark.requirement("agent-sessions.cancel")
+def test_a_turn_is_cancelled_and_the_next_prompt_is_answered(
+    store: SessionStore, symposium: Run, scripted: Spec, tmp_path: Path
+) -> None:
+    session = begin(symposium, "--acp", "--prompt", "Wait", "--", *words(scripted("prompt=wait")))
+    until(lambda: ask(store, session, DESCRIBE)["working"])
+    cancelled = ask(store, session, CANCEL)
+    until(lambda: of_type(tmp_path, session, "result"))
+    idle = ask(store, session, CANCEL)
+
+    assert (cancelled, idle) == ({"cancelled": True}, {"cancelled": False})
+    assert of_type(tmp_path, session, "result") == [{"stopReason": "cancelled"}]

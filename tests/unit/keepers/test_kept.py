@@ -1,0 +1,106 @@
+"""What keepers keep: bounded, whole after a kill, in order."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.agent_sessions.session import SessionError
+from symposium.keepers import event_log, prompt_queue
+from symposium.keepers.event_log import EventLog
+from symposium.keepers.prompt_queue import PromptQueue
+from symposium.keepers.scrollback import Scrollback
+
+
+@pytest.mark.requirement("agent-sessions.bounded")
+@given(st.lists(st.binary(max_size=30)), st.integers(1, 60))
+def test_the_scrollback_is_the_end_of_what_was_shown(pieces: list[bytes], longest: int) -> None:
+    scrollback = Scrollback(longest)
+    for piece in pieces:
+        scrollback.add(piece)
+    whole = b"".join(pieces)
+    end = scrollback.end()
+
+    assert whole.endswith(end)
+    assert len(end) <= longest
+    assert end == whole or whole[: len(whole) - len(end)].endswith(b"\n") or b"\n" not in end
+
+
+@pytest.mark.requirement("agent-sessions.bounded")
+def test_the_log_of_events_is_bounded_and_numbers_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_log, "LARGEST", 4000)
+    monkeypatch.setattr(event_log, "REMEMBERED", 2000)
+    log = EventLog(tmp_path, "s")
+    for at in range(150):
+        if at % 50 == 0:
+            log = EventLog(tmp_path, "s")
+        log.add("update", {"text": "x" * 100})
+
+    assert log.seq == 150
+    assert [event["seq"] for event in log.since(148)] == [149, 150]
+    assert len(log.since(0)) < 12
+    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 10_000
+
+
+@pytest.mark.requirement("agent-sessions.acp-nothing-twice")
+@given(st.binary(max_size=30))
+def test_a_log_whose_end_was_cut_goes_on_behind_its_last_whole_line(
+    tmp_path_factory: pytest.TempPathFactory, cut: bytes
+) -> None:
+    directory = tmp_path_factory.mktemp("log")
+    EventLog(directory, "s").add("prompt", {"text": "a"})
+    with (directory / "events.jsonl").open("ab") as file:
+        file.write(cut)
+
+    log = EventLog(directory, "s")
+    log.add("prompt", {"text": "b"})
+    again = EventLog(directory, "s")
+
+    assert log.seq == 2
+    assert [event["data"]["text"] for event in again.since(0)] == ["a", "b"]
+
+
+@pytest.mark.requirement("agent-sessions.acp-nothing-twice")
+def test_what_was_promised_is_on_the_disk_and_what_was_said_is_not_said_again(
+    tmp_path: Path,
+) -> None:
+    queue = PromptQueue(tmp_path)
+    queue.add("a")
+    queue.add("b")
+    assert queue.take() == "a"
+
+    after = PromptQueue(tmp_path)
+    assert (after.interrupted, after.take()) == ("a", "b")
+    after.done()
+    assert PromptQueue(tmp_path).interrupted is None
+
+
+@pytest.mark.requirement("agent-sessions.bounded")
+def test_too_many_and_too_long_prompts_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt_queue, "MOST", 2)
+    monkeypatch.setattr(prompt_queue, "LONGEST", 5)
+    queue = PromptQueue(tmp_path)
+    queue.add("a")
+    queue.add("b")
+
+    with pytest.raises(SessionError, match="2 prompts wait already"):
+        queue.add("c")
+    queue.take()
+    with pytest.raises(SessionError, match="6 characters"):
+        queue.add("cccccc")
+
+
+@pytest.mark.requirement("agent-sessions.acp-nothing-twice")
+def test_a_damaged_queue_is_put_aside_and_said(tmp_path: Path) -> None:
+    (tmp_path / "prompts.json").write_text('{"waiting": [')
+
+    with pytest.raises(SessionError, match="was put aside"):
+        PromptQueue(tmp_path)
+
+    assert (tmp_path / "prompts.damaged").exists()
+    assert PromptQueue(tmp_path).take() is None
