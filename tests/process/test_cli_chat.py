@@ -307,3 +307,16 @@ def test_on_a_pipe_nothing_but_text_is_written(symposium: Run) -> None:
 
     assert "Hello, world!" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.requirement("cli.chat-unasked")
+def test_what_an_agent_says_unasked_stands_above_the_prompt(
+    chat: Chat, ourselves: Spec, tmp_path: Path
+) -> None:
+    (tmp_path / "home").mkdir(exist_ok=True)
+    person = chat("--agent", ourselves("run", "--no-registry"))
+    person.until("`cancel` to leave.")
+    # The prompt is there again, on a line below what was said.
+    assert person.until(">").strip() == ">"
+    person.type(b"cancel", ENTER)
+    person.until("Configuration cancelled.")

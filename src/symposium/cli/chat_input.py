@@ -1,11 +1,13 @@
 """Where a chat's inputs come from: a person at a terminal, with a history, or lines of a pipe."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
@@ -51,10 +53,25 @@ class TypedInputs:
             complete_while_typing=True,
             key_bindings=_keys(),
         )
+        self._held = ""
 
     async def read(self) -> str:
         """The next input."""
-        return await self._session.prompt_async()
+        try:
+            return await self._session.prompt_async()
+        finally:
+            held, self._held = self._held, ""
+            sys.stdout.write(held)
+
+    def above(self, text: str) -> bool:
+        """Show text above the prompt, line by line; False if nobody is being asked."""
+        if not self._session.app.is_running:
+            return False
+        lines, end, self._held = (self._held + text).rpartition("\n")
+        if end:
+            # Whatever is written beside the prompt's back, it paints over.
+            run_in_terminal(lambda: print(lines, flush=True))
+        return True
 
 
 def history_file() -> Path:

@@ -13,24 +13,33 @@ class Output:
         self._on_broken = on_broken
         self._is_open_line = False
         self._is_terminal = sys.stdout.isatty()
+        self._above: Callable[[str], bool] | None = None
         self.is_broken = False
+
+    def show_above(self, above: Callable[[str], bool]) -> None:
+        """Let a prompt show data above itself; it says whether it has, or is not there."""
+        self._above = above
 
     def write(self, text: str) -> None:
         """Write data, at once."""
         if self.is_broken or not text:
             return
-        try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            self.is_broken = True
-            self._on_broken()
+        if self._above is None or not self._above(text):
+            self._write(text)
         self._is_open_line = not text.endswith("\n")
 
     def end_line(self) -> None:
         """End the last line of data, if it has not been."""
         if self._is_open_line:
             self.write("\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            self.is_broken = True
+            self._on_broken()
 
     def talk(self, line: str) -> None:
         """Write one line for a person."""
