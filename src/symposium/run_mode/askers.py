@@ -2,11 +2,12 @@
 
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec import UNSET
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, REQUEST_CANCELLED, RpcError
+from peerwire.jsonrpc.errors import AUTH_REQUIRED, INVALID_PARAMS, REQUEST_CANCELLED, RpcError
 from symposium.conductor.call import Asker, Call
 from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.gate import members_of
@@ -15,9 +16,13 @@ from symposium.run_mode.chat_commands import our_commands, text_line, update_lin
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.prompts import blocks_of, prompt_text
+from symposium.run_mode.refusal import Refusal
 from symposium.run_mode.sessions import Session
 
 Refused: TypeAlias = Callable[[RpcError, Callable[[Answer], None]], None]
+
+OnLogin: TypeAlias = Callable[[Refusal], None]
+"""Told of a prompt that the agent wants a login for; ends its turn."""
 
 _OF_THE_EDITOR: Final = frozenset({INVALID_PARAMS, REQUEST_CANCELLED})
 """Errors that are about what the editor asked for: another agent would not help."""
@@ -93,8 +98,9 @@ class ReopenedSession:
 class Turn:
     """Whoever prompted: the session has a turn in progress until this is answered."""
 
-    def __init__(self, call: Call, session: Session, chain: OpenChain) -> None:
+    def __init__(self, call: Call, session: Session, chain: OpenChain, on_login: OnLogin) -> None:
         self._asker = call.asker
+        self._on_login = on_login
         self._session = session
         self._chain = chain
         self._text = prompt_text(call.crossing.params)
@@ -109,7 +115,12 @@ class Turn:
         blocks = care.turns.pop(call)
         inner_id = call.crossing.session_id or session.inner_id
         care.memory.turn_ended(self._text, self._chain.end.recent, inner_id)
-        if self._chain.running.failure is None or answer.error is None:
+        error = answer.error
+        if error is not None and error.code == AUTH_REQUIRED and session.menu is None:
+            refused = partial(self._asker.answered, call, answer)
+            self._on_login(Refusal(session, self._chain, error, blocks, refused))
+            return
+        if self._chain.running.failure is None or error is None:
             self._asker.answered(call, answer)
             return
         care.interrupted = blocks

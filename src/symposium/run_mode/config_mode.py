@@ -9,6 +9,7 @@ from symposium.config.user_config import Config, ConfigError, load
 from symposium.run_mode.chat_commands import our_commands, text_line, update_line
 from symposium.run_mode.conversation import Conversation, Input, Script
 from symposium.run_mode.floor import Floor
+from symposium.run_mode.refusal import Refusal
 from symposium.run_mode.sessions import Session
 from symposium.run_mode.turnstile import EVERYTHING, Turnstile
 
@@ -42,6 +43,15 @@ class ConfigMode:
 
         self._floor.write(update_line(session.id, our_commands()))
         self._open(session, mending(self._floor, session, error, config), None)
+
+    def begin_login(self, refusal: Refusal) -> None:
+        """Say how to log in to the agent; what it has refused it gets after that."""
+        from symposium.run_mode.scripts import at_login  # noqa: PLC0415 - see there
+
+        answered = refusal.answered
+        # Its turn ends when the dialogue listens: behind what is said first.
+        first = Input("", answered, answered, lambda: True)
+        self._open(refusal.session, at_login(refusal), first)
 
     def begin(self, session: Session, first: Input) -> None:
         """Open the menu of a running session, and hold back what its agent says meanwhile."""

@@ -57,14 +57,18 @@ class Conversation:
         """The next input, trimmed; for the script."""
         self._answered()
         while True:
-            while not self._inputs:
-                self._news.clear()
-                await self._news.wait()
+            await self.something_typed()
             given = self._inputs.popleft()
             if given.is_wanted():
                 self._current = given
                 self.heard += 1
                 return given.text.strip()
+
+    async def something_typed(self) -> None:
+        """Wait until there is an input to hear."""
+        while not self._inputs:
+            self._news.clear()
+            await self._news.wait()
 
     def keep(self) -> bool:
         """Keep what was heard last for the agent that is still to come; whether that can be."""

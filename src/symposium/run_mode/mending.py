@@ -28,6 +28,10 @@ class Ward(Protocol):
         """Open the menu; whether the session has its agent after it."""
         ...
 
+    async def log_in(self, talk: Conversation, word: str) -> bool | None:
+        """Log in in the way that a number names, and whether that is done; None for no number."""
+        ...
+
     async def own_answer(self, text: str) -> str | None:
         """What a command of ours that only shows something says; None for anything else."""
         ...
@@ -48,8 +52,10 @@ async def mend(talk: Conversation, ward: Ward, trouble: Trouble) -> None:
             talk.say(told)
         elif (answer := await ward.own_answer(text)) is not None:
             talk.say(f"{answer}\n{CHOICES}")
+        elif (is_done := await ward.log_in(talk, word)) is False:
+            continue
         else:
-            is_kept = word not in _RETRY_WORDS and talk.keep()
+            is_kept = is_done is None and word not in _RETRY_WORDS and talk.keep()
             try:
                 notes = await ward.start()
             except NotStartedError as error:

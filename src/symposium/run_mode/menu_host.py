@@ -15,10 +15,10 @@ from symposium.run_mode.choices import AgentChoices, ModChoices
 from symposium.run_mode.config_menu import NotStartedError
 from symposium.run_mode.differences import differences
 from symposium.run_mode.floor import Floor
+from symposium.run_mode.login import trouble_of
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.own_request import OwnRequest
 from symposium.run_mode.sessions import Session
-from symposium.run_mode.trouble import of_chain
 
 NEW_SESSION: Final = "Please start a new session."
 _GONE: Final = "_The agent of this session has ended meanwhile._\n"
@@ -105,7 +105,7 @@ async def give_agent(floor: Floor, session: Session, config: Config) -> Sequence
         chain = await floor.supervisor.chain_for(config)
         result = await _made_session(chain, setup)
     except RpcError as error:
-        trouble = of_chain(error, config, floor.settings.config)
+        trouble = trouble_of(floor, error, config)
         raise NotStartedError(trouble.reason, trouble.mend) from error
     inner_id = str(result["sessionId"])
     session.care.origin = origin_of(setup)

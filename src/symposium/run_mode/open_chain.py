@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, Final, cast
 
 from peerwire.jsonrpc.errors import RpcError
+from symposium.conductor.blueprint import Program
 from symposium.conductor.call import Asker, Call
 from symposium.conductor.chain import Way
 from symposium.conductor.component import Answer, Crossing
@@ -26,6 +27,7 @@ class OpenChain:
     Attributes:
         config: what it was made from.
         mods: the names of its mods.
+        command: how its agent was started; empty for one in this process.
         notes: what the user is to know of it, once in each session.
         running: its components.
         end: the editor as it sees it.
@@ -41,6 +43,8 @@ class OpenChain:
     def __init__(self, config: Config, composition: Composition, running: RunningChain) -> None:
         self.config = config
         self.mods = composition.mods
+        agent = composition.chain.agent
+        self.command = agent.command.argv if isinstance(agent, Program) else ()
         self.notes = composition.notes
         self.running = running
         self.greeting: Mapping[str, Any] = {}

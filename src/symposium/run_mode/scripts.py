@@ -10,11 +10,13 @@ from symposium.config.user_config import Config, ConfigError, Loaded, load
 from symposium.run_mode.config_menu import NotStartedError, first_time, import_older, main_menu
 from symposium.run_mode.conversation import Conversation, Script
 from symposium.run_mode.floor import Floor
+from symposium.run_mode.login import counter_of, logging_in, trouble_of
 from symposium.run_mode.mending import mend
 from symposium.run_mode.menu_host import MenuHost, give_agent
 from symposium.run_mode.overviews import overview
+from symposium.run_mode.refusal import Refusal
 from symposium.run_mode.sessions import Session
-from symposium.run_mode.trouble import of_chain, of_file
+from symposium.run_mode.trouble import of_file
 
 ANEW: Final = (
     "The configuration cannot be read, so it is made anew. "
@@ -59,9 +61,14 @@ def mending(
         assert isinstance(error, ConfigError)
         trouble = of_file(error)
     else:
-        trouble = of_chain(error, config, floor.settings.config)
+        trouble = trouble_of(floor, error, config)
     ward = _Ward(floor, session)
     return lambda talk: mend(talk, ward, trouble)
+
+
+def at_login(refusal: Refusal) -> Script:
+    """What a session is in whose agent wants a login before it answers."""
+    return lambda talk: logging_in(talk, refusal)
 
 
 class _Ward:
@@ -104,6 +111,18 @@ class _Ward:
             else:
                 await main_menu(talk, host, loaded.config)
         return session.chain is not None
+
+    async def log_in(self, talk: Conversation, word: str) -> bool | None:
+        """Log in to the agent of the config, if a number is meant for one of its ways."""
+        try:
+            loaded = load(self._floor.settings.config)
+        except ConfigError:
+            return None
+        counter = None if loaded is None else counter_of(self._floor, loaded.config)
+        method = None if counter is None else counter.chosen(word)
+        if counter is None or method is None:
+            return None
+        return await counter.log_in(talk, method)
 
     async def own_answer(self, text: str) -> str | None:
         """What our commands that change nothing say."""

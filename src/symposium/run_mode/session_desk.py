@@ -87,7 +87,7 @@ class SessionDesk:
             return
         if method == PROMPT:
             self._floor.offers.before_turn(session)
-            call.asker = Turn(call, session, chain)
+            call.asker = Turn(call, session, chain, self._config_mode.begin_login)
             note = suit(call.crossing, self._offered(), chain.greeting)
             if note is not None:
                 self._floor.write(text_line(session.id, note))

@@ -1,0 +1,116 @@
+"""Logs in to an agent from the chat: shows the ways, asks the agent, and lets the prompt go on."""
+
+import asyncio
+from typing import Any, Final
+
+from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
+from peerwire.jsonrpc.values import encode_value
+from symposium.conductor.component import Crossing
+from symposium.conductor.gate import members_of
+from symposium.config.user_config import Config
+from symposium.plain_text import plain_text
+from symposium.run_mode.auth_methods import AuthMethod, auth_methods, login_text
+from symposium.run_mode.conversation import Conversation
+from symposium.run_mode.floor import Floor
+from symposium.run_mode.open_chain import OpenChain
+from symposium.run_mode.own_request import OwnRequest
+from symposium.run_mode.refusal import Refusal
+from symposium.run_mode.trouble import Trouble, of_chain
+
+RETRY_WORDS: Final = frozenset({"", "again", "retry", "/symposium:retry", "symposium:retry"})
+_LEAVE_WORDS: Final = frozenset({"cancel", "back"})
+
+_LEFT: Final = "You are not logged in, and your message was not sent. The session is still there.\n"
+_WAITING: Final = "Waiting for the agent. `cancel` stops waiting.\n"
+
+
+class Counter:
+    """Where one agent's ways to log in are to be had."""
+
+    def __init__(self, chain: OpenChain) -> None:
+        self._chain = chain
+        self._methods = auth_methods(chain.greeting, chain.command)
+
+    def text(self) -> str:
+        """The ways, and what can be typed."""
+        return login_text(self._methods, self._chain.command)
+
+    def chosen(self, word: str) -> AuthMethod | None:
+        """The way that a number names."""
+        is_number = word.isdecimal() and 0 < int(word) <= len(self._methods)
+        return self._methods[int(word) - 1] if is_number else None
+
+    async def log_in(self, talk: Conversation, method: AuthMethod) -> bool:
+        """Go one of the ways; whether the agent says that it is done."""
+        if not method.is_ours:
+            how = f":\n\n    {method.command}\n\n" if method.command else f". {method.opens}\n\n"
+            talk.say(f"This one is for you to do{how}Then type `retry`.\n")
+            return False
+        talk.say(_WAITING)
+        error = await self._unless_typed(talk, method.id)
+        if error is None:
+            talk.say(f"Logged in with {method.name}.\n")
+            return True
+        talk.say(f"{error}\n\n{self.text()}")
+        return False
+
+    async def _unless_typed(self, talk: Conversation, method_id: str) -> str | None:
+        """Ask the agent; why it did not work, None if it did."""
+        params = encode_value({"methodId": method_id})
+        request = OwnRequest(Crossing("authenticate", params, is_request=True))
+        async with asyncio.TaskGroup() as tasks:
+            asked = tasks.create_task(request.answer(self._chain.entrance))
+            typed = tasks.create_task(talk.something_typed())
+            await asyncio.wait((asked, typed), return_when=asyncio.FIRST_COMPLETED)
+            typed.cancel()
+            if not asked.done():
+                asked.cancel()
+        if asked.cancelled():
+            return "Nobody waits for it any longer."
+        error = asked.result().error
+        return None if error is None else f"That did not work: {plain_text(str(error))}"
+
+
+def counter_of(floor: Floor, config: Config) -> Counter | None:
+    """Where to log in to the agent of a config; None where it does not run."""
+    chains = [chain for chain in floor.supervisor.chains() if chain.config.key() == config.key()]
+    return Counter(chains[0]) if chains else None
+
+
+def trouble_of(floor: Floor, error: RpcError, config: Config) -> Trouble:
+    """Why a session has no agent, with the ways to log in if that is all that is missing."""
+    trouble = of_chain(error, config, floor.settings.config)
+    counter = counter_of(floor, config) if error.code == AUTH_REQUIRED else None
+    return trouble if counter is None else Trouble(trouble.reason, counter.text())
+
+
+async def logging_in(talk: Conversation, refusal: Refusal) -> None:
+    """The dialogue in a session whose agent wants a login before it answers.
+
+    The prompt that was refused is sent when the dialogue is over, in the turn that ends it.
+    """
+    session, counter = refusal.session, Counter(refusal.chain)
+    reason = plain_text(reason_of(refusal.error))
+    talk.say(f"**The agent wants you to log in first:** {reason}\n\n{counter.text()}")
+    while True:
+        text = await talk.hear()
+        word = text.lower()
+        method = counter.chosen(word)
+        if word in _LEAVE_WORDS:
+            talk.say(_LEFT)
+            return
+        if method is None:
+            is_again = word in RETRY_WORDS
+            instead = [{"type": "text", "text": text}]
+            session.kept = list(refusal.blocks) if is_again else instead
+            return
+        if await counter.log_in(talk, method):
+            session.kept = list(refusal.blocks)
+            return
+
+
+def reason_of(error: RpcError) -> str:
+    """What the agent says of it."""
+    data = members_of(error.data)
+    more: Any = data.get("details") or data.get("message") or error.data
+    return f"{error.message}: {more}" if isinstance(more, str) and more else error.message
