@@ -35,6 +35,16 @@ def git(*words: str, cwd: Path) -> str:
     return done.stdout.rstrip("\n")
 
 
+def attempt(*words: str, cwd: Path) -> None:
+    """Run git, which may fail."""
+    subprocess.run([GIT, *words], cwd=cwd, capture_output=True, check=False)
+
+
+def there(path: str | Path) -> bool:
+    """Whether something is at a path."""
+    return os.path.lexists(path)
+
+
 def settings_file(directory: Path) -> Path:
     """A user's git settings: a name, and nothing of this machine's."""
     path = directory / "gitconfig"
@@ -60,7 +70,6 @@ def make_template(directory: Path) -> Path:
     git("add", "-A", cwd=upstream)
     git("commit", "-qm", "first", cwd=upstream)
     git("clone", "-q", "../upstream", "../clone", cwd=upstream)
-    git("config", "remote.origin.url", "../upstream", cwd=directory / "clone")
     return directory
 
 
@@ -161,6 +170,7 @@ def open_scene(root: Path, around: Surroundings | None = None) -> Scene:
 def copy_template(template: Path, root: Path) -> Path:
     """The template's upstream and clone, in a directory of their own."""
     shutil.copytree(template, root, symlinks=True, dirs_exist_ok=True)
+    git("config", "remote.origin.url", str(root / "upstream"), cwd=root / "clone")
     return root
 
 

@@ -162,7 +162,7 @@ async def _fetch(landing: _Landing) -> list[str]:
         return []
     refspec = f"+refs/heads/{base.branch}:{base.ref}"
     try:
-        await landing.git.ask(
+        await landing.repository.git.ask(
             *("fetch", "--no-tags", "--no-write-fetch-head", "--end-of-options"),
             *(base.remote, refspec),
             patience=FETCH_PATIENCE,
@@ -257,4 +257,4 @@ async def _push(landing: _Landing, tip: str) -> None:
         raise TaskspaceError(f"{base.branch} has no remote", "land it without a push")
     refspec = f"{tip}:refs/heads/{base.branch}"
     words = ("push", "--no-force", "--no-verify", "--end-of-options", base.remote, refspec)
-    await landing.git.ask(*words, patience=FETCH_PATIENCE * 6)
+    await landing.repository.git.ask(*words, patience=FETCH_PATIENCE * 6)

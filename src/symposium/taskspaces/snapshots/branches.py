@@ -44,18 +44,23 @@ async def branches_and_stash(subject: Subject) -> Kept:
 
 def stashed(common: Path, top: str | None) -> tuple[Stashed, ...]:
     """The entries of the stash, newest last; `top` is the newest, should its log be lost."""
+    found = logged(common)
+    if top and not any(entry.commit == top for entry in found):
+        found.append(Stashed(top, "stash"))
+    return tuple(found) if top else ()
+
+
+def logged(common: Path) -> list[Stashed]:
+    """What the stash's log lists, newest last."""
     try:
         lines = (common / "logs" / "refs" / "stash").read_bytes().splitlines()
     except OSError:
         lines = []
-    found = [
+    return [
         Stashed(match[1].decode(), os.fsdecode(match[2]))
         for match in map(_LINE.fullmatch, lines)
         if match
     ]
-    if top and not any(entry.commit == top for entry in found):
-        found.append(Stashed(top, "stash"))
-    return tuple(found) if top else ()
 
 
 async def anchor(git: Git, ids: set[str]) -> str | None:

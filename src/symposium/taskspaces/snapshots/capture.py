@@ -118,7 +118,7 @@ async def write(subject: Subject, parts: Parts, memory: Memory, at: float, reaso
     parents = ["-p", parts.tip] if parts.tip else []
     work = await git.text("commit-tree", "-m", "symposium work", *parents, parts.tree.tree)
     anchored = await _anchored(git, parts, memory)
-    tree = await _tree(git, parts)
+    tree = await _tree(subject, git, parts)
     ref = f"{subject.refs}/{int(at * 1000):014d}"
     made = Snapshot(ref, "", work, key_of(parts), at, reason, parts.head, parts.tip)
     text = message_of(made).encode(errors="surrogateescape")
@@ -136,12 +136,23 @@ async def _anchored(git: Git, parts: Parts, memory: Memory) -> str | None:
     return memory.anchored[1]
 
 
-async def _tree(git: Git, parts: Parts) -> str:
+async def _upstream(subject: Subject, head: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key in ("remote", "merge"):
+        name = f"branch.{head.removeprefix('refs/heads/')}.{key}"
+        value = await subject.clone().maybe("config", "--local", name) if head else None
+        if value is not None:
+            found[key] = value
+    return found
+
+
+async def _tree(subject: Subject, git: Git, parts: Parts) -> str:
     details = Details(
         parts.kept.branches,
         parts.kept.stash,
         parts.tree.empty,
         parts.tree.nested,
+        await _upstream(subject, parts.head),
         parts.modes,
         parts.tree.skipped,
     )

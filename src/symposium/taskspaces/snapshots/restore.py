@@ -8,7 +8,7 @@ from pathlib import Path
 
 from symposium.taskspaces.failures import GitError
 from symposium.taskspaces.git.program import Git
-from symposium.taskspaces.snapshots.branches import branches_and_stash
+from symposium.taskspaces.snapshots.branches import branches_and_stash, logged
 from symposium.taskspaces.snapshots.capture import INDEX
 from symposium.taskspaces.snapshots.gitdir import admin_directory, private_files
 from symposium.taskspaces.snapshots.state import Details, Nested, Snapshot, decode_details
@@ -48,6 +48,7 @@ async def bring_back(subject: Subject, snapshot: Snapshot, current: Snapshot) ->
         await _nested(subject, snapshot, number, nested)
     _modes(subject.worktree, details)
     notes += await _branches(subject, snapshot, details)
+    await _upstream(subject, snapshot, details)
     await _private(subject, snapshot)
     notes += await _stash(subject, details)
     return notes
@@ -218,13 +219,24 @@ def _repair(worktree: Path, admin: Path, common: Path, shadow: Path) -> None:
 
 
 async def _stash(subject: Subject, details: Details) -> list[str]:
-    git, now = subject.clone(), await branches_and_stash(subject)
-    present = {entry.commit for entry in now.stash}
+    """The stash is its log: where one entry is missing, the log is written anew."""
+    git, now = subject.clone(), logged(subject.common)
+    present = {entry.commit for entry in now}
+    if all(entry.commit in present for entry in details.stash):
+        return []
+    kept = {entry.commit for entry in details.stash}
+    await git.run("update-ref", "-d", "refs/stash")
     notes: list[str] = []
-    for entry in details.stash:
-        if entry.commit in present:
-            continue
+    for entry in (*details.stash, *(each for each in now if each.commit not in kept)):
         done = await git.run("stash", "store", "-m", entry.message, entry.commit)
         if done.code:
             notes.append(f"a stash could not be brought back: {entry.commit}: {done.said}")
     return notes
+
+
+async def _upstream(subject: Subject, snapshot: Snapshot, details: Details) -> None:
+    """Git forgets what a branch follows when the branch goes."""
+    git, name = subject.clone(), snapshot.head.removeprefix("refs/heads/")
+    for key, value in details.upstream.items():
+        if name and await git.maybe("config", "--local", f"branch.{name}.{key}") is None:
+            await git.run("config", "--local", f"branch.{name}.{key}", value)

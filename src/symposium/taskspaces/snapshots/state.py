@@ -40,6 +40,7 @@ class Details:
     Attributes:
         branches: full ref to commit, of the whole clone.
         stash: newest last.
+        upstream: what the branch follows: `remote` and `merge`.
         modes: of precious files, which git would widen.
         skipped: what could not be kept, and why.
     """
@@ -48,6 +49,7 @@ class Details:
     stash: tuple[Stashed, ...] = ()
     empty: tuple[str, ...] = ()
     nested: tuple[Nested, ...] = ()
+    upstream: dict[str, str] = field(default_factory=dict[str, str])
     modes: dict[str, int] = field(default_factory=dict[str, int])
     skipped: tuple[str, ...] = ()
 

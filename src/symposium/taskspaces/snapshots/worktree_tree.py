@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Done, Git
 from symposium.taskspaces.snapshots.state import Nested
 from symposium.taskspaces.snapshots.subject import Subject
 
@@ -51,7 +51,7 @@ async def keep_tree(
     """
     git = subject.looking_at(directory, index)
     old = index_signature(subject, index)
-    done = await git.run("add", "-A", "--ignore-errors", "--", ".")
+    done = await _add(git)
     skipped = [line for line in done.said.splitlines() if line.startswith("error:")]
     if done.code and not skipped:
         raise TaskspaceError(f"{directory} cannot be kept: {done.said[-500:]}", "")
@@ -60,7 +60,7 @@ async def keep_tree(
     tree = await git.text("write-tree")
     others = (await git.ask("ls-files", "-o", "--directory", "--exclude-standard", "-z")).names
     folders = [name.rstrip("/") for name in others if name.endswith("/")]
-    empty = [name for name in folders if not _is_repository(directory / name)]
+    empty = _empty(directory, folders)
     nested: list[Nested] = []
     for name in sorted({*folders, *await _links(git)}):
         if deep < _DEEPEST and _is_repository(directory / name):
@@ -75,6 +75,29 @@ def index_signature(subject: Subject, index: str) -> tuple[int, int, int] | None
     except OSError:
         return None
     return state.st_size, state.st_mtime_ns, state.st_ino
+
+
+async def _add(git: Git) -> Done:
+    """Take all changes in; a repository inside that has become none is a folder like any other."""
+    words = ("add", "-A", "--ignore-errors", "--", ".")
+    done = await git.run(*words)
+    if done.code and (links := await _links(git)):
+        listed = b"".join(os.fsencode(name) + b"\0" for name in links)
+        await git.run("update-index", "--force-remove", "-z", "--stdin", stdin=listed)
+        done = await git.run(*words)
+    return done
+
+
+def _empty(directory: Path, folders: list[str]) -> list[str]:
+    """The folders in these, themselves included, that hold nothing at all."""
+    found: list[str] = []
+    for name in folders:
+        if _is_repository(directory / name):
+            continue
+        for place, inner, files in os.walk(directory / name):
+            if not inner and not files:
+                found.append(str(Path(place).relative_to(directory)))
+    return found
 
 
 def _is_repository(directory: Path) -> bool:

@@ -1,0 +1,303 @@
+"""The safety report: a test for each cell; what is not known is never safe."""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from tests.support.taskspace_scenes import Scene, Surroundings, attempt, git, open_scene, there
+
+from symposium.taskspaces.deletion.processes import Running, parse_lsof
+from symposium.taskspaces.deletion.report import Report, Risk
+from symposium.taskspaces.failures import NotSafeError
+from symposium.taskspaces.model import Taskspace
+from symposium.taskspaces.presence import PresenceKind
+from symposium.taskspaces.trash import Consent
+
+
+async def report_on(scene: Scene, taskspace: Taskspace) -> Report:
+    return await scene.engine.trash.report(taskspace.id)
+
+
+def counts(report: Report) -> dict[Risk, int]:
+    return {finding.risk: finding.count for finding in report.findings}
+
+
+def unknown(report: Report) -> list[Risk]:
+    return [each.risk for each in report.unknowns]
+
+
+@pytest.mark.requirement("taskspaces.report-clean")
+async def test_a_fresh_taskspace_is_safe(scene: Scene) -> None:
+    report = await report_on(scene, await scene.make())
+
+    assert report.is_safe
+    assert report.lines == ()
+
+
+@pytest.mark.requirement("taskspaces.report-files")
+async def test_files_that_no_commit_holds_are_counted_by_kind(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    (worktree / "README.md").write_text("changed", encoding="utf-8")
+    (worktree / "src/app.py").unlink()
+    git("add", "-A", cwd=worktree)
+    for name in ("new one", "new\ntwo", "new three"):
+        (worktree / name).write_text("x", encoding="utf-8")
+    (worktree / "secret").mkdir()
+    (worktree / "secret/key").write_text("12345", encoding="utf-8")
+    (worktree / "build").mkdir()
+    (worktree / "build/out").write_text("a build makes it again", encoding="utf-8")
+
+    report = await report_on(scene, made)
+
+    assert counts(report) == {Risk.UNCOMMITTED: 2, Risk.UNTRACKED: 3, Risk.IGNORED: 1}
+    assert "5 bytes" in report.findings[-1].detail
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-hidden")
+async def test_a_file_that_git_passes_by_is_unknown(scene: Scene) -> None:
+    made = await scene.make()
+    git("update-index", "--assume-unchanged", "README.md", cwd=Path(made.worktree))
+
+    report = await report_on(scene, made)
+
+    assert unknown(report) == [Risk.UNCOMMITTED]
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-commits")
+async def test_commits_on_no_remote_are_unpushed_and_pushed_ones_only_told(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "a", "1")
+    git("push", "-q", "origin", f"HEAD:refs/heads/{made.branch}", cwd=worktree)
+    pushed = await report_on(scene, made)
+    scene.commit(worktree, "b", "2")
+
+    both = await report_on(scene, made)
+
+    assert counts(pushed) == {Risk.NOT_IN_BASE: 1}
+    assert pushed.is_safe
+    assert counts(both) == {Risk.UNPUSHED: 1, Risk.NOT_IN_BASE: 1}
+    assert not both.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-unknown")
+async def test_what_is_pushed_is_unknown_while_the_remote_cannot_be_asked(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "a", "1")
+    git("push", "-q", "origin", f"HEAD:refs/heads/{made.branch}", cwd=worktree)
+    scene.upstream.rename(scene.root / "gone")
+
+    report = await report_on(scene, made)
+
+    assert unknown(report) == [Risk.UNPUSHED]
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-unknown")
+async def test_a_base_that_is_gone_is_unknown(scene: Scene) -> None:
+    made = await scene.make()
+    git("update-ref", "-d", "refs/remotes/origin/main", cwd=scene.clone)
+
+    report = await report_on(scene, made)
+
+    assert Risk.BASE in unknown(report)
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-unknown")
+@pytest.mark.parametrize("damage", ["no directory", "no .git", "broken index", "broken HEAD"])
+async def test_a_worktree_that_cannot_be_read_is_unknown(damage: str, scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    admin = Path(git("rev-parse", "--absolute-git-dir", cwd=worktree))
+    match damage:
+        case "no directory":
+            shutil.move(worktree, scene.root / "moved")
+        case "no .git":
+            (worktree / ".git").unlink()
+        case "broken index":
+            (admin / "index").write_bytes(b"DIRC garbage")
+        case _:
+            (admin / "HEAD").write_text("garbage", encoding="utf-8")
+
+    report = await report_on(scene, made)
+
+    assert report.unknowns
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-detached")
+async def test_a_detached_head_is_told(scene: Scene) -> None:
+    made = await scene.make()
+    git("checkout", "-q", "--detach", cwd=Path(made.worktree))
+
+    report = await report_on(scene, made)
+
+    assert counts(report) == {Risk.DETACHED: 1}
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-stash")
+async def test_stashes_of_the_branch_are_told_and_others_are_not(scene: Scene) -> None:
+    made, other = await scene.make("one"), await scene.make("two")
+    for taskspace in (made, other):
+        (Path(taskspace.worktree) / "README.md").write_text("stashed", encoding="utf-8")
+        git("stash", "push", "-q", cwd=Path(taskspace.worktree))
+
+    first = await report_on(scene, made)
+    git("checkout", "-q", "--detach", cwd=Path(other.worktree))
+    (Path(other.worktree) / "README.md").write_text("on no branch", encoding="utf-8")
+    git("stash", "push", "-q", cwd=Path(other.worktree))
+    second = await report_on(scene, made)
+
+    assert counts(first) == {Risk.STASH: 1}
+    assert unknown(second) == [Risk.STASH]
+
+
+@pytest.mark.requirement("taskspaces.report-inside")
+@pytest.mark.parametrize("kind", ["nested", "submodule"])
+async def test_work_in_a_repository_inside_is_told(kind: str, scene: Scene) -> None:
+    made = await scene.make()
+    inside = Path(made.worktree) / "inside"
+    if kind == "submodule":
+        git("submodule", "add", "-q", str(scene.upstream), "inside", cwd=Path(made.worktree))
+        git("commit", "-qm", "submodule", cwd=Path(made.worktree))
+    else:
+        inside.mkdir()
+        git("init", "-q", cwd=inside)
+    (inside / "work").write_text("x", encoding="utf-8")
+
+    report = await report_on(scene, made)
+
+    assert counts(report)[Risk.SUBMODULE] == 1
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-operations")
+@pytest.mark.parametrize("kind", ["merge", "rebase", "cherry-pick"])
+async def test_what_is_half_done_is_told(kind: str, scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "README.md", "ours")
+    git("branch", "mine", cwd=worktree)
+    git("reset", "-q", "--hard", "HEAD~1", cwd=worktree)
+    scene.commit(worktree, "README.md", "theirs")
+    attempt(kind, "mine", cwd=worktree)
+
+    report = await report_on(scene, made)
+
+    assert counts(report)[Risk.OPERATION] == 1
+    details = [each.detail for each in report.findings if each.risk is Risk.OPERATION]
+    assert f"a {kind} is in progress" in details
+    assert "1 files in conflict" in details
+
+
+@pytest.mark.requirement("taskspaces.report-locked")
+async def test_a_lock_of_somebody_else_is_told(scene: Scene) -> None:
+    made = await scene.make()
+    git("worktree", "unlock", made.worktree, cwd=scene.clone)
+    git("worktree", "lock", "--reason", "on a stick", made.worktree, cwd=scene.clone)
+
+    report = await report_on(scene, made)
+
+    assert counts(report) == {Risk.LOCKED: 1}
+    assert "on a stick" in report.lines[0]
+
+
+@pytest.mark.requirement("taskspaces.report-branch-elsewhere")
+async def test_another_worktree_of_the_branch_is_told(scene: Scene) -> None:
+    made = await scene.make()
+    git("worktree", "add", "-q", "--force", "../twin", made.branch, cwd=scene.clone)
+
+    report = await report_on(scene, made)
+
+    assert counts(report) == {Risk.BRANCH_ELSEWHERE: 1}
+
+
+@dataclass(slots=True)
+class StatedAgents:
+    """Agents of which one says how they are."""
+
+    running: Literal[True] | None
+
+    async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
+        """Nothing."""
+
+    async def stop(self, taskspace: str) -> None:
+        """Nothing."""
+
+    def is_running(self, taskspace: str) -> bool | None:
+        del taskspace
+        return self.running
+
+
+@pytest.mark.requirement("taskspaces.report-running")
+@pytest.mark.parametrize("running", [True, None])
+async def test_an_agent_that_runs_or_may_run_is_told(running: object, place: Path) -> None:
+    scene = open_scene(place, Surroundings(agents=StatedAgents(True if running else None)))
+    made = await scene.make()
+
+    report = await report_on(scene, made)
+
+    scene.engine.close()
+    assert not report.is_safe
+    assert (counts(report), unknown(report)) == (
+        ({Risk.AGENT: 1}, []) if running else ({}, [Risk.AGENT])
+    )
+
+
+@pytest.mark.requirement("taskspaces.report-running")
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_program_that_works_there_is_told(scene: Scene) -> None:
+    made = await scene.make()
+    process = await asyncio.create_subprocess_exec(
+        "/bin/cat", cwd=Path(made.worktree) / "src", stdin=asyncio.subprocess.PIPE
+    )
+
+    report = await report_on(scene, made)
+
+    process.kill()
+    await process.wait()
+    assert counts(report) == {Risk.PROCESSES: 1}
+    assert report.findings[0].samples == (f"cat ({process.pid})",)
+
+
+@pytest.mark.requirement("taskspaces.report-running")
+def test_what_lsof_says_is_understood(tmp_path: Path) -> None:
+    said = f"p12\ncvim\nfcwd\nn{tmp_path}/deep\np13\nczsh\nfcwd\nn{tmp_path}er\n"
+
+    assert parse_lsof(said, tmp_path) == [Running(12, "vim")]
+
+
+@pytest.mark.requirement("taskspaces.report-watched")
+async def test_open_windows_are_told_and_lose_nothing(scene: Scene) -> None:
+    made = await scene.make()
+    scene.engine.presence.register("7", made.id, PresenceKind.EDITOR, window_title="[SYMPOSIUM:1]")
+
+    report = await report_on(scene, made)
+
+    assert counts(report) == {Risk.WATCHED: 1}
+    assert report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.delete-asks")
+async def test_only_a_safe_one_is_deleted_unless_an_archive_is_agreed_to(scene: Scene) -> None:
+    made = await scene.make()
+    (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
+
+    with pytest.raises(NotSafeError, match="1 untracked files"):
+        await scene.engine.trash.delete(made.id, Consent.ONLY_IF_SAFE)
+
+    assert (Path(made.worktree) / "work").exists()
+    (Path(made.worktree) / "work").unlink()
+    await scene.engine.trash.delete(made.id, Consent.ONLY_IF_SAFE)
+    assert not there(made.worktree)

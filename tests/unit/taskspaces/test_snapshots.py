@@ -1,0 +1,223 @@
+"""Snapshots keep a worktree as it is, touching nothing, and bring it back."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from tests.support.taskspace_scenes import Scene, Surroundings, git, open_scene, tree_of
+
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.model import Taskspace
+
+
+@pytest.fixture
+async def made(scene: Scene) -> Taskspace:
+    """A taskspace with work of every kind in it."""
+    taskspace = await scene.make()
+    worktree = Path(taskspace.worktree)
+    (worktree / "src/app.py").write_text("changed\n", encoding="utf-8")
+    git("add", "src/app.py", cwd=worktree)
+    (worktree / "src/app.py").write_text("changed again\n", encoding="utf-8")
+    (worktree / 'untracked\n"é.txt').write_text("untracked\n", encoding="utf-8")
+    (worktree / ".env").write_text("SECRET=1\n", encoding="utf-8")
+    (worktree / ".env").chmod(0o600)
+    (worktree / "trace.log").write_text("ignored\n", encoding="utf-8")
+    return taskspace
+
+
+def seen_by_git(worktree: Path) -> str:
+    """Status, index and branch, as git tells them."""
+    told = [("status", "--porcelain=v2", "--branch"), ("ls-files", "-s"), ("log", "--oneline")]
+    return "\n".join(git(*words, cwd=worktree) for words in told)
+
+
+@pytest.mark.requirement("snapshots.untouched")
+async def test_taking_one_touches_neither_index_nor_status(scene: Scene, made: Taskspace) -> None:
+    worktree = Path(made.worktree)
+    index = Path(git("rev-parse", "--git-path", "index", cwd=worktree))
+    before = seen_by_git(worktree), tree_of(worktree)
+    content = (worktree / index).read_bytes()
+
+    await scene.engine.history.snapshot(made.id, "tool call")
+
+    assert (worktree / index).read_bytes() == content
+    assert (seen_by_git(worktree), tree_of(worktree)) == before
+    assert git("status", "--porcelain", cwd=scene.clone) == ""
+
+
+@pytest.mark.requirement("snapshots.hidden-refs", "snapshots.nothing-new")
+async def test_one_ref_for_each_state_and_none_when_nothing_changed(
+    scene: Scene, made: Taskspace
+) -> None:
+    first = await scene.engine.history.snapshot(made.id, "one")
+    same = await scene.engine.history.snapshot(made.id, "two")
+    (Path(made.worktree) / "more").write_text("x", encoding="utf-8")
+    other = await scene.engine.history.snapshot(made.id, "three")
+
+    refs = git("for-each-ref", "--format=%(refname)", "refs/symposium", cwd=scene.clone)
+    assert same == first
+    assert refs.splitlines() == [first.ref, other.ref]
+    assert first.ref.startswith(f"refs/symposium/snap/{made.id}/")
+    assert git("branch", "-a", "--list", "*symposium*", cwd=scene.clone) == ""
+
+
+@pytest.mark.requirement("snapshots.nothing-new")
+async def test_after_a_restart_an_unchanged_tree_is_not_kept_again(
+    scene: Scene, made: Taskspace
+) -> None:
+    first = await scene.engine.history.snapshot(made.id, "one")
+
+    scene = scene.again()
+    again = await scene.engine.history.snapshot(made.id, "two")
+
+    scene.engine.close()
+    assert again.ref == first.ref
+
+
+@pytest.mark.requirement("snapshots.undo")
+async def test_undo_brings_back_tree_index_branch_and_precious_files(
+    scene: Scene, made: Taskspace
+) -> None:
+    worktree = Path(made.worktree)
+    await scene.engine.history.snapshot(made.id, "tool call")
+    tree, told = tree_of(worktree), seen_by_git(worktree)
+
+    git("reset", "-q", "--hard", cwd=worktree)
+    git("clean", "-qfdx", cwd=worktree)
+    scene.commit(worktree, "other", "x")
+    restored = await scene.engine.history.undo(made.id)
+
+    del tree["trace.log"]  # ignored, and no work
+    assert tree_of(worktree) == tree
+    assert seen_by_git(worktree) == told
+    assert (worktree / ".env").stat().st_mode & 0o777 == 0o600
+    assert restored.notes == ()
+
+
+@pytest.mark.requirement("snapshots.undo-of-undo")
+async def test_an_undo_can_be_undone_and_two_go_back_twice(scene: Scene, made: Taskspace) -> None:
+    history, file = scene.engine.history, Path(made.worktree) / "note"
+    for text in ("one", "two"):
+        file.write_text(text, encoding="utf-8")
+        await history.snapshot(made.id, text)
+    file.write_text("three, not kept by anybody", encoding="utf-8")
+
+    first = await history.undo(made.id)
+    seen = [file.read_text(encoding="utf-8")]
+    await history.undo(made.id)
+    seen.append(file.read_text(encoding="utf-8"))
+    with pytest.raises(TaskspaceError, match="no earlier state"):
+        await history.undo(made.id)
+    await history.restore(made.id, first.before.ref)
+    seen.append(file.read_text(encoding="utf-8"))
+
+    assert seen == ["two", "one", "three, not kept by anybody"]
+
+
+@pytest.mark.requirement("snapshots.pruned")
+async def test_old_ones_are_dropped_and_the_newest_stays(place: Path) -> None:
+    clock = [1_000_000.0]
+    scene = open_scene(place, Surroundings(now=lambda: clock[0]))
+    made = await scene.make()
+    taken: list[str] = []
+    for number in range(4):
+        clock[0] += 10 * 86400
+        (Path(made.worktree) / "n").write_text(str(number), encoding="utf-8")
+        taken.append((await scene.engine.history.snapshot(made.id, str(number))).ref)
+    clock[0] += 30 * 86400
+
+    dropped = await scene.engine.history.prune(made.id)
+
+    left = await scene.engine.history.snapshots(made.id)
+    scene.engine.close()
+    assert dropped == 3
+    assert [each.ref for each in left] == taken[-1:]
+
+
+@pytest.mark.requirement("snapshots.raw-bytes")
+async def test_bytes_are_kept_whatever_git_would_make_of_them(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    (worktree / ".gitattributes").write_text(
+        "*.txt text eol=lf\n*.id ident\n*.f filter=evil\n", encoding="utf-8"
+    )
+    git("config", "filter.evil.clean", f"touch {scene.root}/ran; tr a-z A-Z", cwd=scene.clone)
+    git("config", "core.autocrlf", "true", cwd=scene.clone)
+    content = {"a.txt": b"one\r\ntwo\nthree\r\n", "b.id": b"$Id: mine $\n", "c.f": b"lower\n"}
+    for name, each in content.items():
+        (worktree / name).write_bytes(each)
+    await scene.engine.history.snapshot(made.id, "tool call")
+
+    for name in content:
+        (worktree / name).write_bytes(b"gone\n")
+    await scene.engine.history.undo(made.id)
+
+    assert {name: (worktree / name).read_bytes() for name in content} == content
+    assert not (scene.root / "ran").exists()
+
+
+@pytest.mark.requirement("snapshots.ignored-in-the-way")
+async def test_an_ignored_file_in_the_way_is_moved_aside_and_not_lost(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    (worktree / "build").write_text("a file called build", encoding="utf-8")
+    git("add", "-f", "build", cwd=worktree)
+    await scene.engine.history.snapshot(made.id, "tool call")
+    git("rm", "-qf", "build", cwd=worktree)
+    (worktree / "build").mkdir()
+    (worktree / "build" / "out").write_text("nobody else has this", encoding="utf-8")
+
+    await scene.engine.history.undo(made.id)
+
+    assert (worktree / "build").read_text(encoding="utf-8") == "a file called build"
+    aside = list((scene.root / "state" / "shadow" / made.id / "displaced").rglob("out"))
+    assert [each.read_text(encoding="utf-8") for each in aside] == ["nobody else has this"]
+
+
+@pytest.mark.requirement("snapshots.stash-and-branches")
+async def test_a_dropped_stash_and_a_deleted_branch_come_back(
+    scene: Scene, made: Taskspace
+) -> None:
+    worktree = Path(made.worktree)
+    git("branch", "idea", cwd=worktree)
+    git("stash", "push", "-qm", "first", "src/app.py", cwd=worktree)
+    (worktree / "src/app.py").write_text("second", encoding="utf-8")
+    git("stash", "push", "-qm", "second", "src/app.py", cwd=worktree)
+    stashes = git("stash", "list", "--format=%H %gs", cwd=worktree)
+    await scene.engine.history.snapshot(made.id, "tool call")
+
+    git("stash", "clear", cwd=worktree)
+    git("branch", "-D", "idea", cwd=worktree)
+    (worktree / "README.md").unlink()
+    restored = await scene.engine.history.undo(made.id)
+
+    assert git("stash", "list", "--format=%H %gs", cwd=worktree) == stashes
+    assert git("branch", "--list", "idea", cwd=worktree).strip() == "idea"
+    assert restored.notes == ("refs/heads/idea was gone and is back",)
+
+
+@pytest.mark.requirement("snapshots.serialised")
+async def test_two_at_once_wait_for_each_other(scene: Scene, made: Taskspace) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        taken = [
+            tasks.create_task(scene.engine.history.snapshot(made.id, str(number)))
+            for number in range(5)
+        ]
+
+    assert len({task.result().ref for task in taken}) == 1
+
+
+@pytest.mark.requirement("snapshots.seeded")
+async def test_a_file_that_git_was_told_to_pass_by_is_kept_all_the_same(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    git("update-index", "--assume-unchanged", "README.md", cwd=worktree)
+    (worktree / "README.md").write_text("hidden work\n", encoding="utf-8")
+    await scene.engine.history.snapshot(made.id, "tool call")
+
+    (worktree / "README.md").write_text("gone\n", encoding="utf-8")
+    os.truncate(worktree / "src/app.py", 0)
+    await scene.engine.history.undo(made.id)
+
+    assert (worktree / "README.md").read_text(encoding="utf-8") == "hidden work\n"
