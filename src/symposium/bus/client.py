@@ -106,7 +106,7 @@ class BusClient:
         self._running: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        self._ready = asyncio.get_running_loop().create_future()
+        self._expect()
         await self._tasks.__aenter__()
         for work in (self._exchange.run(), self._stay_connected(), self._beat()):
             self._running.append(self._tasks.create_task(work))
@@ -182,6 +182,7 @@ class BusClient:
         pause = FIRST_PAUSE
         while True:
             wire = _Wire(self._exchange)
+            self._expect()
             try:
                 await self._connect(wire)
                 pause = FIRST_PAUSE
@@ -225,8 +226,11 @@ class BusClient:
     def _lose(self, reason: str) -> None:
         self._is_in = False
         self._exchange.lost(reason)
-        assert self._ready is not None
-        if self._ready.done():
+        self._expect()
+
+    def _expect(self) -> None:
+        """Let whoever asks from now on wait for the next connection."""
+        if self._ready is None or self._ready.done():
             self._ready = asyncio.get_running_loop().create_future()
 
     def _refuse(self, error: Exception) -> None:

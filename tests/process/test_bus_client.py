@@ -1,0 +1,298 @@
+"""A client through thick and thin: the daemon dies, comes back, or is not there at all."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.support.daemons import Gone, Yard, yard
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.dialling import dial, dial_running
+from symposium.bus.envelope import MAX_LINE, Sender
+from symposium.bus.errors import (
+    BusLostError,
+    BusReconnectingError,
+    BusRefusedError,
+    BusUnreachableError,
+)
+from symposium.bus.messages.daemon_status import DaemonStatus
+from symposium.bus.messages.delete_taskspace import Decided, DeleteTaskspace
+from symposium.bus.messages.get_selection import GetSelection
+from symposium.bus.messages.log import Log
+from symposium.bus.messages.polo import Polo
+from symposium.bus.messages.presence import Presence
+from symposium.bus.messages.who import Who
+from symposium.bus.roles import Role
+from symposium.bus.shapes import Selection, WindowKind
+
+pytestmark = pytest.mark.timeout(60)
+
+TASK = {"project_path": "/p", "taskspace_uuid": "t"}
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Yard]:
+    async with yard(tmp_path) as found:
+        yield found
+
+
+def window(home: Yard) -> Presence:
+    return Presence(kind=WindowKind.EDITOR, workspace_folders=(str(home.folder),))
+
+
+@pytest.mark.requirement("bus.client-starts", "daemon.auto-start")
+async def test_a_client_that_finds_no_daemon_starts_one(home: Yard) -> None:
+    async with home.client(starts=True) as client:
+        welcome = await client.ready()
+
+    assert (welcome.protocol, welcome.connection[0]) == (2, "c")
+
+
+@pytest.mark.requirement("bus.client-reconnects")
+async def test_a_client_comes_back_after_the_daemon_was_killed(home: Yard) -> None:
+    async with home.client(Role.EDITOR, presence=window(home), starts=True) as client:
+        before = await client.ready()
+        await home.kill()
+        found = await client.request(Who())
+        after = await client.ready()
+
+    assert after.boot != before.boot
+    (present,) = [each for each in found if each.role == "editor"]
+    assert present.kind is WindowKind.EDITOR, "where it is was said again"
+
+
+@pytest.mark.requirement("bus.client-resumes")
+async def test_an_idempotent_request_that_was_lost_is_asked_again(home: Yard) -> None:
+    asked = asyncio.Event()
+    times: list[int] = []
+    answers = Answers()
+
+    async def select(message: GetSelection, who: Asked) -> Selection:
+        del message, who
+        times.append(1)
+        asked.set()
+        if len(times) == 1:
+            await asyncio.Event().wait()
+        return Selection(selected_text="at last")
+
+    answers.to(GetSelection, select)
+    async with (
+        home.client(Role.EDITOR, answers, window(home), starts=True) as editor,
+        home.client(starts=True) as mcp,
+        asyncio.TaskGroup() as tasks,
+    ):
+        await editor.ready()
+        await mcp.ready()
+        request = tasks.create_task(until_answered(mcp))
+        await asked.wait()
+        await home.kill()
+        selection = await request
+
+    assert selection.selected_text == "at last"
+    assert len(times) == 2
+
+
+async def until_answered(mcp: BusClient) -> Selection:
+    """Ask until the editor, too, is back: that nobody answers is said at once."""
+    while True:
+        try:
+            return await mcp.request(GetSelection())
+        except BusRefusedError as error:
+            if error.code != "no_handler":
+                raise
+
+
+@pytest.mark.requirement("bus.client-resumes", "bus.client-errors")
+async def test_what_may_not_be_done_twice_is_not_asked_again(home: Yard) -> None:
+    asked = asyncio.Event()
+    times: list[int] = []
+    answers = Answers()
+
+    async def delete(message: DeleteTaskspace, who: Asked) -> Decided:
+        del message, who
+        times.append(1)
+        asked.set()
+        await asyncio.Event().wait()
+        return Decided()
+
+    answers.to(DeleteTaskspace, delete)
+    async with (
+        home.client(Role.APP, answers, starts=True) as app,
+        home.client(starts=True) as mcp,
+        asyncio.TaskGroup() as tasks,
+    ):
+        await app.ready()
+        request = tasks.create_task(lost(mcp))
+        await asked.wait()
+        await home.kill()
+        error = await request
+        await mcp.request(Who())
+        await app.request(Who())
+
+    assert "while delete_taskspace was on its way" in error.message
+    assert "not known" in error.hint
+    assert times == [1]
+
+
+async def lost(mcp: BusClient) -> BusLostError:
+    with pytest.raises(BusLostError) as failure:
+        await mcp.request(DeleteTaskspace(**TASK))
+    return failure.value
+
+
+@pytest.mark.requirement("bus.client-errors")
+async def test_while_there_is_no_connection_a_request_says_so(home: Yard) -> None:
+    await home.start()
+    async with home.client() as client:
+        await client.ready()
+        await home.kill()
+        with pytest.raises(BusReconnectingError, match=r"bus reconnecting: .* was not sent"):
+            await client.request(DaemonStatus(), patience=0.1)
+        with pytest.raises(BusUnreachableError, match="no daemon listens"):
+            await client.ready()
+
+
+@pytest.mark.requirement("bus.client-errors")
+async def test_a_daemon_that_is_stopped_is_told_from_one_that_is_not_there(home: Yard) -> None:
+    await home.start()
+    pid = await home.pid()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        async with home.client() as client:
+            with pytest.raises(BusUnreachableError, match="is there, and does not answer hello"):
+                await client.ready()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.requirement("bus.client-errors")
+async def test_a_message_that_is_too_long_is_not_sent(home: Yard) -> None:
+    async with home.client(starts=True) as client:
+        await client.ready()
+        with pytest.raises(BusRefusedError, match="bytes at most"):
+            await client.post(Log(level="info", message="x" * MAX_LINE))
+
+
+@pytest.mark.requirement("bus.client-backoff")
+async def test_attempts_to_come_back_are_further_and_further_apart(home: Yard) -> None:
+    pauses: list[float] = []
+    enough = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 10:
+            enough.set()
+            await asyncio.Event().wait()
+
+    settings = ClientSettings(home.options, dial_running, pause=pause)
+    async with BusClient(Identity(Role.CLI, "test", Sender("/")), settings=settings):
+        await enough.wait()
+
+    steps = [0.05 * 2**n for n in range(10)]
+    assert all(min(s, 5.0) / 2 <= p <= min(s, 5.0) for p, s in zip(pauses, steps, strict=True))
+    assert len(set(pauses)) == 10, "not all clients at the same moment"
+
+
+@pytest.mark.requirement("bus.presence")
+async def test_a_window_says_again_and_again_where_it_is(home: Yard) -> None:
+    await home.start()
+    settings = ClientSettings(home.options, dial, heartbeat=0.02)
+    who = Identity(Role.EDITOR, "test", Sender("/"), window(home))
+    async with BusClient(who, settings=settings) as editor, home.client(Role.CLI) as cli:
+        await editor.ready()
+        seen = set[float]()
+        while len(seen) < 3:
+            seen |= {each.seen for each in await cli.request(Who(role="editor"))}
+        await editor.show(Presence(kind=WindowKind.WEB))
+        (now,) = await cli.request(Who(role="editor"))
+
+    assert now.kind is WindowKind.WEB
+
+
+@pytest.mark.requirement("bus.client-cancels", "bus.cancelled")
+async def test_who_stops_waiting_ends_the_work_that_was_done_for_it(home: Yard) -> None:
+    asked, ended = asyncio.Event(), asyncio.Event()
+    answers = Answers()
+
+    async def delete(message: DeleteTaskspace, who: Asked) -> Decided:
+        del message, who
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return Decided()
+
+    answers.to(DeleteTaskspace, delete)
+    async with home.client(Role.APP, answers, starts=True) as app, home.client() as mcp:
+        await app.ready()
+        async with asyncio.TaskGroup() as tasks:
+            request = tasks.create_task(mcp.request(DeleteTaskspace(**TASK)))
+            await asked.wait()
+            request.cancel()
+        await ended.wait()
+
+
+@pytest.mark.requirement("bus.client-errors")
+async def test_a_bug_of_who_answers_is_told_and_harms_nobody(
+    home: Yard, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers = Answers()
+
+    async def select(message: GetSelection, who: Asked) -> str:
+        del message
+        if who.sender.shell_pid:
+            return "no selection"
+        raise RuntimeError("oops")
+
+    answers.to(GetSelection, select)
+    async with home.client(Role.EDITOR, answers, window(home), starts=True) as editor:
+        await editor.ready()
+        async with home.client() as mcp:
+            with pytest.raises(BusRefusedError, match=r"bug of whoever answers.*oops") as failure:
+                await mcp.request(GetSelection())
+        who = Identity(Role.MCP_SERVER, "x", Sender(str(home.folder), None, 7))
+        async with BusClient(who, settings=ClientSettings(home.options)) as mcp:
+            with pytest.raises(BusRefusedError, match="is answered with Selection"):
+                await mcp.request(GetSelection())
+
+    assert failure.value.code == "failed"
+    assert "oops" in caplog.text
+
+
+@pytest.mark.requirement("bus.acknowledged")
+async def test_an_announcement_is_heard_in_order_and_counted(home: Yard) -> None:
+    heard: list[int] = []
+    all_heard = asyncio.Event()
+    answers = Answers()
+
+    async def polo(message: Polo, who: Asked) -> None:
+        del message
+        heard.append(who.sender.shell_pid or 0)
+        if len(heard) == 100:
+            all_heard.set()
+
+    answers.hear(Polo, polo)
+    async with home.client(Role.EDITOR, answers, starts=True) as editor:
+        await editor.ready()
+        for first in range(0, 100, 10):
+            for number in range(first, first + 10):
+                who = Identity(Role.MCP_SERVER, "x", Sender("/", None, number + 1))
+                async with BusClient(who, settings=ClientSettings(home.options)) as mcp:
+                    assert await mcp.post(Polo()) == 1
+        await all_heard.wait()
+
+    assert heard == list(range(1, 101))
+
+
+@pytest.mark.requirement("bus.client-reconnects")
+async def test_the_end_of_the_daemon_on_purpose_is_survived_too(home: Yard) -> None:
+    async with home.client(Role.CLI, starts=True) as client:
+        gone = Gone((await client.request(DaemonStatus())).pid)
+        await home.symposium("daemon", "stop")
+        await gone.wait()
+        assert (await client.request(DaemonStatus())).pid

@@ -1,0 +1,315 @@
+"""The daemon as a process: one of it, at a safe place, mended after a kill, gone when idle."""
+
+import asyncio
+import json
+import os
+import signal
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.support.daemons import Gone, Raw, Yard, yard
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.envelope import MAX_LINE, Sender
+from symposium.bus.errors import BusUnreachableError
+from symposium.bus.messages.daemon_status import DaemonStatus
+from symposium.bus.messages.log import Log
+from symposium.bus.messages.reload_window import ReloadWindow
+from symposium.bus.place import PlaceError
+from symposium.bus.roles import Role
+from symposium.bus.starting import DaemonOptions
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Yard]:
+    async with yard(tmp_path) as found:
+        yield found
+
+
+def words_of(pid: int) -> str:
+    """The command line of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").replace("\0", " ")
+
+
+@pytest.mark.requirement("daemon.one")
+async def test_of_many_that_start_at_once_exactly_one_is_the_daemon(home: Yard) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        starts = [tasks.create_task(home.symposium("daemon", "start")) for _ in range(8)]
+    said = [each.result() for each in starts]
+
+    assert [each.code for each in said] == [0] * 8, said
+    assert sum("listens" in each.err for each in said) == 7
+    log = (home.folder / "log" / "daemon.log").read_text(encoding="utf-8")
+    assert log.count('"listening at') == 1
+    assert await home.pid() == int((home.folder / "run/bus.sock.lock").read_text())
+
+
+@pytest.mark.requirement("daemon.one", "daemon.auto-start")
+async def test_many_clients_that_come_at_once_find_one_daemon(home: Yard) -> None:
+    async def boot() -> str:
+        async with home.client(starts=True) as client:
+            return (await client.ready()).boot
+
+    async with asyncio.TaskGroup() as tasks:
+        boots = [tasks.create_task(boot()) for _ in range(6)]
+
+    assert len({each.result() for each in boots}) == 1
+
+
+@pytest.mark.requirement("daemon.stale")
+async def test_what_a_killed_daemon_has_left_is_mended(home: Yard) -> None:
+    await home.start("--compat-socket", str(home.compat))
+    await home.kill()
+    assert home.socket.exists(), "the kernel leaves the files"
+    assert home.compat.exists()
+
+    await home.start("--compat-socket", str(home.compat))
+    async with home.client() as client:
+        assert (await client.request(DaemonStatus())).compat_socket == str(home.compat)
+
+
+@pytest.mark.requirement("daemon.stale")
+async def test_what_is_no_socket_is_not_removed(home: Yard) -> None:
+    home.socket.parent.mkdir(mode=0o700)
+    home.socket.write_text("precious", encoding="utf-8")
+    said = await home.symposium("daemon", "start")
+
+    assert said.code == 1
+    assert f"{home.socket} is no socket" in said.err
+    assert home.socket.read_text(encoding="utf-8") == "precious"
+
+
+@pytest.mark.requirement("daemon.private")
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o022])
+async def test_whatever_the_umask_nobody_else_may_come(home: Yard, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        await home.start("--compat-socket", str(home.compat))
+    finally:
+        os.umask(before)
+
+    modes = {
+        path.name: stat.S_IMODE(path.lstat().st_mode)
+        for path in (home.socket.parent, home.socket, home.compat, home.folder / "log/daemon.log")
+    }
+    assert modes == {"run": 0o700, "bus.sock": 0o600, "compat.sock": 0o600, "daemon.log": 0o600}
+
+
+@pytest.mark.requirement("daemon.private")
+async def test_a_directory_that_is_not_safe_is_refused_by_both_sides(home: Yard) -> None:
+    home.socket.parent.mkdir(mode=0o777)
+    home.socket.parent.chmod(0o777)
+    said = await home.symposium("daemon", "start")
+    async with home.client(starts=True) as client:
+        with pytest.raises(PlaceError, match="is open to other users; chmod 700"):
+            await client.ready()
+
+    assert said.code == 1
+    assert "is open to other users" in said.err
+
+
+@pytest.mark.requirement("daemon.private")
+async def test_a_directory_that_is_a_link_is_refused(home: Yard) -> None:
+    (home.folder / "elsewhere").mkdir(mode=0o700)
+    home.socket.parent.symlink_to(home.folder / "elsewhere")
+    said = await home.symposium("daemon", "start")
+
+    assert said.code == 1
+    assert "is a link" in said.err
+
+
+@pytest.mark.requirement("daemon.private")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can play another user")
+async def test_another_user_cannot_come_though_the_files_let_it(home: Yard) -> None:
+    await home.start()
+    for path in (home.folder, home.socket.parent, home.socket):
+        path.chmod(0o777)
+    program = (
+        "import os, socket, sys\n"
+        "os.setuid(65534)\n"
+        "s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+        'try: s.sendall(b\'{"type":"hello","id":"1"}\\n\'); print(s.recv(100))\n'
+        'except OSError: print(b"")\n'
+    )
+    # The folders of pytest above ours are root's alone: reach the socket from inside.
+    process = await asyncio.create_subprocess_exec(
+        *("python3", "-c", program, "bus.sock"),
+        stdout=asyncio.subprocess.PIPE,
+        cwd=home.socket.parent,
+    )
+    out, _ = await process.communicate()
+    home.socket.parent.chmod(0o700)
+
+    assert out == b"b''\n", "the connection was ended without a word"
+    said = await home.symposium("daemon", "logs")
+    assert "user 65534 was refused" in said.out
+
+
+@pytest.mark.requirement("daemon.idle")
+async def test_who_is_needed_by_nobody_ends(home: Yard) -> None:
+    process = await home.begin("daemon", "start", "--foreground", "--idle-timeout", "0.2")
+    await process.communicate()
+
+    assert process.returncode == 0
+    assert not home.socket.exists()
+
+
+@pytest.mark.requirement("daemon.idle")
+async def test_a_client_keeps_the_daemon_and_its_leaving_ends_it(home: Yard) -> None:
+    await home.start("--idle-timeout", "0.2")
+    async with home.client() as client:
+        gone = Gone((await client.request(DaemonStatus())).pid)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await gone.wait()
+        await client.request(DaemonStatus())
+    await gone.wait()
+
+    assert not home.socket.exists()
+
+
+@pytest.mark.requirement("daemon.term", "bus.v1-lines")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_tells_editors_to_reload_and_ends_the_daemon(
+    home: Yard, number: signal.Signals
+) -> None:
+    await home.start("--compat-socket", str(home.compat))
+    reloaded = asyncio.Event()
+    answers = Answers()
+
+    async def reload(message: ReloadWindow, asked: Asked) -> None:
+        del message, asked
+        reloaded.set()
+
+    answers.hear(ReloadWindow, reload)
+    old = Raw(home.compat)
+    async with home.client(Role.EDITOR, answers) as editor:
+        gone = Gone((await editor.request(DaemonStatus())).pid)
+        os.kill(int((home.folder / "run/bus.sock.lock").read_text()), number)
+        await reloaded.wait()
+        (line,) = await old.lines(1)
+        await gone.wait()
+    old.close()
+
+    assert isinstance(line, bytes)
+    told = json.loads(line)
+    assert told.pop("id")
+    assert told == {
+        "type": "reload_window",
+        "sender": {"workingDirectory": "/tmp", "taskspaceUuid": None, "shellPid": None},
+        "payload": {},
+    }
+    assert not home.socket.exists()
+    assert not home.compat.exists()
+
+
+@pytest.mark.requirement("bus.v1-relay", "bus.v1-control")
+async def test_programs_of_version_1_meet_at_the_compat_socket(home: Yard) -> None:
+    await home.start("--compat-socket", str(home.compat))
+    one, two = Raw(home.compat), Raw(home.compat)
+    two.write(b"#identify:two")
+    two.write(b'{"x": 1}')
+    line = b'{"type":"polo","id":"1","sender":{"workingDirectory":"/"},"payload":{"long":"%b"}}' % (
+        b"x" * 200_000
+    )
+    one.write(line)
+
+    assert await one.lines(2) == [b'{"x": 1}', line], "more than a pipe holds, in one piece"
+    assert await two.lines(2) == [b'{"x": 1}', line]
+    one.write(b"#debug_dump_messages")
+    (*_, dump) = await one.lines(3)
+    assert isinstance(dump, bytes)
+    assert json.loads(dump)[0]["from_identifier"] == "two"
+    for each in (one, two):
+        each.close()
+
+
+@pytest.mark.requirement("daemon.auto-start")
+async def test_a_daemon_that_a_client_starts_is_told_all_that_the_client_was(home: Yard) -> None:
+    options = DaemonOptions(home.socket, home.compat, 5.0, 7, "debug")
+    who = Identity(Role.CLI, "test", Sender("/"))
+    async with BusClient(who, settings=ClientSettings(options)) as client:
+        info = await client.request(DaemonStatus())
+    words = words_of(info.pid)
+
+    assert info.compat_socket == str(home.compat)
+    assert all(each in words for each in ("--idle-timeout 5.0", "--history 7", "--log debug"))
+
+
+@pytest.mark.requirement("daemon.auto-start")
+async def test_why_a_daemon_did_not_start_is_said_to_who_wanted_it(home: Yard) -> None:
+    home.socket.parent.mkdir(mode=0o700)
+    home.socket.write_text("precious", encoding="utf-8")
+    options = DaemonOptions(home.socket)
+    who = Identity(Role.CLI, "test", Sender("/"))
+    async with BusClient(who, settings=ClientSettings(options)) as client:
+        with pytest.raises(BusUnreachableError, match="is no socket"):
+            await client.ready()
+
+
+@pytest.mark.requirement("daemon.log")
+async def test_the_log_is_json_without_secrets(home: Yard) -> None:
+    home.environment["MY_API_KEY"] = "verysecretvalue"
+    await home.start()
+    raw = Raw(home.socket)
+    raw.write(
+        b'{"type":"hello","id":"1","sender":{"workingDirectory":"/"},"payload":'
+        b'{"protocol":2,"role":"verysecretvalue","name":"x"}}'
+    )
+    await raw.lines(1)
+    await raw.seen.end()
+    raw.close()
+    said = await home.symposium("daemon", "logs", "--json")
+
+    entries = [json.loads(line) for line in said.out.splitlines()]
+    assert entries[0]["level"] == "info"
+    assert entries[0].keys() == {"ts", "level", "logger", "message", "pid"}
+    assert "sent away" in entries[-1]["message"]
+    assert "verysecretvalue" not in said.out
+    plain = await home.symposium("daemon", "logs", "-n", "1")
+    assert len(plain.out.splitlines()) == 1
+
+
+@pytest.mark.requirement("bus.long-lines")
+async def test_a_line_beyond_the_limit_costs_its_sender_an_error_and_nobody_else(
+    home: Yard,
+) -> None:
+    await home.start()
+    raw = Raw(home.socket)
+    raw.write(
+        b'{"type":"hello","id":"1","sender":{"workingDirectory":"/"},"payload":'
+        b'{"protocol":2,"role":"cli","name":"x"}}'
+    )
+    raw.write(b'{"type":"log","id":"big","payload":"' + b"x" * MAX_LINE + b'"}')
+    _, error = await raw.lines(2)
+    raw.close()
+    async with home.client() as client:
+        delivered = await client.post(Log(level="info", message="x" * (MAX_LINE - 300)))
+        assert delivered == 0, "one just below passes"
+
+    assert isinstance(error, bytes)
+    told = json.loads(error)
+    assert (told["id"], told["payload"]["code"]) == ("big", "too_long")
+
+
+@pytest.mark.requirement("daemon.cli")
+async def test_status_and_stop_say_how_it_is(home: Yard) -> None:
+    none = await home.symposium("daemon", "status", "--json")
+    stopped = await home.symposium("daemon", "stop")
+    await home.start()
+    text = await home.symposium("daemon", "status")
+    data = await home.symposium("daemon", "status", "--json")
+    gone = Gone(json.loads(data.out)["pid"])
+    stop = await home.symposium("daemon", "stop")
+    await gone.wait()
+
+    assert (none.code, json.loads(none.out)) == (4, {"running": False})
+    assert (stopped.code, stop.code) == (0, 0)
+    assert str(home.socket) in text.out
+    assert json.loads(data.out)["handles"] == ["daemon_status", "stop_daemon"]
+    assert not home.socket.exists()

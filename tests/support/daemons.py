@@ -1,0 +1,157 @@
+"""Real daemons for tests: in a folder of their own, ended when the test is over."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from peerwire.transports.recorder import LineRecorder
+from peerwire.transports.unix import connect_unix
+from symposium.bus.answers import Answers
+from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.dialling import dial, dial_running
+from symposium.bus.envelope import Sender
+from symposium.bus.messages.daemon_status import DaemonStatus
+from symposium.bus.messages.presence import Presence
+from symposium.bus.roles import Role
+from symposium.bus.starting import DaemonOptions
+
+
+@dataclass(slots=True)
+class Said:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(slots=True)
+class Yard:
+    """A folder with at most one daemon, and the commands that deal with it."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "run" / "bus.sock"
+
+    @property
+    def compat(self) -> Path:
+        return self.folder / "compat.sock"
+
+    @property
+    def options(self) -> DaemonOptions:
+        return DaemonOptions(self.socket)
+
+    async def symposium(self, *words: str, stdin: bytes | None = None) -> Said:
+        """Run `symposium` with these words to its end."""
+        process = await self.begin(*words)
+        out, err = await process.communicate(stdin)
+        return Said(process.returncode or 0, out.decode(), err.decode())
+
+    async def begin(self, *words: str) -> asyncio.subprocess.Process:
+        """Run `symposium` with these words."""
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "symposium", *words),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "SYMPOSIUM_HOME": str(self.folder), **self.environment},
+        )
+
+    async def start(self, *words: str) -> None:
+        """Start the daemon."""
+        said = await self.symposium("daemon", "start", *words)
+        assert said.code == 0, said.err
+
+    async def pid(self) -> int:
+        """The daemon's process."""
+        async with self.client(Role.CLI) as client:
+            return (await client.request(DaemonStatus())).pid
+
+    async def kill(self) -> None:
+        """Kill the daemon, and wait until it is gone."""
+        pid = await self.pid()
+        gone = Gone(pid)
+        os.kill(pid, signal.SIGKILL)
+        await gone.wait()
+
+    def client(
+        self,
+        role: Role = Role.MCP_SERVER,
+        answers: Answers | None = None,
+        presence: Presence | None = None,
+        *,
+        starts: bool = False,
+    ) -> BusClient:
+        """A client, which starts no daemon unless it is told to."""
+        who = Identity(role, f"test-{role.value}", Sender(str(self.folder)), presence)
+        settings = ClientSettings(self.options, dial if starts else dial_running)
+        return BusClient(who, answers, settings)
+
+
+class Gone:
+    """Waits for the end of a process that is not our child."""
+
+    def __init__(self, pid: int) -> None:
+        self._handle = os.pidfd_open(pid)
+        self._over = asyncio.Event()
+        asyncio.get_running_loop().add_reader(self._handle, self._over.set)
+
+    async def wait(self) -> None:
+        """Wait."""
+        await self._over.wait()
+        asyncio.get_running_loop().remove_reader(self._handle)
+        os.close(self._handle)
+
+
+@asynccontextmanager
+async def yard(folder: Path) -> AsyncGenerator[Yard]:
+    """A folder for a daemon; whatever runs there at the end is killed."""
+    found = Yard(folder)
+    os.environ["SYMPOSIUM_HOME"] = str(folder)
+    try:
+        yield found
+    finally:
+        del os.environ["SYMPOSIUM_HOME"]
+        end_daemon(Path(f"{found.socket}.lock"))
+
+
+def end_daemon(lock: Path) -> None:
+    """Kill whoever has written its number into this lock, if it still holds it."""
+    if not lock.exists() or not (text := lock.read_text(encoding="utf-8").strip()):
+        return
+    try:
+        held = {str(each.readlink()) for each in Path(f"/proc/{text}/fd").iterdir()}
+    except OSError:
+        return
+    if str(lock) in held:
+        os.kill(int(text), signal.SIGKILL)
+
+
+class Raw:
+    """The bare end of a socket: writes lines, and keeps what comes."""
+
+    def __init__(self, path: Path) -> None:
+        self._transport = connect_unix(path)
+        self.seen = LineRecorder()
+        self._transport.start(self.seen)
+
+    def write(self, *lines: bytes) -> None:
+        """Write these."""
+        for line in lines:
+            self._transport.send(line)
+
+    async def lines(self, count: int) -> Sequence[object]:
+        """The first lines that come."""
+        return await self.seen.received(count)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._transport.close()
