@@ -1,6 +1,11 @@
-"""Writes the pages that are made from the program; with --check only says which are out of date."""
+"""Writes the pages that are made from the program; with --check only says which are out of date.
+
+In the other pages it keeps the files that they show: a code block behind `<!-- shows PATH -->` is
+that file, so that the page reads well as it is, and cannot differ from what runs.
+"""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from typing import Protocol, cast
@@ -41,11 +46,29 @@ def pages() -> dict[Path, str]:
     return found
 
 
+SHOWN = re.compile(r"(<!-- shows (\S+) -->\n```\w*\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
+
+
+def showing() -> dict[Path, str]:
+    """Each page that shows files, as it should be."""
+    found: dict[Path, str] = {}
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        shown = SHOWN.sub(lambda block: block[1] + _text_of(block[2]), text)
+        if SHOWN.search(text):
+            found[page] = shown
+    return found
+
+
+def _text_of(path: str) -> str:
+    return (DOCS.parent / path).read_text(encoding="utf-8").rstrip("\n") + "\n"
+
+
 def main(arguments: list[str]) -> int:
     """Write what differs, or name it."""
     different = [
         (page, text)
-        for page, text in pages().items()
+        for page, text in {**pages(), **showing()}.items()
         if not page.exists() or page.read_text(encoding="utf-8") != text
     ]
     if arguments == ["--check"]:

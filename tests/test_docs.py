@@ -44,12 +44,34 @@ def test_a_broken_link_breaks_the_build_and_nothing_else_does(copy: Path) -> Non
     assert status_of_build(copy) != 0
 
 
-@pytest.mark.requirement("house.docs-strict")
-@pytest.mark.timeout(30)
-def test_a_page_that_shows_a_missing_file_breaks_the_build(copy: Path) -> None:
-    (copy / ".importlinter").unlink()
+@pytest.mark.requirement("house.docs-show-files")
+def test_a_page_that_shows_a_file_shows_that_file(copy: Path) -> None:
+    assert status_of_generate(copy) == 0
+    example = copy / "examples" / "shout.py"
+    example.write_text(example.read_text(encoding="utf-8") + "\n# More.\n", encoding="utf-8")
+    assert status_of_generate(copy, "--check") == 1
 
-    assert status_of_build(copy) != 0
+    assert status_of_generate(copy) == 0
+    page = (copy / "docs" / "tutorial" / "write-a-mod.md").read_text(encoding="utf-8")
+    assert "# More.\n```\n" in page
+
+    example.unlink()
+    assert status_of_generate(copy, "--check") == 1
+
+
+@pytest.mark.requirement("house.docs-show-files")
+def test_no_page_needs_to_be_built_to_be_read() -> None:
+    pages = list((ROOT / "docs").rglob("*.md"))
+    assert len(pages) > 1
+    assert [page.name for page in pages if "--8<--" in page.read_text(encoding="utf-8")] == []
+
+
+@pytest.mark.requirement("house.docs-show-files")
+@pytest.mark.parametrize("name", ["shout.py", "try_shout.py", "words.py"])
+def test_the_examples_stand_in_the_pages_as_they_are(name: str) -> None:
+    shown = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))
+    example = (ROOT / "examples" / name).read_text(encoding="utf-8")
+    assert f"<!-- shows examples/{name} -->\n```python\n{example}```\n" in shown
 
 
 @pytest.mark.requirement("house.docs-reference-current")
