@@ -34,7 +34,7 @@ class Terminal:
         self._terminal, side = pty.openpty()
         fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
         self.process = subprocess.Popen(
-            [PROGRAM, "chat", *words],
+            [PROGRAM, *words],
             stdin=side,
             stdout=side,
             stderr=side,
@@ -91,7 +91,7 @@ def chat(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., 
     opened: list[Terminal] = []
 
     def begin(*words: str) -> Terminal:
-        terminal = Terminal(list(words), tmp_path, environment)
+        terminal = Terminal(["chat", *words], tmp_path, environment)
         opened.append(terminal)
         return terminal
 
@@ -320,3 +320,32 @@ def test_what_an_agent_says_unasked_stands_above_the_prompt(
     assert person.until(">").strip() == ">"
     person.type(b"cancel", ENTER)
     person.until("Configuration cancelled.")
+
+
+@pytest.mark.requirement("cli.at-terminal")
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (["run", "--no-registry"], "symposium chat --agent 'symposium run'"),
+        (["run-with", "--agent", "eliza"], "symposium chat with the same"),
+        (["eliza"], "symposium chat --agent eliza"),
+    ],
+)
+def test_what_is_meant_for_an_editor_says_so_at_a_terminal(
+    words: list[str], instead: str, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    terminal = Terminal(words, tmp_path, environment)
+    try:
+        assert "waits for JSON" in terminal.until(instead)
+        terminal.until("Ctrl-D")
+        terminal.type(CTRL_D)
+        assert terminal.ends() == 0
+    finally:
+        terminal.close()
+
+
+@pytest.mark.requirement("cli.at-terminal")
+def test_an_editor_is_told_nothing_of_it(start: Start) -> None:
+    process = start("eliza")
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (out, err) == ("", "")

@@ -5,6 +5,7 @@ import click
 from peerwire.transports.stdio import stdio_transport
 from symposium.agents.eliza.agent import serve_eliza
 from symposium.agents.eliza.engine import DETERMINISTIC_SEED
+from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.options import example
 from symposium.cli.running import run
 
@@ -21,4 +22,5 @@ def command(*, deterministic: bool) -> int:
         await serve_eliza(stdio_transport(), seed=seed)
         return 0
 
+    say_what_it_waits_for("symposium chat --agent eliza")
     return run(serve())

@@ -8,6 +8,7 @@ import click
 
 from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import DEFAULT_MODS, ChainSpec
+from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.auditing import witnessed
 from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import bridge_options, example, log_option, taking, trace_option
@@ -71,6 +72,7 @@ def command(options: RunOptions) -> int:
     in the chat changes it.
     """
     set_up_logs(options.level)
+    say_what_it_waits_for("symposium chat --agent 'symposium run'")
     return run(serve(options))
 
 

@@ -7,6 +7,7 @@ import click
 from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.agent_names import agent_spec
+from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.auditing import witnessed
 from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import (
@@ -57,6 +58,7 @@ def command(options: RunWithOptions) -> int:
     agent = agent_spec(options.agent)
     chain = read_chain(options.proxies, agent, bridge=options.bridge or "auto")
     set_up_logs(options.level)
+    say_what_it_waits_for("symposium chat with the same --proxy and --agent")
     return run(serve(chain, options))
 
 
