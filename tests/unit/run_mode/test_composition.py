@@ -127,7 +127,8 @@ async def test_a_mod_of_kind_mcp_is_offered_to_every_session() -> None:
         {"type": "http", "name": "web", "url": "http://x/", "headers": []},
     ]
     wanted = {each.method for each in mod.interceptions()}
-    assert wanted == {"session/new", "session/load", "session/resume", "session/fork"}
+    set_ups = {"session/new", "session/load", "session/resume", "session/fork"}
+    assert wanted == {"initialize", *set_ups}
 
 
 @pytest.mark.requirement("run-mode.compose-mcp")

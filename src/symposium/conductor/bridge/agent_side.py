@@ -36,6 +36,11 @@ def choose_way(mode: Mode, result: object) -> Way:
     return Way.HTTP if _is_set(mcp.get("http")) else Way.STDIO
 
 
+def takes_servers_over(transport: str, result: object) -> bool:
+    """Whether the agent can be given a server over `http` or `sse`, by its own answer."""
+    return _is_set(_mcp(result).get(transport))
+
+
 def speaks_first_era(result: object) -> bool:
     """Whether the agent declares MCP over ACP in the way of era (a), and in no other."""
     members = _object(result)

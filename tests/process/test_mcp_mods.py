@@ -1,0 +1,198 @@
+"""Mods that are MCP servers: from the config to a tool that an agent calls, over real processes."""
+
+import json
+import shlex
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.process.conftest import AGENTS
+from tests.support.editor import Editor, Start, started_editor
+
+from peerwire.mcp.relay import VARIABLE
+
+ECHO: Final = {
+    "local": {"command": sys.executable, "args": ["-I", "-m", "peerwire.mcp.echo_server"]}
+}
+USE: Final = 'use tool {}::echo with {{"message": "hi"}}'
+ECHO_TOOL: Final = {"name": "echo", "inputSchema": {"type": "object"}}
+
+
+@dataclass
+class Server:
+    """An MCP server at a URL, with one tool; and the headers of what it was asked."""
+
+    url: str = ""
+    headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+
+    def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        match method:
+            case "initialize":
+                info = {"name": "web", "version": "1"}
+                version = params["protocolVersion"]
+                return {
+                    "protocolVersion": version,
+                    "capabilities": {"tools": {}},
+                    "serverInfo": info,
+                }
+            case "tools/list":
+                return {"tools": [ECHO_TOOL]}
+            case _:
+                text = f"Web: {params['arguments']['message']}"
+                return {"content": [{"type": "text", "text": text}]}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+
+    class Request(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            made.headers.append(dict(self.headers))
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if "id" not in body:
+                self.reply(202, b"")
+                return
+            result = made.answer(body["method"], body.get("params", {}))
+            answer = {"jsonrpc": "2.0", "id": body["id"], "result": result}
+            self.reply(200, json.dumps(answer).encode())
+
+        def reply(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
+            del format, args
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Request)
+    listening.daemon_threads = True
+    made.url = f"http://127.0.0.1:{listening.server_port}/mcp"
+    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    listening.shutdown()
+    listening.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Callable[..., None]:
+    """Writes a config: an agent, and mods of kind `mcp` by name and source."""
+    (tmp_path / "home").mkdir()
+
+    def write(agent: str, **sources: Any) -> None:
+        mods = [{"name": name, "kind": "mcp", "source": each} for name, each in sources.items()]
+        text = json.dumps({"agent": agent, "proxies": mods})
+        (tmp_path / "home" / "config.jsonc").write_text(text)
+
+    return write
+
+
+def web(server: Server) -> dict[str, Any]:
+    headers = [{"name": "X-Key", "value": "sesame"}]
+    return {"http": {"name": "web", "url": server.url, "headers": headers}}
+
+
+@pytest.mark.requirement("run-mode.mcp-mod-used")
+def test_an_agent_uses_the_tool_of_a_mod_and_nothing_is_said_before_the_prompt(
+    start: Start, config: Callable[..., None], server: Server, ourselves: Callable[..., str]
+) -> None:
+    config(ourselves("eliza"), here=ECHO, web=web(server))
+    it = started_editor(start)
+    session = it.session()
+    assert it.said == {}
+    assert it.say(session, USE.format("here")) == "OK: Echo: hi"
+    assert it.say(session, USE.format("web")) == "OK: Web: hi"
+    assert {each["X-Key"] for each in server.headers} == {"sesame"}
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.mcp-mod-relayed", "run-mode.mcp-mod-used")
+def test_an_agent_that_opens_no_urls_uses_them_through_a_program(
+    start: Start, config: Callable[..., None], server: Server, ourselves: Callable[..., str]
+) -> None:
+    without = """sed -u 's/"http":true/"http":false/'"""
+    config(shlex.join(["sh", "-c", f"{ourselves('eliza')} | {without}"]), web=web(server))
+    it = started_editor(start)
+    assert it.say(it.session(), USE.format("web")) == "OK: Web: hi"
+    assert {each["X-Key"] for each in server.headers} == {"sesame"}
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.mcp-mod-relayed")
+def test_a_server_that_is_gone_is_an_error_of_its_tool_alone(
+    start: Start, config: Callable[..., None], ourselves: Callable[..., str]
+) -> None:
+    without = """sed -u 's/"http":true/"http":false/'"""
+    gone: dict[str, Any] = {"http": {"name": "web", "url": "http://127.0.0.1:9/mcp", "headers": []}}
+    config(shlex.join(["sh", "-c", f"{ourselves('eliza')} | {without}"]), web=gone, here=ECHO)
+    it = started_editor(start)
+    session = it.session()
+    assert it.say(session, USE.format("web")).startswith("ERROR: ")
+    assert it.say(session, USE.format("here")) == "OK: Echo: hi"
+    assert it.end() == 0
+
+
+def telling(*words: str) -> str:
+    return shlex.join([sys.executable, str(AGENTS / "telling_agent.py"), *words])
+
+
+def given(it: Editor, method: str) -> list[dict[str, Any]]:
+    """What the agent was given by a set-up of a session for which the editor names one server."""
+    own: dict[str, Any] = {"name": "own", "command": "/x", "args": [], "env": []}
+    params: dict[str, Any] = {"cwd": "/", "mcpServers": [own]}
+    if method != "session/new":
+        params["sessionId"] = "of session/new"
+    answer = it.ask(method, params)
+    servers: list[dict[str, Any]] = answer["result"]["_meta"]["given"]
+    assert servers.pop(0) == own
+    return servers
+
+
+@pytest.mark.requirement("run-mode.mcp-mod-set-ups")
+def test_every_set_up_of_a_session_has_them_in_the_forms_of_the_protocol(
+    start: Start, config: Callable[..., None]
+) -> None:
+    local = {"local": {"command": "/x/server", "args": ["a"], "env": {"K": "v"}}}
+    pair = {"name": "N", "value": "v"}
+    http = {"http": {"name": "h", "url": "http://h/", "headers": [pair]}}
+    sse = {"sse": {"name": "s", "url": "http://s/"}}
+    config(telling("http", "sse"), l=local, h=http, s=sse)
+    it = started_editor(start)
+    for method in ("session/new", "session/load", "session/resume", "session/fork"):
+        assert given(it, method) == [
+            {
+                "name": "l",
+                "command": "/x/server",
+                "args": ["a"],
+                "env": [{"name": "K", "value": "v"}],
+            },
+            {"type": "http", "name": "h", "url": "http://h/", "headers": [pair]},
+            {"type": "sse", "name": "s", "url": "http://s/", "headers": []},
+        ], method
+    assert it.end() == 0
+
+
+@pytest.mark.requirement("run-mode.mcp-mod-relayed", "run-mode.mcp-mod-set-ups")
+def test_an_agent_is_given_no_form_that_it_has_not_said_it_takes(
+    start: Start, config: Callable[..., None]
+) -> None:
+    pair = {"name": "N", "value": "secret"}
+    http = {"http": {"name": "h", "url": "http://h/", "headers": [pair]}}
+    config(telling(), h=http, s={"sse": {"name": "s", "url": "http://s/"}})
+    it = started_editor(start)
+    (program,) = given(it, "session/new")
+    assert "type" not in program
+    assert program["name"] == "h"
+    assert program["args"][-1] == "http://h/"
+    assert "secret" not in json.dumps(program["args"])
+    assert program["env"] == [{"name": VARIABLE, "value": '[["N", "secret"]]'}]
+    assert it.end() == 0
