@@ -4,23 +4,15 @@ Opt-in, as everything here: `make e2e`. Where no Chromium is installed, that is 
 """
 
 import json
-import os
-import shutil
-import subprocess
-import tempfile
 from base64 import b64decode
 from collections.abc import Generator
-from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any
 
 import pytest
+from tests.support.browser import CHROMIUM, FAULTS, Browser, started_browser
 
 from symposium.trace_view.page import write_page
-
-CHROMIUM: Final = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 
 pytestmark = [
     pytest.mark.requirement("cli.trace-view", "cli.trace-view-escapes"),
@@ -29,108 +21,11 @@ pytestmark = [
     ),
 ]
 
-FLAGS: Final = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    *("--remote-debugging-pipe", "about:blank"),
-)
-FAULTS: Final = {"Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"}
-
-
-class Browser:
-    """One tab of a headless browser, told what to do over its debugging pipe."""
-
-    def __init__(self, commands: int, answers: int) -> None:
-        self._commands = commands
-        self._answers = answers
-        self._read = b""
-        self._last = 0
-        self._session: str | None = None
-        self.events: list[dict[str, Any]] = []
-        target = self.tell("Target.createTarget", {"url": "about:blank"})["targetId"]
-        attach = {"targetId": target, "flatten": True}
-        self._session = self.tell("Target.attachToTarget", attach)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.tell(f"{domain}.enable")
-
-    def tell(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Do something, and wait until it is done."""
-        self._last += 1
-        message: dict[str, Any] = {"id": self._last, "method": method, "params": params or {}}
-        if self._session is not None:
-            message["sessionId"] = self._session
-        os.write(self._commands, json.dumps(message).encode() + b"\0")
-        while (answer := self._next()).get("id") != self._last:
-            self.events.append(answer)
-        assert "error" not in answer, answer
-        return answer["result"]
-
-    def _next(self) -> dict[str, Any]:
-        while b"\0" not in self._read:
-            self._read += os.read(self._answers, 1 << 20)
-        line, _, self._read = self._read.partition(b"\0")
-        return cast("dict[str, Any]", json.loads(line))
-
-    def open(self, page: Path, *, width: int = 1280, scheme: str = "light") -> None:
-        """Show a page in a window of that width, and wait until it has been drawn."""
-        metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
-        self.tell("Emulation.setDeviceMetricsOverride", metrics)
-        wanted = [{"name": "prefers-color-scheme", "value": scheme}]
-        self.tell("Emulation.setEmulatedMedia", {"features": wanted})
-        self.tell("Page.navigate", {"url": page.as_uri()})
-        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._next())
-
-    def look(self, script: str) -> Any:
-        """The value of an expression in the page."""
-        wish = {"expression": script, "returnByValue": True, "awaitPromise": True}
-        answer = self.tell("Runtime.evaluate", wish)
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
-
-    def drawn(self, script: str) -> Any:
-        """The value of an expression once it is neither empty nor false."""
-        return self.look(
-            "new Promise((done) => { const look = () => { const value = "
-            f"({script}); if (value) done(value); else requestAnimationFrame(look); }}; look(); }})"
-        )
-
-    def press(self, key: str) -> None:
-        """Press and release a key."""
-        text = {"text": key} if len(key) == 1 else {}
-        self.tell("Input.dispatchKeyEvent", {"type": "keyDown", "key": key, **text})
-        self.tell("Input.dispatchKeyEvent", {"type": "keyUp", "key": key})
-
-    def texts(self, selector: str) -> list[str]:
-        """What elements say."""
-        query = json.dumps(selector)
-        return self.look(f"[...document.querySelectorAll({query})].map((e) => e.textContent)")
-
 
 @pytest.fixture
 def browser() -> Generator[Browser, None, None]:
-    with ExitStack() as stack:
-        profile = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-        command = [CHROMIUM or "", f"--user-data-dir={profile}", *FLAGS]
-        their_input, commands = os.pipe()
-        answers, their_output = os.pipe()
-        for end in (commands, answers):
-            stack.callback(os.close, end)
-        # The browser wants its pipe at 3 and 4: the shell puts it there.
-        script = f'exec "$@" 3<&{their_input} 4>&{their_output}'
-        process = subprocess.Popen(
-            ["/bin/bash", "-c", script, "sh", *command],
-            pass_fds=(their_input, their_output),
-            stderr=subprocess.DEVNULL,
-        )
-        stack.callback(process.wait)
-        for end in (their_input, their_output):
-            os.close(end)
-        tab = Browser(commands, answers)
+    with started_browser() as tab:
         yield tab
-        with suppress(AssertionError, OSError):
-            tab.tell("Page.close")
-        process.terminate()
 
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=alert(1)>"

@@ -32,13 +32,15 @@ from symposium.walkthroughs.parameters import (
     block_of_fence,
 )
 
-MOST_CHARACTERS: Final = 1_000_000
+MOST_CHARACTERS: Final = 200_000
 """Characters of the longest walkthrough."""
 
 MOST_BLOCKS: Final = 500
 """Blocks of one walkthrough."""
 
-_MOST_ELEMENT_LINES: Final = 2000
+_MOST_ELEMENT: Final = 100_000
+_MOST_TAG_LINES: Final = 20
+_MOST_NOTES: Final = 100
 _OPENING: Final = re.compile(
     r"""<(comment|gitdiff|action|mermaid)((?:\s+[\w-]+(?:\s*=\s*(?:"[^"]*"|'[^']*'))?)*)\s*(/?)>"""
 )
@@ -119,33 +121,73 @@ def _element(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # 
     begin = state.bMarks[start] + state.tShift[start]
     if state.is_code_block(start) or not _BEGINS.match(state.src, begin, state.eMarks[start]):
         return False
-    last = min(end, start + _MOST_ELEMENT_LINES)
-    text = state.getLines(start, last, state.blkIndent, False).lstrip(" ")  # noqa: FBT003 - markdown-it's
-    found = _whole(text)
+    found = _closed(state, begin, start, end)
     if found is None:
-        _note(state, start, f"{text.split(chr(10))[0][:80]}: the element is not closed")
+        _note(
+            state,
+            start,
+            f"{state.src[begin : state.eMarks[start]][:80]}: the element is not closed",
+        )
         return False
     if silent:
         return True
-    at = 0
+    line, rest = start, ""
     while found is not None:
-        block, at = found
-        _push(state, block, start, start + text.count("\n", 0, at) + 1)
-        at += len(text[at:]) - len(text[at:].lstrip(" \t"))
-        found = _whole(text, at)
-    rest = text[at:].split("\n", 1)[0].strip()
-    state.line = start + text.count("\n", 0, at) + 1
+        block, last, rest = found
+        _push(state, block, line, last + 1)
+        line, rest = last, rest.strip(" \t")
+        found = _closed(state, state.eMarks[line] - len(rest), line, end) if rest else None
+    state.line = line + 1
     if rest:
-        state.push("paragraph_open", "p", 1).map = [state.line - 1, state.line]
+        state.push("paragraph_open", "p", 1).map = [line, line + 1]
         inline = state.push("inline", "", 0)
-        inline.content, inline.children, inline.map = rest, [], [state.line - 1, state.line]
+        inline.content, inline.children, inline.map = rest, [], [line, line + 1]
         state.push("paragraph_close", "p", -1)
     return True
 
 
-def _whole(text: str, at: int = 0) -> tuple[Block, int] | None:
-    """The element that begins here and where it ends; None if none does, or it never ends."""
-    opening = _OPENING.match(text, at)
+def _closed(state: StateBlock, begin: int, line: int, end: int) -> tuple[Block, int, str] | None:
+    """The element that begins in a line, the line it ends in, and what stands behind it there."""
+    text = _text(state, begin, line, min(end, line + _MOST_TAG_LINES))
+    opening = _OPENING.match(text)
+    if opening is None:
+        return None
+    if not opening[3]:
+        at = _next_closing(state, opening[1], begin + opening.end())
+        if at < 0 or at - begin > _MOST_ELEMENT:
+            return None
+        last = line + state.src.count("\n", begin, at)
+        if last >= end:
+            return None
+        text = _text(state, begin, line, last + 1)
+    found = _whole(text)
+    if found is None:
+        return None
+    block, stop = found
+    return block, line + text.count("\n", 0, stop), text[stop:].split("\n", 1)[0]
+
+
+def _next_closing(state: StateBlock, kind: str, begin: int) -> int:
+    """Where the next end tag of a kind stands, -1 for nowhere; the text is gone through once."""
+    known = cast("dict[str, tuple[int, int]]", state.env.setdefault("closings", {}))
+    since, at = known.get(kind, (len(state.src) + 1, -1))
+    if begin < since or -1 < at < begin:
+        at = state.src.find(f"</{kind}>", begin)
+        known[kind] = begin, at
+    return at
+
+
+def _text(state: StateBlock, begin: int, line: int, end: int) -> str:
+    """From a place in a line to another line, without what stands before it in quotes and lists."""
+    first = state.src[begin : state.eMarks[line]]
+    if end <= line + 1:
+        return first
+    return f"{first}\n{state.getLines(line + 1, end, state.blkIndent, False)}"  # noqa: FBT003 - markdown-it's
+
+
+def _whole(text: str) -> tuple[Block, int] | None:
+    """The element that a text begins with and where it ends; None if it never ends."""
+    opening = _OPENING.match(text)
     if opening is None:
         return None
     kind, values = opening[1], attributes(opening[2])
@@ -181,7 +223,7 @@ def _push(state: StateBlock, block: Block, start: int, end: int) -> None:
 def _note(state: StateBlock, line: int, message: str) -> None:
     notes = cast("list[Note]", state.env.get("notes", []))
     note = Note(message, line + 1)
-    if note not in notes:
+    if note not in notes and len(notes) < _MOST_NOTES:
         notes.append(note)
 
 

@@ -156,6 +156,9 @@ async function draw() {
     try {
       const { svg } = await mermaid.render(`drawing-${number++}`, source.querySelector("pre").textContent);
       const parsed = new DOMParser().parseFromString(svg, "text/html").querySelector("svg");
+      // A diagram leads nowhere and loads nothing.
+      for (const each of parsed.querySelectorAll("image, img, script")) each.remove();
+      for (const each of parsed.querySelectorAll("a")) each.replaceWith(...each.childNodes);
       // A wide diagram is moved in its frame on a small screen, and not made too small to be read.
       parsed.style.minWidth = `${Math.min(parsed.viewBox.baseVal.width, 640)}px`;
       drawing.replaceChildren(document.importNode(parsed, true));

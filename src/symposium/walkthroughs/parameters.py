@@ -42,7 +42,8 @@ def block_of(kind: str, values: Mapping[str, str], content: str) -> Block:
         case "comment":
             return CommentBlock(values.get("location", ""), values.get("icon"), content)
         case "gitdiff":
-            names = {key.replace("_", "-") for key in values}
+            words = [*values, *content.split()]
+            names = {word.replace("_", "-") for word in words}
             # As in the reference, to be named is enough: also with `false` behind it.
             is_staged_out, is_unstaged_out = "exclude-staged" in names, "exclude-unstaged" in names
             return DiffBlock(values.get("range", ""), is_unstaged_out, is_staged_out)

@@ -1,0 +1,128 @@
+"""`symposium walkthrough`: what it prints, what it writes, and how it ends."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.support.git_repository import GitRepository
+
+from symposium.__main__ import main
+from symposium.walkthroughs.store import Draft, Stored, WalkthroughStore, project_folder
+
+GOOD = "# Good\n\n```comment\nlocation: lines(`a.py`, 1, 1)\n\nhere\n```\n"
+BAD = "# Bad\n\n[x](gone.py)\n\n```comment\nlocation: search(`a.py`, `nowhere`)\n\nhere\n```\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    made = GitRepository(tmp_path / "repo")
+    made.write("a.py", "def spam(): ...\n")
+    made.write("good.md", GOOD)
+    made.write("bad.md", BAD)
+    made.commit()
+    monkeypatch.chdir(made.path)
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
+    return made.path
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(main, ["walkthrough", *map(str, words)])
+
+
+def stored(project: Path, tmp_path: Path, markdown: str = GOOD) -> Stored:
+    store = WalkthroughStore(project_folder(tmp_path / "home", project))
+    return store.save(Draft(markdown, str(project)))
+
+
+@pytest.mark.requirement("walkthroughs.cli-list")
+def test_list_shows_what_is_stored_the_newest_first(project: Path, tmp_path: Path) -> None:
+    nothing = run("list")
+    first, second = stored(project, tmp_path), stored(project, tmp_path, BAD)
+    table = run("list").stdout.splitlines()
+    told = json.loads(run("list", "--json").stdout)
+
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert "no walkthrough is stored" in nothing.stderr
+    assert table[0].split() == ["ID", "VERSION", "CHANGED", "TITLE"]
+    assert [line.split()[0] for line in table[1:]] == [second.id, first.id]
+    assert [(each["id"], each["title"]) for each in told] == [
+        (second.id, "Bad"),
+        (first.id, "Good"),
+    ]
+
+
+@pytest.mark.requirement("walkthroughs.cli-show")
+def test_show_prints_a_stored_one_or_a_file(project: Path, tmp_path: Path) -> None:
+    known = stored(project, tmp_path)
+    for words in ([], [known.id], [known.id, "--version", "1"], ["good.md"]):
+        result = run("show", *words)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "> " in result.stdout
+        assert "def spam(): ..." in result.stdout
+        assert "\x1b" not in result.stdout
+    assert run("show", "--markdown").stdout == GOOD
+
+
+@pytest.mark.requirement("walkthroughs.cli-show")
+def test_what_is_not_there_ends_with_its_own_code(project: Path) -> None:
+    for words in (["show"], ["show", "0123abcd"], ["check", "gone.md"], ["export", "gone.md"]):
+        result = run(*words)
+        assert result.exit_code == 4
+        assert result.stderr.startswith("symposium: ")
+    assert not (project / "walkthrough.html").exists()
+
+
+@pytest.mark.requirement("walkthroughs.cli-check")
+def test_check_ends_with_1_if_something_is_not_there(project: Path) -> None:
+    good, bad = run("check", "good.md"), run("check", "bad.md")
+    told = json.loads(run("check", "bad.md", "--json").stdout)
+
+    assert (good.exit_code, good.stdout) == (0, "line 3: comment: ok\n")
+    assert (bad.exit_code, bad.stderr) == (1, "2 looked at, 2 not found\n")
+    assert [(each["line"], each["kind"], each["status"]) for each in told] == [
+        (3, "link", "error"),
+        (5, "comment", "empty"),
+    ]
+    assert (project / "a.py").exists()
+
+
+@pytest.mark.requirement("walkthroughs.cli-check")
+def test_servers_are_asked_only_if_they_may_be(project: Path) -> None:
+    (project / "symbol.md").write_text("```comment\nlocation: findDefinition(`x`)\n\ny\n```\n")
+    result = run("check", "symbol.md", "--no-servers")
+
+    assert result.exit_code == 1
+    assert "language servers are not asked" in result.stdout
+
+
+@pytest.mark.requirement("walkthroughs.cli-check")
+def test_paths_are_relative_to_the_base(project: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    assert run("check", "good.md", "--base", elsewhere).exit_code == 1
+    assert run("check", project / "good.md", "--base", project).exit_code == 0
+
+
+@pytest.mark.requirement("walkthroughs.cli-export")
+def test_export_writes_one_private_page(project: Path, tmp_path: Path) -> None:
+    stored(project, tmp_path)
+    result = run("export", "-o", "tour.html")
+    page = project / "tour.html"
+
+    assert (result.exit_code, result.stdout) == (0, "tour.html\n")
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    text = page.read_text(encoding="utf-8")
+    assert "<title>Good</title>" in text
+    assert "<span>version 1</span><span>repo</span>" in text
+    assert run("export").stdout == "walkthrough.html\n"
+
+
+@pytest.mark.requirement("walkthroughs.cli-export")
+def test_export_never_writes_over_the_walkthrough_itself(project: Path) -> None:
+    result = run("export", "good.md", "-o", "./good.md")
+
+    assert result.exit_code == 2
+    assert (project / "good.md").read_text(encoding="utf-8") == GOOD
