@@ -1,5 +1,6 @@
 """The pages are built strictly, and those made from the program are up to date."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -72,6 +73,27 @@ def test_the_examples_stand_in_the_pages_as_they_are(name: str) -> None:
     shown = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))
     example = (ROOT / "examples" / name).read_text(encoding="utf-8")
     assert f"<!-- shows examples/{name} -->\n```python\n{example}```\n" in shown
+
+
+@pytest.mark.requirement("house.docs-at-hand")
+def test_the_ways_to_have_the_program_at_hand_work(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "tutorial" / "first-steps.md").read_text(encoding="utf-8")
+    typed = "\n".join(re.findall(r"^\$ (.*)$", page.split("at hand", 1)[1], re.MULTILINE))
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / ".venv").symlink_to(BIN.parent)
+    clean = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    said = subprocess.run(
+        ["/bin/bash", "-ec", typed],
+        check=True,
+        cwd=tmp_path / "work",
+        env=clean,
+        capture_output=True,
+        text=True,
+    ).stdout
+    linked = [tmp_path / ".local" / "bin" / "symposium", "--version"]
+    again = subprocess.run(linked, check=True, env=clean, capture_output=True, text=True).stdout
+    assert "symposium" in said
+    assert said == again
 
 
 @pytest.mark.requirement("house.docs-reference-current")
