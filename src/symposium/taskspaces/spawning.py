@@ -37,9 +37,10 @@ def shared(parent: Taskspace, wanted: Limits | None) -> Limits:
     if parent.spawned >= have.children:
         reason = f"{parent.name!r} has spawned {parent.spawned} taskspaces; at most {have.children}"
         raise LimitError(reason, "wait for one to end, or ask the user")
-    want = wanted or have
     # The new one counts itself; what it may spawn is taken from its parent's share.
     rest = have.children - parent.spawned - 1
+    # Who says nothing gets half, so that a first child does not use up what its siblings need.
+    want = wanted or replace(have, children=rest // 2)
     return Limits(
         depth=max(min(want.depth, have.depth - 1), 0),
         children=max(min(want.children, rest), 0) if have.depth > 1 else 0,

@@ -1,0 +1,241 @@
+"""Deleting keeps all of it; undo brings it back bit by bit."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.support.taskspace_scenes import (
+    Scene,
+    Surroundings,
+    attempt,
+    git,
+    open_scene,
+    there,
+    tree_of,
+)
+
+from symposium.taskspaces.deletion.removal import BranchFate
+from symposium.taskspaces.deletion.requests import Decision
+from symposium.taskspaces.events import Removed
+from symposium.taskspaces.failures import TaskspaceError, UnknownTaskspaceError
+from symposium.taskspaces.model import Standing, Taskspace
+from symposium.taskspaces.trash import Consent
+
+STATE = (
+    ("status", "--porcelain=v2", "--branch", "--ignored"),
+    ("ls-files", "-s"),
+    ("log", "--format=%H %s"),
+    ("stash", "list", "--format=%H %gs"),
+)
+
+
+def state_of(worktree: Path) -> list[str]:
+    return [git(*words, cwd=worktree) for words in STATE]
+
+
+async def full(scene: Scene) -> Taskspace:
+    """A taskspace with all that can be lost."""
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "mine", "unpushed")
+    (worktree / "README.md").write_text("stashed", encoding="utf-8")
+    git("stash", "push", "-qm", "kept", cwd=worktree)
+    (worktree / "src/app.py").write_text("staged", encoding="utf-8")
+    git("add", "-A", cwd=worktree)
+    (worktree / "src/app.py").write_text("changed", encoding="utf-8")
+    (worktree / "untracked\n").write_text("x", encoding="utf-8")
+    (worktree / "secret/deep").mkdir(parents=True)
+    (worktree / "secret/deep/key").write_bytes(bytes(range(256)))
+    (worktree / "secret/deep/key").chmod(0o600)
+    (worktree / "secret/link").symlink_to("deep/key")
+    await scene.engine.records.log(made.id, "half way", "milestone")
+    return made
+
+
+@pytest.mark.requirement("taskspaces.archive-and-undo")
+async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
+    made = await full(scene)
+    worktree = Path(made.worktree)
+    tree, told = tree_of(worktree), state_of(worktree)
+    log = await scene.engine.records.entries(made.id)
+
+    archived = await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+    gone = there(worktree), git("worktree", "list", cwd=scene.clone).count("\n")
+    back, notes = await scene.engine.trash.undo(made.id)
+
+    assert archived.standing is Standing.ARCHIVED
+    assert gone == (False, 0)
+    assert tree_of(worktree) == tree
+    assert state_of(worktree) == told
+    assert (worktree / "secret/deep/key").stat().st_mode & 0o777 == 0o600
+    assert await scene.engine.records.entries(made.id) == log
+    assert (back, notes) == (made, ())
+    assert not list((scene.root / "state" / "trash").iterdir())
+    assert git("for-each-ref", "refs/symposium/trash", cwd=scene.clone) == ""
+
+
+@pytest.mark.requirement("taskspaces.archive-and-undo")
+async def test_it_comes_back_from_the_bundle_when_the_clone_has_lost_it(scene: Scene) -> None:
+    made = await full(scene)
+    worktree = Path(made.worktree)
+    tree, told = tree_of(worktree), state_of(worktree)
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE, BranchFate.DROP)
+
+    refs = git("for-each-ref", "--format=%(refname)", "refs/symposium", cwd=scene.clone)
+    for ref in [*refs.splitlines(), "refs/stash"]:
+        git("update-ref", "-d", ref, cwd=scene.clone)
+    attempt("reflog", "expire", "--expire=now", "--all", cwd=scene.clone)
+    git("gc", "-q", "--prune=now", cwd=scene.clone)
+    await scene.engine.trash.undo(made.id)
+
+    assert tree_of(worktree) == tree
+    assert state_of(worktree)[1:] == told[1:]
+
+
+@pytest.mark.requirement("taskspaces.archive-checked")
+@pytest.mark.parametrize("file", ["work.bundle", "files.tar", "changes.patch", "manifest.json"])
+async def test_a_damaged_archive_is_seen(file: str, scene: Scene) -> None:
+    made = await full(scene)
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+    path = scene.root / "state" / "trash" / made.id / file
+    path.write_bytes(path.read_bytes()[:-9] + b"otherwise")
+
+    with pytest.raises(TaskspaceError, match="archive"):
+        await scene.engine.trash.undo(made.id)
+    assert not there(made.worktree)
+
+
+@pytest.mark.requirement("taskspaces.branch-kept")
+async def test_a_branch_with_commits_of_its_own_keeps_its_name(scene: Scene) -> None:
+    made = await full(scene)
+    tip = git("rev-parse", made.branch, cwd=scene.clone)
+
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+
+    assert git("rev-parse", made.branch, cwd=scene.clone) == tip
+
+
+@pytest.mark.requirement("taskspaces.branch-kept")
+@pytest.mark.parametrize("fate", [BranchFate.AUTO, BranchFate.KEEP, BranchFate.DROP])
+async def test_a_branch_goes_only_when_its_commits_are_elsewhere_or_that_was_asked(
+    fate: BranchFate, scene: Scene
+) -> None:
+    merged, own = await scene.make("merged"), await scene.make("own")
+    scene.commit(Path(own.worktree), "a", "1")
+    tip = git("rev-parse", own.branch, cwd=scene.clone)
+
+    for each in (merged, own):
+        await scene.engine.trash.delete(each.id, Consent.ARCHIVE, fate)
+
+    left = git("branch", "--list", "task/*", "--format=%(refname:short)", cwd=scene.clone)
+    expected = {
+        BranchFate.AUTO: [own.branch],
+        BranchFate.KEEP: [merged.branch, own.branch],
+        BranchFate.DROP: [],
+    }
+    assert left.split() == expected[fate]
+    held = git("rev-parse", f"refs/symposium/trash/{own.id}/branch", cwd=scene.clone)
+    assert held == tip
+
+
+@pytest.mark.requirement("taskspaces.branch-kept")
+async def test_a_branch_that_is_checked_out_elsewhere_stays(scene: Scene) -> None:
+    made = await scene.make()
+    git("worktree", "add", "-q", "--force", "../twin", made.branch, cwd=scene.clone)
+
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE, BranchFate.DROP)
+
+    assert git("branch", "--show-current", cwd=scene.root / "twin") == made.branch
+    assert git("status", "--porcelain", cwd=scene.root / "twin") == ""
+
+
+@pytest.mark.requirement("taskspaces.fourteen-days")
+async def test_an_archive_is_let_go_after_fourteen_days_and_not_before(place: Path) -> None:
+    clock = [1_000_000.0]
+    scene = open_scene(place, Surroundings(now=lambda: clock[0]))
+    made = await full(scene)
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+
+    clock[0] += 13.9 * 86400
+    early = await scene.engine.trash.collect()
+    clock[0] += 0.2 * 86400
+    late = await scene.engine.trash.collect()
+
+    refs = git("for-each-ref", "refs/symposium", cwd=scene.clone)
+    with pytest.raises(UnknownTaskspaceError):
+        await scene.engine.get(made.id)
+    scene.engine.close()
+    assert (early, late, refs) == ([], [made.id], "")
+    assert not list((place / "state" / "shadow").iterdir())
+    assert git("branch", "--list", made.branch, cwd=scene.clone).strip() == made.branch
+
+
+@pytest.mark.requirement("taskspaces.undo-needs-its-place")
+async def test_undo_does_not_write_over_what_took_its_place(scene: Scene) -> None:
+    made = await scene.make()
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+    await asyncio.to_thread(Path(made.worktree).mkdir)
+
+    with pytest.raises(TaskspaceError, match="is there already"):
+        await scene.engine.trash.undo(made.id)
+
+
+@pytest.mark.requirement("taskspaces.undo-needs-its-place")
+async def test_a_new_taskspace_of_the_same_name_leaves_an_archived_ones_place(
+    scene: Scene,
+) -> None:
+    made = await scene.make()
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+
+    other = await scene.make()
+    back, _ = await scene.engine.trash.undo(made.id)
+
+    assert other.worktree != made.worktree
+    assert back.worktree == made.worktree
+    assert back.ports != other.ports
+
+
+@pytest.mark.requirement("taskspaces.removal-complete")
+async def test_nothing_of_it_is_left_where_it_was(scene: Scene) -> None:
+    made = await scene.make()
+
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+
+    assert not list((scene.root / "clone.tasks").glob("[!.]*"))
+    assert not list((scene.root / "clone.tasks" / ".symposium").iterdir())
+    assert not list((scene.clone / ".git" / "worktrees").glob("*"))
+    assert "task/" not in git("config", "--local", "--list", cwd=scene.clone)
+    assert Removed(made.id, is_archived=True) in scene.events
+
+
+@pytest.mark.requirement("taskspaces.failed-archive-deletes-nothing")
+async def test_when_it_cannot_be_kept_nothing_is_deleted(scene: Scene) -> None:
+    made = await full(scene)
+    worktree = Path(made.worktree)
+    tree = tree_of(worktree)
+    (scene.root / "state" / "trash").write_text("in the way", encoding="utf-8")
+
+    with pytest.raises(TaskspaceError, match="archive cannot be written"):
+        await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+
+    assert tree_of(worktree) == tree
+    assert await scene.engine.get(made.id) == made
+
+
+@pytest.mark.requirement("taskspaces.delete-requests")
+async def test_who_asks_to_delete_waits_for_the_decision_and_two_are_both_answered(
+    scene: Scene,
+) -> None:
+    requests = scene.engine.trash.requests
+    async with asyncio.TaskGroup() as tasks:
+        asked = [tasks.create_task(requests.ask("a", "done")) for _ in range(2)]
+        lapsed = tasks.create_task(requests.ask("b", expiry=0.0))
+        await lapsed
+        waiting = [each.taskspace for each in requests.pending()]
+        answered = requests.decide("a", Decision.CANCELLED)
+
+    assert (waiting, answered) == (["a"], 2)
+    assert [each.result() for each in asked] == [Decision.CANCELLED] * 2
+    assert lapsed.result() is Decision.EXPIRED
+    assert requests.pending() == []
+    assert requests.decide("a", Decision.DELETED) == 0

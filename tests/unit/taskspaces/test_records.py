@@ -1,0 +1,295 @@
+"""State, progress and questions: what was answered lasts, and the seed's rules hold."""
+
+import asyncio
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.support.taskspace_scenes import Scene
+
+from symposium.taskspaces.agent_commands import AgentCommands, agent_command
+from symposium.taskspaces.creation import Order
+from symposium.taskspaces.events import Acknowledged, Changed, Logged
+from symposium.taskspaces.failures import LimitError, RefusedNameError, UnknownTaskspaceError
+from symposium.taskspaces.model import Category, Limits, Standing, category_of
+from symposium.taskspaces.presence import Presence, PresenceKind
+from symposium.taskspaces.records import Update
+
+NOWHERE = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.mark.requirement("taskspaces.state-read", "taskspaces.prompt-cleared")
+async def test_reading_the_state_changes_nothing(scene: Scene) -> None:
+    made = await scene.make("A name", task="Do it.")
+
+    first = await scene.engine.records.state(made.id)
+    again = await scene.engine.records.state(made.id.upper())
+
+    assert first == again
+    assert first.initial_prompt is not None
+    assert "Do it." in first.initial_prompt
+    assert (first.name, first.description, first.collaborator) == ("A name", "", None)
+
+
+@pytest.mark.requirement("taskspaces.prompt-cleared")
+@pytest.mark.parametrize(
+    "update",
+    [
+        Update(name="new"),
+        Update(description="new"),
+        Update(collaborator="socrates"),
+        Update(name=""),
+    ],
+)
+async def test_any_update_ends_the_prompt_and_keeps_an_archive(
+    update: Update, scene: Scene
+) -> None:
+    made = await scene.make()
+
+    reply = await scene.engine.records.state(made.id, update)
+
+    after = await scene.engine.get(made.id)
+    assert reply.initial_prompt is None
+    assert after.initial_prompt is None
+    assert after.prompt_archive == made.initial_prompt
+    assert scene.events[-3:] != []
+    assert any(isinstance(event, Changed) for event in scene.events)
+
+
+@pytest.mark.requirement("taskspaces.prompt-cleared")
+async def test_progress_and_questions_leave_the_prompt(scene: Scene) -> None:
+    made = await scene.make()
+
+    await scene.engine.records.log(made.id, "x", "info")
+    await scene.engine.records.signal(made.id, "y")
+
+    assert (await scene.engine.records.state(made.id)).initial_prompt == made.initial_prompt
+
+
+@pytest.mark.requirement("taskspaces.locked-name")
+async def test_a_name_that_the_user_locked_stays_and_the_rest_changes(scene: Scene) -> None:
+    made = await scene.make()
+    await scene.engine.records.rename(made.id, "Mine")
+
+    reply = await scene.engine.records.state(made.id, Update("Theirs", "better"))
+    await scene.engine.records.unlock_name(made.id)
+    free = await scene.engine.records.state(made.id, Update("Theirs"))
+
+    assert (reply.name, reply.description, reply.initial_prompt) == ("Mine", "better", None)
+    assert free.name == "Theirs"
+
+
+@pytest.mark.requirement("taskspaces.agent-table")
+async def test_the_agents_command_is_of_the_table_first_to_hatch_then_to_resume(
+    scene: Scene,
+) -> None:
+    made = await scene.engine.create(Order(scene.clone, "x; rm -rf /", task="t", agent="claude"))
+    hatch = (await scene.engine.records.state(made.id)).agent_command
+    resume = (await scene.engine.records.state(made.id, Update(description="d"))).agent_command
+    own = {"claude": AgentCommands(("mine", "{name}", "{worktree}/x"), ("again",))}
+
+    assert hatch[0] == "claude"
+    assert "yiasou" in hatch[1]
+    assert "Mend" not in hatch[1]
+    assert resume == ("claude", "--continue")
+    assert agent_command(made, own) == ("mine", "x; rm -rf /", "{worktree}/x")
+    assert agent_command(made, {}) == ()
+
+
+@pytest.mark.requirement("taskspaces.log-categories")
+@pytest.mark.parametrize(
+    ("word", "category"),
+    [
+        ("info", Category.INFO),
+        ("WARN", Category.WARN),
+        (" error ", Category.ERROR),
+        ("milestone", Category.MILESTONE),
+        ("question", Category.QUESTION),
+        ("\u2139\ufe0f", Category.INFO),
+        ("\u26a0", Category.WARN),
+        ("\u26a0\ufe0f", Category.WARN),
+        ("\u274c", Category.ERROR),
+        ("\u2705", Category.MILESTONE),
+        ("\u2753", Category.QUESTION),
+        ("whatever", Category.INFO),
+        ("", Category.INFO),
+    ],
+)
+def test_categories_have_synonyms(word: str, category: Category) -> None:
+    assert category_of(word) is category
+
+
+@pytest.mark.requirement("taskspaces.log-durable")
+async def test_what_was_logged_is_there_after_a_restart_in_order(scene: Scene) -> None:
+    made = await scene.make()
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(20):
+            tasks.create_task(scene.engine.records.log(made.id, str(number), "warn", "abc123"))
+    logged = [event.entry for event in scene.events if isinstance(event, Logged)]
+
+    scene = scene.again()
+    entries = await scene.engine.records.entries(made.id)
+    later = await scene.engine.records.entries(made.id, after=entries[9].number, most=5)
+
+    scene.engine.close()
+    assert sorted(logged, key=lambda each: each.number) == entries
+    assert {entry.message for entry in entries} == {str(number) for number in range(20)}
+    assert {entry.evidence for entry in entries} == {"abc123"}
+    assert later == entries[10:15]
+
+
+@pytest.mark.requirement("taskspaces.attention")
+async def test_a_question_waits_until_it_is_seen_and_stays_a_question(scene: Scene) -> None:
+    made, other = await scene.make("one"), await scene.make("two")
+    await scene.engine.records.signal(made.id, "which one?")
+    await scene.engine.records.log(other.id, "and this?", "question")
+    before = await scene.engine.records.attention()
+
+    seen = await scene.engine.records.acknowledge(made.id)
+    again = await scene.engine.records.acknowledge(made.id)
+
+    after = await scene.engine.records.attention()
+    entry = (await scene.engine.records.entries(made.id))[0]
+    assert [each.taskspace for each in before] == [made.id, other.id]
+    assert [each.taskspace for each in after] == [other.id]
+    assert (seen, again) == (1, 0)
+    assert entry.category is Category.QUESTION
+    assert entry.acknowledged_at is not None
+    assert [type(event) for event in scene.events].count(Acknowledged) == 1
+
+
+@pytest.mark.requirement("taskspaces.records-refuse")
+async def test_a_taskspace_that_is_not_there_and_texts_that_harm_are_refused(
+    scene: Scene,
+) -> None:
+    made = await scene.make()
+    records = scene.engine.records
+    with pytest.raises(UnknownTaskspaceError):
+        await records.log(NOWHERE, "x", "info")
+    with pytest.raises(RefusedNameError):
+        await records.log("../../etc", "x", "info")
+    with pytest.raises(RefusedNameError):
+        await records.log(made.id, "\x1b[2J", "info")
+    with pytest.raises(RefusedNameError):
+        await records.state(made.id, Update(name="a\nb"))
+    with pytest.raises(RefusedNameError):
+        await records.state(made.id, Update(description="x" * (1 << 21)))
+    assert await records.entries(made.id) == []
+    assert await scene.engine.get(made.id) == made
+
+
+@pytest.mark.requirement("taskspaces.file-mirrors")
+async def test_the_file_says_what_the_journal_says_in_the_seeds_shape(scene: Scene) -> None:
+    made = await scene.make("A name", task="Do it.")
+    await scene.engine.records.log(made.id, "half", "milestone")
+    file = scene.root / "clone.tasks" / ".symposium" / f"task-{made.id}" / "taskspace.json"
+
+    hatchling = msgspec.json.decode(file.read_bytes())
+    await scene.engine.records.state(made.id, Update(description="d"))
+    resumed = msgspec.json.decode(file.read_bytes())
+
+    assert hatchling["state"]["hatchling"]["initialPrompt"] == made.initial_prompt
+    assert hatchling["logs"][0]["category"] == "milestone"
+    assert (hatchling["id"], hatchling["name"]) == (made.id, "A name")
+    assert resumed["state"] == {"resume": {}}
+    assert resumed["description"] == "d"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.requirement("taskspaces.recoverable-from-each-other")
+async def test_a_lost_journal_is_made_again_from_the_files(scene: Scene) -> None:
+    made = await scene.make()
+    await scene.engine.records.log(made.id, "half", "milestone")
+    log = await scene.engine.records.entries(made.id)
+    scene.engine.close()
+    for file in (scene.root / "state").glob("taskspaces.db*"):
+        file.unlink()
+
+    scene = scene.again()
+    found = await scene.engine.taskspaces(scene.clone)
+
+    entries = await scene.engine.records.entries(made.id)
+    scene.engine.close()
+    assert found == [made]
+    assert entries == log
+
+
+@pytest.mark.requirement("taskspaces.recoverable-from-each-other")
+async def test_a_lost_file_is_made_again_from_the_journal(scene: Scene) -> None:
+    made = await scene.make()
+    file = scene.root / "clone.tasks" / ".symposium" / f"task-{made.id}" / "taskspace.json"
+    content = file.read_bytes()
+    file.unlink()
+
+    scene = scene.again()
+    await scene.engine.start()
+
+    scene.engine.close()
+    assert file.read_bytes() == content
+
+
+@pytest.mark.requirement("taskspaces.missing")
+async def test_a_worktree_that_went_away_is_missing_until_it_is_back(scene: Scene) -> None:
+    made = await scene.make()
+    await asyncio.to_thread(Path(made.worktree).rename, scene.root / "away")
+    missing = (await scene.engine.taskspaces())[0]
+    await asyncio.to_thread((scene.root / "away").rename, made.worktree)
+
+    back = (await scene.engine.taskspaces())[0]
+
+    assert missing.standing is Standing.MISSING
+    assert back == made
+
+
+@pytest.mark.requirement("taskspaces.spawn-limits")
+async def test_a_child_spawns_only_within_what_its_parent_may(scene: Scene) -> None:
+    spawning = scene.engine.spawning
+    limits = Limits(depth=2, children=4, minutes=60, usd=3)
+    root = await scene.engine.create(Order(scene.clone, "root", limits=limits))
+
+    child = await spawning.spawn(root.id, "child", "t", Limits(depth=9, children=2, minutes=90))
+    grandchild = await spawning.spawn(child.id, "grandchild", "t")
+    with pytest.raises(LimitError, match="as deep"):
+        await spawning.spawn(grandchild.id, "too deep", "t")
+    await spawning.spawn(root.id, "last", "t", Limits(children=0))
+    with pytest.raises(LimitError, match="at most 4"):
+        await spawning.spawn(root.id, "too many", "t")
+
+    assert child.limits == Limits(depth=1, children=2, minutes=60, usd=3)
+    assert child.parent == root.id
+    assert grandchild.limits.depth == 0
+
+
+@pytest.mark.requirement("taskspaces.wait-for-children")
+async def test_a_parent_waits_for_its_children_and_hears_their_results(scene: Scene) -> None:
+    root = await scene.make("root")
+    first = await scene.engine.spawning.spawn(root.id, "a", "t")
+    second = await scene.engine.spawning.spawn(root.id, "b", "t")
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(scene.engine.spawning.wait_for([first.id, second.id]))
+        await scene.engine.spawning.finish(first.id, "one")
+        assert not waiting.done()
+        await scene.engine.spawning.finish(second.id, "two")
+
+    results = waiting.result()
+    assert [each.result for each in results] == ["one", "two"]
+    assert [each.branch for each in results] == [first.branch, second.branch]
+
+
+@pytest.mark.requirement("taskspaces.presence")
+def test_who_is_there_is_known_until_it_goes_or_says_nothing() -> None:
+    clock = [0.0]
+    presence = Presence(lambda: clock[0])
+    presence.register("editor", NOWHERE.upper(), window_title="[SYMPOSIUM:1]", pid=7)
+    presence.register("web", NOWHERE, PresenceKind.WEB)
+
+    first = [each.key for each in presence.at(NOWHERE)]
+    clock[0] = 60.0
+    presence.renew("web")
+    clock[0] = 120.0
+    second = [each.key for each in presence.at(NOWHERE)]
+    left = presence.gone("web")
+
+    assert (first, second, left) == (["editor", "web"], ["web"], [NOWHERE])
+    assert not presence.is_watched(NOWHERE)
