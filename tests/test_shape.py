@@ -22,6 +22,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.conductor.run_mod": "a mod's file is also imported by hosts, which never call it",
     "symposium.catalog": "what is installed is read only for a mod that is no built-in",
     "symposium.conductor.mistyped": "the table of methods is for names that are not usual",
+    "symposium.conductor.bridge.url_servers": "most chains reach no URL",
     "symposium.conductor.bridge.bridge": "most chains open no endpoint of a server",
     "peerwire.mcp.client": "h11 is for servers at a URL only",
     "symposium.run_mode.directory": "the registry is for whoever chooses an agent",

@@ -47,6 +47,9 @@ def serving() -> Generator[Web]:
             web.asked.append((self.path, dict(self.headers)))
             web.answers.get(self.path, reply(b"no", status=404))(self)
 
+        def do_POST(self) -> None:
+            self.do_GET()
+
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
             del format, args
 

@@ -4,6 +4,7 @@ from symposium.conductor.blueprint import InProcess
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.bridge.bridge import Bridge
 from symposium.conductor.bridge.dialects import Dialects
+from symposium.conductor.bridge.url_servers import UrlServers
 
 
 def bridge_components(mode: Mode = "auto") -> list[InProcess]:
@@ -11,6 +12,7 @@ def bridge_components(mode: Mode = "auto") -> list[InProcess]:
     if mode == "off":
         return []
     return [
+        InProcess("url servers", UrlServers(mode), is_hidden=True),
         InProcess("dialects", Dialects(mode), is_hidden=True),
         InProcess("bridge", Bridge(mode), is_hidden=True),
     ]

@@ -1,0 +1,168 @@
+"""Reaches servers at a URL for an agent that takes none: their owner, as far as the bridge knows.
+
+A declaration of a URL becomes one of MCP over ACP, which the bridge below gives the agent in a form
+that it takes. What the URL needs to be reached, tokens among it, stays in this process.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE, SETUP_METHODS
+from peerwire.acp.names import INITIALIZE
+from peerwire.errors import PeerwireError
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.values import encode_value
+from symposium.conductor.bridge.agent_side import Mode, takes_http
+from symposium.conductor.component import (
+    Answer,
+    Crossing,
+    Drop,
+    Forward,
+    Later,
+    Mod,
+    Outcome,
+    Reply,
+    from_agent,
+    from_client,
+)
+from symposium.conductor.gate import SHUTTING_DOWN, members_of
+
+_ID: Final = "symposium-url-"
+
+
+class UrlServers(Mod):
+    """Stands above the bridge; an agent that takes servers at a URL sees nothing of it.
+
+    Args:
+        mode: of the bridge; where that is off, nothing is rewritten.
+    """
+
+    def __init__(self, mode: Mode = "auto") -> None:
+        self._is_off = mode == "off"
+        self._is_needed = False
+        self._ids: dict[bytes, str] = {}
+        self._servers: dict[str, Mapping[str, Any]] = {}
+        self._open: dict[str, Connection] = {}
+        self._last = 0
+        self._tasks: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Own the connections to the servers."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._tasks = None
+                for connection in self._open.values():
+                    connection.close()
+
+    @from_client(INITIALIZE)
+    def _initialize(self, message: Crossing) -> Forward:
+        del message
+        return Forward(then=self._greeted)
+
+    def _greeted(self, answer: Answer) -> None:
+        self._is_needed = not (self._is_off or takes_http(answer.result))
+
+    @from_client(*SETUP_METHODS)
+    def _set_up(self, message: Crossing) -> Forward:
+        params = members_of(message.params)
+        declared: Any = params.get("mcpServers")
+        if not self._is_needed or not isinstance(declared, list):
+            return Forward()
+        entries = cast("list[Any]", declared)
+        if not any(_is_url(entry) for entry in entries):
+            return Forward()
+        ours = [self._declared(entry) if _is_url(entry) else entry for entry in entries]
+        return Forward({**params, "mcpServers": ours})
+
+    def _declared(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        # The same server in another session is the same one here.
+        key = encode_value(entry)
+        server_id = self._ids.setdefault(key, f"{_ID}{len(self._ids) + 1}")
+        self._servers[server_id] = entry
+        return {"type": "acp", "name": str(entry.get("name", server_id)), "serverId": server_id}
+
+    @from_agent(CONNECT)
+    def _connect(self, message: Crossing) -> Outcome:
+        server = self._servers.get(str(members_of(message.params).get("serverId")))
+        return Forward() if server is None else Later(self._connected(server))
+
+    async def _connected(self, server: Mapping[str, Any]) -> Reply:
+        from peerwire.mcp.streamable_http import (  # noqa: PLC0415 - see IMPORTS_LATE
+            HttpTransport,
+        )
+
+        if self._tasks is None:
+            raise SHUTTING_DOWN
+        self._last += 1
+        connection_id = f"{_ID}{self._last}"
+        try:
+            transport = HttpTransport(str(server["url"]), _headers(server), self._tasks)
+        except PeerwireError as error:
+            raise RpcError(INTERNAL_ERROR, {"reason": "bad_url", "fault": str(error)}) from error
+        connection = Connection(transport, self._towards_agent(connection_id))
+        self._open[connection_id] = connection
+        self._tasks.create_task(connection.run())
+        return Reply({"connectionId": connection_id})
+
+    def _towards_agent(self, connection_id: str) -> Handlers:
+        async def ask(request: Request) -> Any:
+            return await self.agent.request(
+                MESSAGE, _inner(connection_id, request.method, request.params)
+            )
+
+        def tell(method: str, params: Any) -> None:
+            self.agent.notify(MESSAGE, _inner(connection_id, method, params))
+
+        return Handlers(other_request=ask, other_notification=tell)
+
+    @from_agent(MESSAGE)
+    def _message(self, message: Crossing) -> Outcome:
+        params = members_of(message.params)
+        connection = self._open.get(str(params.get("connectionId")))
+        if connection is None:
+            return Forward()
+        method, inner = str(params.get("method")), params.get("params")
+        if message.is_request:
+            return Later(_asked(connection, method, inner))
+        connection.notify(method, inner)
+        return Drop()
+
+    @from_agent(DISCONNECT)
+    def _disconnect(self, message: Crossing) -> Outcome:
+        connection = self._open.pop(str(members_of(message.params).get("connectionId")), None)
+        if connection is None:
+            return Forward()
+        connection.close()
+        return Reply({}) if message.is_request else Drop()
+
+
+async def _asked(connection: Connection, method: str, params: Any) -> Reply:
+    try:
+        return Reply(await connection.request(method, params))
+    except RpcError:
+        raise
+    except PeerwireError as error:
+        data = {"reason": "server_gone", "fault": str(error)}
+        raise RpcError(INTERNAL_ERROR, data) from error
+
+
+def _is_url(entry: object) -> bool:
+    members = members_of(entry)
+    return members.get("type") == "http" and isinstance(members.get("url"), str)
+
+
+def _headers(server: Mapping[str, Any]) -> list[tuple[str, str]]:
+    listed: Any = server.get("headers") or ()
+    entries = [members_of(entry) for entry in cast("list[Any]", listed)]
+    return [(str(entry.get("name")), str(entry.get("value"))) for entry in entries]
+
+
+def _inner(connection_id: str, method: str, params: Any) -> dict[str, Any]:
+    inner = {"connectionId": connection_id, "method": method}
+    return inner if params is None else {**inner, "params": params}
