@@ -109,3 +109,38 @@ def test_what_was_declined_can_be_forgotten_and_the_network_be_asked(
     assert json.loads(answers.read_text())["declined"] == []
     told = json.loads(symposium("recommendations", "update", "--json").stdout)
     assert told == {"recommendations": 0, "trouble": None}
+
+
+@pytest.mark.requirement("recommendations.registry-lists-custom")
+def test_mods_of_the_config_and_recommended_ones_are_listed_and_resolved(
+    symposium: Run, stored: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    registry = tmp_path / "registry.json"
+    registry.write_text('{"version": "1", "agents": [], "mods": []}')
+    environment["SYMPOSIUM_REGISTRY"] = str(registry)
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    local = {"local": {"command": "/x/own", "args": ["a"], "env": {"K": "v"}}}
+    http = {"http": {"name": "docs", "url": "https://d"}}
+    proxies = [{"name": "own", "source": local}, {"name": "docs", "kind": "mcp", "source": http}]
+    config = json.dumps({"agent": "eliza", "proxies": proxies})
+    (tmp_path / "home" / "config.jsonc").write_text(config)
+    users = '[[recommendation]]\nsource.uvx = { package = "users" }\n'
+    (tmp_path / "home" / "config" / "recommendations.toml").write_text(users)
+    symposium("trust", "grant", "--yes")
+
+    listed = json.loads(symposium("registry", "list-mods").stdout)
+    told = {each["id"]: each["description"] for each in listed}
+    assert told["own"] == "of the config"
+    assert told["users"] == "recommended (user)"
+    assert told["one"] == "recommended (workspace)"
+    assert "pass" in told
+
+    def resolved(name: str) -> dict[str, object]:
+        return json.loads(symposium("registry", "resolve-mod", name).stdout)
+
+    env = [{"name": "K", "value": "v"}]
+    assert resolved("own") == {"name": "own", "command": "/x/own", "args": ["a"], "env": env}
+    assert resolved("docs") == {"type": "http", "name": "docs", "url": "https://d", "headers": []}
+    assert resolved("users")["command"] == "uvx"
+    stored.write_text(STORED.replace("one", "changed"))
+    assert "changed" not in symposium("registry", "list-mods").stdout

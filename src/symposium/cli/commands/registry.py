@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 
@@ -12,12 +13,16 @@ from symposium.cli.agent_views import print_json, server_json
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
+from symposium.config.paths import config_file, paths
+from symposium.config.user_config import ModEntry
+from symposium.plain_text import plain_text
 from symposium.registry.directory import BUILT_IN
 from symposium.registry.entries import Entry
 from symposium.registry.index import Loaded
 from symposium.registry.resolve import find_entry, find_mod_entry
-from symposium.registry.starting import obtain_agent, read_entry, resolved
+from symposium.registry.starting import obtain_agent, obtain_source, read_entry, resolved
 from symposium.registry.surroundings import Surroundings, surroundings
+from symposium.run_mode.custom_mods import CustomMods, custom_mods
 
 ID = click.argument("entry_id", metavar="ID|JSON")
 
@@ -47,13 +52,18 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
 @AS_JSON
 @REGISTRY
 def list_mods(*, as_json: bool, address: str | None) -> int:
-    """The mods: our own, then the registry's."""
+    """The mods: our own, the registry's, then those of the config and recommended ones."""
     del as_json  # as above
     around = surroundings(os.environ, address)
 
     async def work() -> int:
         loaded = await _current(around)
-        print_json(_rows({mod.name: mod.summary for mod in builtin_mods()}, loaded.index.mods))
+        rows = _rows({mod.name: mod.summary for mod in builtin_mods()}, loaded.index.mods)
+        known = {row["id"] for row in rows}
+        custom = _custom()
+        more = [name for name in custom.mods if name not in known]
+        rows += [{"id": each, "name": each, "description": custom.whose[each]} for each in more]
+        print_json(rows)
         return 0
 
     return run(work())
@@ -88,6 +98,10 @@ def resolve_mod(entry_id: str, *, as_json: bool, address: str | None) -> int:
         if entry_id in {mod.name for mod in builtin_mods()}:
             print_json(_ours(entry_id, "run-with", "--proxy", entry_id))
             return 0
+        mod = _custom().mods.get(entry_id)
+        if mod is not None:
+            print_json(await _custom_server(mod, around))
+            return 0
         print_json(await _entry_server(await _mod_entry(entry_id, around), around))
         return 0
 
@@ -119,6 +133,20 @@ async def _current(around: Surroundings) -> Loaded:
     loaded = await around.index.current()
     click.echo(loaded.describe(), err=True)
     return loaded
+
+
+def _custom() -> CustomMods:
+    found = custom_mods(config_file(None), paths(), os.environ, Path.cwd())
+    if found.trouble:
+        click.echo(plain_text(found.trouble), err=True)
+    return found
+
+
+async def _custom_server(mod: ModEntry, around: Surroundings) -> Mapping[str, object]:
+    assert mod.source is not None
+    if mod.source.kind in {"http", "sse"}:
+        return {"type": mod.source.kind, "headers": [], **mod.source.value, "name": mod.name}
+    return server_json((await obtain_source(mod.source, around)).command, mod.name)
 
 
 def _ours(name: str, *words: str) -> Mapping[str, object]:
