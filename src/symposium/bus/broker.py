@@ -5,8 +5,8 @@ the compat socket that have not are taken for version 1, and get what the refere
 have sent them: every line of each other's, their own included (bus §1.2 to §1.5).
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -28,7 +28,7 @@ from symposium.bus.envelope import (
     version_one,
     write_envelope,
 )
-from symposium.bus.history import History, Passed, kept
+from symposium.bus.history import History, passed_by
 from symposium.bus.legacy import LegacyPeers
 from symposium.bus.messages.traffic import Traffic
 from symposium.bus.open_requests import MOST_OPEN, OpenRequest, OpenRequests
@@ -39,6 +39,10 @@ from symposium.near_names import near_names
 
 _UNSEEN: Final = frozenset({"presence", "who", "history", "daemon_status"})
 """Types that nobody would look for in the history."""
+
+
+_Way: TypeAlias = Callable[[Peer, bytes, Envelope, About, float], Sequence[Action]]
+"""What is done with a message of one type: who sent it, its line, what that says, when."""
 
 
 class Broker:
@@ -62,6 +66,9 @@ class Broker:
         self.desk = Desk(self.peers, self.history, self.open, boot)
         self._legacy = LegacyPeers(self.peers, self.history)
         self._types = message_types()
+        self._ways = {
+            name: (self._way_of(kind.about), kind.about) for name, kind in self._types.items()
+        }
 
     def connected(self, connection: str, door: Door, now: float) -> None:
         """Somebody has come; `now` is always in seconds since the epoch."""
@@ -96,80 +103,80 @@ class Broker:
             actions += cancelled(request.id, request.answerers, self.peers)
         return actions
 
-    def receive(self, connection: str, line: bytes | Overlong, now: float) -> list[Action]:
+    def receive(self, connection: str, line: bytes | Overlong, now: float) -> Sequence[Action]:
         """Take one line of a peer."""
         peer = self.peers.get(connection)
-        if isinstance(line, Overlong):
+        if peer is None or isinstance(line, Overlong):
             return _overlong(peer, line)
         text = line.strip()
-        if peer is None or not text:
-            return []
-        if peer.is_legacy and text.startswith(b"#"):
-            return self._legacy.control(peer, text)
-        self.messages += 1
         try:
             envelope = read_envelope(text)
         except EnvelopeError as error:
             return self._unreadable(peer, text, now, str(error))
-        return self._message(peer, text, envelope, now)
+        self.messages += 1
+        if peer.hello is None:
+            return self._without_hello(peer, text, envelope, now)
+        peer.sender = envelope.sender
+        type_ = envelope.type
+        seen = None if type_ in _UNSEEN else self._remember(peer, text, now)
+        if type_ in peer.may:
+            take, about = self._ways[type_]
+            actions = take(peer, text, envelope, about, now)
+        else:
+            actions = _forbidden(peer, envelope, self._types)
+        return actions if seen is None else [seen, *actions]
 
-    def _message(self, peer: Peer, text: bytes, envelope: Envelope, now: float) -> list[Action]:
+    def _without_hello(
+        self, peer: Peer, text: bytes, envelope: Envelope, now: float
+    ) -> Sequence[Action]:
         if envelope.type == "hello":
             return self.desk.hello(peer, envelope)
-        if peer.hello is None and not peer.is_legacy:
+        if not peer.is_legacy:
             reason = "say hello first: nothing is taken from a peer without a role"
             return [_refusal(peer, envelope.id, refusals.HELLO_REQUIRED, reason)]
         peer.sender = envelope.sender
-        seen = self._remember(peer, text, envelope, now)
-        if peer.is_legacy:
-            return seen + self._from_legacy(peer, text, envelope, now)
-        return seen + self._from_peer(peer, text, envelope, now)
+        seen = self._remember(peer, text, now)
+        actions = self._from_legacy(peer, text, envelope, now)
+        return actions if seen is None else [seen, *actions]
 
     # -- what is no message
 
-    def _unreadable(self, peer: Peer, text: bytes, now: float, reason: str) -> list[Action]:
-        if peer.is_legacy:
-            passed = Passed(now, peer.id, peer.name, len(text), kept(text), is_legacy=True)
-            self.history.add(passed)
-            return self._legacy.relay(text)
-        return [_refusal(peer, early_id(text[:4096]), refusals.BAD_MESSAGE, reason)]
+    def _unreadable(self, peer: Peer, text: bytes, now: float, reason: str) -> Sequence[Action]:
+        if not text:
+            return ()
+        if not peer.is_legacy:
+            return [_refusal(peer, early_id(text[:4096]), refusals.BAD_MESSAGE, reason)]
+        if text.startswith(b"#"):
+            return self._legacy.control(peer, text)
+        seen = self._remember(peer, text, now)
+        actions = self._legacy.relay(text)
+        return actions if seen is None else [seen, *actions]
 
-    def _remember(self, peer: Peer, text: bytes, envelope: Envelope, now: float) -> list[Action]:
-        if envelope.type in _UNSEEN:
-            return []
-        taskspace = envelope.sender.taskspace_uuid
-        size, name = len(text), peer.name
-        line, is_legacy = kept(text), peer.is_legacy
-        passed = Passed(now, peer.id, name, size, line, envelope.type, taskspace, is_legacy)
+    def _remember(self, peer: Peer, text: bytes, now: float) -> Action | None:
+        """Keep it; what those who watch are shown, if anybody does."""
+        passed = passed_by(now, peer.id, peer.name, text, is_legacy=peer.is_legacy)
         self.history.add(passed)
         watchers = self.peers.subscribers(EVERYTHING)
         if not watchers:
-            return []
+            return None
         news = Traffic(passed=self.history.logged(passed))
-        return [Deliver(watchers, write_envelope(envelope_of(news, refusals.DAEMON_SENDER)))]
+        return Deliver(watchers, write_envelope(envelope_of(news, refusals.DAEMON_SENDER)))
 
     # -- what is
 
-    def _from_peer(self, peer: Peer, text: bytes, envelope: Envelope, now: float) -> list[Action]:
-        kind = self._types.get(envelope.type)
-        if kind is None:
-            return [_unknown(peer, envelope, self._types)]
-        about = kind.about
-        if peer.role not in about.sent_by:
-            reason = f"a peer of role {peer.role.value} may not send {envelope.type}"
-            return [_refusal(peer, envelope.id, refusals.FORBIDDEN, reason)]
+    def _way_of(self, about: About) -> _Way:
         match about.target:
             case Target.BROKER:
-                actions = self._desk_takes(peer, envelope, now)
+                return self._desk_takes
             case Target.ASKER:
-                actions = self._to_who_asked(peer, text, envelope)
-            case _ if about.budget:
-                actions = self._ask(peer, text, envelope, about, now)
+                return self._to_who_asked
             case _:
-                actions = self._announce(peer, text, envelope)
-        return actions
+                return self._ask if about.budget else self._announce
 
-    def _desk_takes(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+    def _desk_takes(
+        self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float
+    ) -> Sequence[Action]:
+        del text, about
         try:
             return self.desk.take(peer, envelope, now)
         except PayloadError as error:
@@ -187,7 +194,7 @@ class Broker:
         chosen = assign(about, envelope, peer, self.peers, now)
         if chosen is not None:
             answerers: tuple[str, ...] = (chosen.id,)
-            line = stamped(text, envelope, peer.id)
+            line = stamped(text, envelope, peer.stamp)
         elif about.version == 1 and not peer.is_legacy and envelope.to is UNSET:
             answerers, line = self.peers.legacy(), version_one(envelope)
         else:
@@ -200,23 +207,32 @@ class Broker:
         self.open.add(waiting)
         return [Deliver(answerers, line)]
 
-    def _announce(self, peer: Peer, text: bytes, envelope: Envelope) -> list[Action]:
-        hearers = self.peers.subscribers(envelope.type)
-        if envelope.to is not UNSET:
+    def _announce(
+        self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float
+    ) -> Sequence[Action]:
+        del now
+        legacy: tuple[str, ...] = ()
+        if envelope.to is UNSET:
+            hearers = self.peers.subscribers(about.type)
+            if about.version == 1 and not peer.is_legacy:
+                legacy = self.peers.legacy()
+        else:
             # Who is named hears it whether it has subscribed or not.
-            to = envelope.to
-            hearers = tuple(each.id for each in self.peers if each.hello and each.is_meant(to))
-        line = stamped(text, envelope, peer.id)
-        actions: list[Action] = [Deliver(hearers, line)] if hearers else []
-        legacy = () if envelope.to is not UNSET or peer.is_legacy else self.peers.legacy()
-        if legacy and self._types[envelope.type].about.version == 1:
+            hearers = self.peers.meant(envelope.to)
+        actions: list[Action] = []
+        if hearers:
+            actions.append(Deliver(hearers, stamped(text, envelope, peer.stamp)))
+        if legacy:
             actions.append(Deliver(legacy, version_one(envelope)))
         if envelope.ack is True:
             told = Raw(b'{"delivered":%d}' % (len(hearers) + len(legacy)))
             actions.append(Deliver((peer.id,), refusals.answer(envelope, told)))
         return actions
 
-    def _to_who_asked(self, peer: Peer, text: bytes, envelope: Envelope) -> list[Action]:
+    def _to_who_asked(
+        self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float
+    ) -> Sequence[Action]:
+        del about, now
         is_response = envelope.type == "response"
         request_id = envelope.id if is_response else _about_request(envelope)
         request = self.open.get(request_id)
@@ -224,9 +240,9 @@ class Broker:
             # Too late, or forged: it was asked of somebody else, or of nobody.
             return []
         if not is_response:
-            return [Deliver((request.asker,), stamped(text, envelope, peer.id))]
+            return [Deliver((request.asker,), stamped(text, envelope, peer.stamp))]
         self.open.close(request)
-        return self._to_asker(request, stamped(text, envelope, peer.id))
+        return self._to_asker(request, stamped(text, envelope, peer.stamp))
 
     def _to_asker(self, request: OpenRequest, line: bytes) -> list[Action]:
         asker = self.peers.get(request.asker)
@@ -236,23 +252,22 @@ class Broker:
 
     # -- version 1
 
-    def _from_legacy(self, peer: Peer, text: bytes, envelope: Envelope, now: float) -> list[Action]:
+    def _from_legacy(
+        self, peer: Peer, text: bytes, envelope: Envelope, now: float
+    ) -> Sequence[Action]:
         if envelope.type == "log":
-            return []
+            return ()
         actions = self._legacy.relay(text)
         if envelope.type == "marco":
             actions += self.desk.polos(self.peers.legacy())
         kind = self._types.get(envelope.type)
         if kind is None or Role.LEGACY not in kind.about.sent_by:
             return actions
-        about, plain = kind.about, msgspec.structs.replace(envelope, to=UNSET)
-        if about.target is Target.ASKER:
-            actions += self._to_who_asked(peer, text, envelope)
-        elif not about.budget:
-            actions += self._announce(peer, text, plain)
-        elif assign(about, plain, peer, self.peers, now) is not None:
-            # Where nobody of version 2 can, one of its own kind may: no refusal goes before it.
-            actions += self._ask(peer, text, plain, about, now)
+        take, about = self._ways[envelope.type]
+        plain = msgspec.structs.replace(envelope, to=UNSET)
+        # Where nobody of version 2 can answer, one of its own kind may: no refusal goes before it.
+        if not about.budget or assign(about, plain, peer, self.peers, now) is not None:
+            actions += take(peer, text, plain, about, now)
         return actions
 
 
@@ -274,18 +289,24 @@ def _about_request(envelope: Envelope) -> str:
         return ""
 
 
-def _overlong(peer: Peer | None, line: Overlong) -> list[Action]:
-    if peer is None or peer.is_legacy:
-        return []
+def _overlong(peer: Peer | None, line: bytes | Overlong) -> Sequence[Action]:
+    if peer is None or peer.is_legacy or not isinstance(line, Overlong):
+        return ()
     text = f"a line has {line.limit} bytes at most; this one had more and was dropped"
     return [_refusal(peer, early_id(line.head), refusals.TOO_LONG, text)]
 
 
-def _unknown(peer: Peer, envelope: Envelope, known: Mapping[str, type[Message]]) -> Deliver:
-    near = near_names(envelope.type, known)
+def _forbidden(
+    peer: Peer, envelope: Envelope, known: Mapping[str, type[Message]]
+) -> Sequence[Action]:
+    type_, role = envelope.type, peer.role.value
+    if type_ in known:
+        reason = f"a peer of role {role} may not send {type_}"
+        return [_refusal(peer, envelope.id, refusals.FORBIDDEN, reason)]
+    near = near_names(type_, known)
     meant = f"; did you mean {' or '.join(near)}?" if near else ""
-    reason = f"there is no message {envelope.type!r}{meant}"
-    return _refusal(peer, envelope.id, refusals.UNKNOWN_TYPE, reason)
+    reason = f"there is no message {type_!r}{meant}"
+    return [_refusal(peer, envelope.id, refusals.UNKNOWN_TYPE, reason)]
 
 
 def _refusal(peer: Peer, request_id: str, code: str, text: str) -> Deliver:

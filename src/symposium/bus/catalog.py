@@ -8,6 +8,7 @@ from typing import Final, cast
 
 from peerwire.catalog import names_in
 from peerwire.errors import LocalError
+from symposium.bus.roles import Role
 from symposium.bus.vocabulary import Message
 
 MESSAGES: Final = "symposium.bus.messages"
@@ -22,6 +23,12 @@ def message_types() -> Mapping[str, type[Message]]:
     """
     names = [name.replace("-", "_") for name in names_in(MESSAGES)]
     return MappingProxyType({name: _only_class(name) for name in names})
+
+
+@cache
+def sendable_by(role: Role) -> frozenset[str]:
+    """The message types that a peer of this role may send."""
+    return frozenset(n for n, kind in message_types().items() if role in kind.about.sent_by)
 
 
 def _only_class(name: str) -> type[Message]:

@@ -52,6 +52,7 @@ class Desk:
             "history": self._tell_history,
             "cancel_request": self._cancel,
             "log": _kept_already,
+            "hello": _said_before,
         }
 
     def take(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
@@ -66,12 +67,12 @@ class Desk:
         """Let a peer of version 2 in, or say why not and end its connection."""
         try:
             said = Hello.read(envelope.payload)
-            _check(peer, said)
+            _check(said)
         except PayloadError as error:
             line = refusals.refusal(envelope.id, refusals.BAD_HELLO, str(error))
             return [Deliver((peer.id,), line), Close(peer.id, str(error))]
-        peer.hello, peer.name, peer.sender = said, said.name, envelope.sender
-        peer.subscribes = said.subscribes
+        peer.let_in(said)
+        peer.sender = envelope.sender
         self._peers.changed()
         previous = self._ends.pop((said.name, said.pid), None)
         welcome = Welcome(connection=peer.id, boot=self._boot, previous_end=previous)
@@ -184,9 +185,7 @@ def cancelled(request_id: str, answerers: Iterable[str], peers: Peers) -> list[A
     return [Deliver(able, _line(CancelRequest(request_id=request_id)))] if able else []
 
 
-def _check(peer: Peer, said: Hello) -> None:
-    if peer.hello is not None:
-        raise PayloadError("this connection has said hello before")
+def _check(said: Hello) -> None:
     if said.protocol != PROTOCOL:
         text = f"this bus speaks protocol {PROTOCOL}, not {said.protocol}; update the older side"
         raise PayloadError(text)
@@ -200,6 +199,13 @@ def _kept_already(peer: Peer, envelope: Envelope, now: float) -> list[Action]:
     """A log is remembered, and relayed to nobody: relayed and logged again it would never end."""
     del now
     return [_answer(peer, envelope, Raw(b'{"delivered":0}'))] if envelope.ack is True else []
+
+
+def _said_before(peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+    del now
+    text = "this connection has said hello before"
+    line = refusals.refusal(envelope.id, refusals.BAD_HELLO, text)
+    return [Deliver(peer.only, line), Close(peer.id, text)]
 
 
 def _line(message: Message) -> bytes:

@@ -113,12 +113,24 @@ def write_envelope(envelope: Envelope) -> bytes:
     return _encode(envelope)
 
 
-def stamped(line: bytes, envelope: Envelope, connection: str) -> bytes:
-    """The line with who really sent it; nothing else of it changes."""
-    if envelope.from_ is not UNSET:
-        # Two members of one name would leave it to each reader which one counts.
-        return write_envelope(msgspec.structs.replace(envelope, from_=connection))
-    return b'{"from":"%b",%b' % (connection.encode(), line.lstrip()[1:])
+def stamp(connection: str) -> bytes:
+    """How a line begins that this connection has sent."""
+    return b'{"from":"%b",' % connection.encode()
+
+
+def stamped(line: bytes, envelope: Envelope, beginning: bytes) -> bytes:
+    """The line with who really sent it, which `stamp` has made; nothing else of it changes.
+
+    Args:
+        line: without white space before it.
+        envelope: what it says.
+        beginning: the sender's stamp.
+    """
+    if envelope.from_ is UNSET:
+        return beginning + line[1:]
+    # Two members of one name would leave it to each reader which one counts.
+    plain = write_envelope(msgspec.structs.replace(envelope, from_=UNSET))
+    return beginning + plain[1:]
 
 
 def version_one(envelope: Envelope) -> bytes:

@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from symposium.bus.shapes import Logged
@@ -19,28 +20,39 @@ KEPT: Final = 16 * 1024
 """Bytes kept of one line: a walkthrough of megabytes would be all that is remembered."""
 
 
-class Passed(Struct, frozen=True, gc=False):
-    """One message as it passed; the line may be cut.
+class Passed(NamedTuple):
+    """One message as it passed; a tuple, which costs the least to make.
 
     Attributes:
         at: seconds since the epoch.
         connection: who sent it.
         name: what that called itself.
+        is_legacy: whether it went to every peer of version 1.
         size: bytes of the whole line.
         line: what is kept of it.
-        type: its message type; empty if it had none.
-        taskspace: where its sender stood.
-        is_legacy: whether it went to every peer of version 1.
     """
 
     at: float
     connection: str
     name: str
+    is_legacy: bool
     size: int
     line: bytes
+
+    @property
+    def type(self) -> str:
+        """Its message type; empty if it had none, or its line was cut."""
+        try:
+            return _read_type(self.line).type
+        except (msgspec.DecodeError, RecursionError):
+            return ""
+
+
+class _Typed(Struct):
     type: str = ""
-    taskspace: str | None = None
-    is_legacy: bool = False
+
+
+_read_type: Final = msgspec.json.Decoder(_Typed).decode
 
 
 class History:
@@ -74,9 +86,9 @@ class History:
         """Remember one, and forget what there is no room for."""
         entries = self._entries
         entries.append(passed)
-        self._size += len(passed.line)
-        while len(entries) > self._messages or self._size > self._most:
-            self._size -= len(entries.popleft().line)
+        self._size += len(passed[-1])
+        while self._size > self._most or len(entries) > self._messages:
+            self._size -= len(entries.popleft()[-1])
 
     def logged(self, passed: Passed) -> Logged:
         """One of them as it may be shown."""
@@ -90,6 +102,7 @@ class History:
         )
 
 
-def kept(line: bytes) -> bytes:
-    """What is remembered of a line."""
-    return line if len(line) <= KEPT else bytes(line[:KEPT])
+def passed_by(at: float, by: str, name: str, line: bytes, *, is_legacy: bool) -> Passed:
+    """A message as it is remembered: of a long one the beginning."""
+    size = len(line)
+    return Passed(at, by, name, is_legacy, size, line if size <= KEPT else line[:KEPT])

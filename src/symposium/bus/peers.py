@@ -1,11 +1,12 @@
 """Everyone who is connected to the bus, and the answers to "who?" that a busy broker asks often."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from symposium.bus.envelope import Address, Sender
+from symposium.bus.catalog import sendable_by
+from symposium.bus.envelope import Address, Sender, stamp
 from symposium.bus.messages.hello import Hello
 from symposium.bus.messages.presence import Presence
 from symposium.bus.roles import Role
@@ -44,6 +45,11 @@ class Peer:
         seen: when it last said so.
         focused: when it last said that its user looks at something else.
         sender: the last sender it wrote.
+        role: what it may do.
+        is_legacy: whether it speaks version 1.
+        may: the message types that it may send.
+        only: its name alone, as the hearers of a message.
+        stamp: how a line begins that it has sent.
     """
 
     id: str
@@ -56,16 +62,23 @@ class Peer:
     seen: float = 0.0
     focused: float = 0.0
     sender: Sender | None = None
+    role: Role = Role.LEGACY
+    is_legacy: bool = False
+    may: frozenset[str] = frozenset()
+    only: tuple[str] = field(init=False)
+    stamp: bytes = field(init=False)
 
-    @property
-    def role(self) -> Role:
-        """What it may do."""
-        return Role.LEGACY if self.hello is None else self.hello.role
+    def __post_init__(self) -> None:
+        self.only = (self.id,)
+        self.stamp = stamp(self.id)
+        self.is_legacy = self.door is Door.COMPAT
 
-    @property
-    def is_legacy(self) -> bool:
-        """Whether it speaks version 1."""
-        return self.hello is None and self.door is Door.COMPAT
+    def let_in(self, hello: Hello) -> None:
+        """It has said hello, and may do what its role may."""
+        self.hello, self.name, self.role = hello, hello.name, hello.role
+        self.is_legacy = False
+        self.may = sendable_by(hello.role)
+        self.subscribes = hello.subscribes
 
     @property
     def taskspace(self) -> str | None:
@@ -148,6 +161,14 @@ class Peers:
             found = tuple(each.id for each in self if type_ in each.subscribes)
             self._subscribers[type_] = found
         return found
+
+    def meant(self, to: Address) -> tuple[str, ...]:
+        """Those of version 2 that an address fits."""
+        if to.connection is not None:
+            named = self._peers.get(to.connection)
+            fits = named is not None and named.hello is not None and named.is_meant(to)
+            return named.only if named is not None and fits else ()
+        return tuple(each.id for each in self if each.hello is not None and each.is_meant(to))
 
     def handlers(self, type_: str) -> tuple[Peer, ...]:
         """Who answers requests of this type, in the order in which they came."""

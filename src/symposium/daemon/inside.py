@@ -27,8 +27,15 @@ class Inside:
     def __init__(self, board: Switchboard, answers: Answers) -> None:
         self._board = board
         self._exchange = Exchange(answers, DAEMON_SENDER, self._send)
-        hello = Hello(protocol=PROTOCOL, role=Role.DAEMON, name=DAEMON, handles=answers.handles)
-        seat = Peer(DAEMON, Door.BUS, time.time(), DAEMON, hello, answers.subscribes)
+        hello = Hello(
+            protocol=PROTOCOL,
+            role=Role.DAEMON,
+            name=DAEMON,
+            handles=answers.handles,
+            subscribes=answers.subscribes,
+        )
+        seat = Peer(DAEMON, Door.BUS, time.time(), DAEMON)
+        seat.let_in(hello)
         board.broker.peers.add(seat)
         board.enter(DAEMON, self._take)
 

@@ -21,6 +21,7 @@ from symposium.bus.envelope import (
     Sender,
     envelope_of,
     read_envelope,
+    stamp,
     stamped,
     version_one,
     write_envelope,
@@ -230,7 +231,7 @@ def test_members_that_we_do_not_know_are_passed_on() -> None:
         b'{"new":[1],"type":"polo","id":"1",'
         b'"sender":{"workingDirectory":"/","x":2},"payload":{"y":3}}'
     )
-    passed = json.loads(stamped(line, read_envelope(line), "c1"))
+    passed = json.loads(stamped(line, read_envelope(line), stamp("c1")))
 
     assert passed.pop("from") == "c1"
     assert passed == json.loads(line)
@@ -240,7 +241,7 @@ def test_members_that_we_do_not_know_are_passed_on() -> None:
 @pytest.mark.parametrize("key", [b"from", b"fr\\u006fm"])
 def test_nobody_can_say_that_another_has_sent_it(key: bytes) -> None:
     sent = b'{"type":"polo","id":"1","sender":{"workingDirectory":"/"},"%b":"c9"}' % key
-    line = stamped(sent, read_envelope(sent), "c1")
+    line = stamped(sent, read_envelope(sent), stamp("c1"))
 
     assert line.count(b'"from"') == 1
     assert b"c9" not in line
