@@ -30,6 +30,8 @@ from symposium.conductor.component import (
 )
 from symposium.conductor.gate import SHUTTING_DOWN, members_of
 
+_REACHED: Final = ("http://", "https://")
+
 _ID: Final = "symposium-url-"
 
 
@@ -154,7 +156,8 @@ async def _asked(connection: Connection, method: str, params: Any) -> Reply:
 
 def _is_url(entry: object) -> bool:
     members = members_of(entry)
-    return members.get("type") == "http" and isinstance(members.get("url"), str)
+    # Owners of the first era declare theirs as `http` too, with a URL that begins with `acp:`.
+    return members.get("type") == "http" and str(members.get("url")).startswith(_REACHED)
 
 
 def _headers(server: Mapping[str, Any]) -> list[tuple[str, str]]:
