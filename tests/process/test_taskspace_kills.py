@@ -1,0 +1,47 @@
+"""SIGKILL at every stage: after a restart nothing acknowledged is missing, nothing is half made."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.taskspace_scenes import make_template, settings_file
+
+from symposium.taskspaces.operations import STAGES
+
+ROOT = Path(__file__).parents[2]
+KINDS = sorted({stage.partition(".")[0] for stage in STAGES})
+
+
+@pytest.mark.requirement("taskspaces.survives-kills")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kill_at_any_stage_loses_nothing(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(tmp_path)))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    (tmp_path / "template").mkdir()
+    make_template(tmp_path / "template")
+    stages = [stage for stage in STAGES if stage.startswith(f"{kind}.")]
+
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(Path(__file__).with_name("taskspace_kills.py")),
+            tmp_path,
+            kind,
+            *stages,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+    )
+
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report == {stage: [-signal.SIGKILL, 0] for stage in stages}, done.stderr
