@@ -160,6 +160,7 @@ def _is_list(value: Any) -> bool:
 _OPTIONAL: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "args": (_is_strings, "a list of strings"),
     "env": (_is_table, "an object of strings"),
+    "cwd": (_is_text, "a string"),
     "name": (_is_text, "a string"),
     "version": (_is_text, "a string"),
     "binary": (_is_text, "a string"),

@@ -264,7 +264,7 @@ def written_program(source: ComponentSource) -> dict[str, Any] | None:
         case _:
             return None
     named: dict[str, Any] = {"command": command, "args": words, "name": source.display_name}
-    return named | ({"env": detail["env"]} if "env" in detail else {})
+    return named | {name: detail[name] for name in ("env", "cwd") if name in detail}
 
 
 def _told(error: SymposiumError) -> str:

@@ -43,8 +43,12 @@ def looks_around(argv: Sequence[str]) -> bool:
 
 
 def away(command: Command, *, is_recommended: bool) -> Command:
-    """The command, started in our own directory if it looks around, or was recommended to us."""
-    if command.cwd is not None or not (is_recommended or looks_around(command.argv)):
+    """The command, started in our own directory if it looks around, or was recommended to us.
+
+    The user may name another directory; a recommendation may not.
+    """
+    is_placed = command.cwd is not None or not looks_around(command.argv)
+    if is_placed and not is_recommended:
         return command
     return replace(command, cwd=str(neutral_directory()))
 

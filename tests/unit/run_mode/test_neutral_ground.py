@@ -67,7 +67,16 @@ def test_others_start_where_we_do_unless_they_were_recommended(
     assert away(Command(tuple(argv)), is_recommended=False).cwd is None
     assert away_words(argv, is_recommended=False) == argv
     assert away(Command(tuple(argv)), is_recommended=True).cwd == str(home)
-    assert away(Command(tuple(argv), cwd="/x"), is_recommended=True).cwd == "/x"
+    assert away(Command(tuple(argv), cwd="/x"), is_recommended=True).cwd == str(home)
+
+
+@pytest.mark.requirement("trust.neutral-ground")
+async def test_the_user_may_say_where_a_program_starts() -> None:
+    source = ComponentSource("local", {"command": sys.executable, "args": ["-m", "x"], "cwd": "/x"})
+    composition = await Composer(NoResolver()).compose(Config(source))
+    agent = composition.chain.agent
+    assert isinstance(agent, Program)
+    assert agent.command.cwd == "/x"
 
 
 @pytest.mark.requirement("trust.neutral-ground")
