@@ -1,0 +1,204 @@
+"""Landing and the radar: conflicts are foreseen, nothing is forced, nothing is half done."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.taskspace_scenes import Scene, git, tree_of
+
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
+from symposium.taskspaces.landing.merge_tree import Conflict, LineRange, marked_ranges
+
+
+def change_line(worktree: Path, number: int, text: str) -> None:
+    path = worktree / "src/app.py"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[number - 1] = text
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def commit_all(worktree: Path, message: str = "work") -> str:
+    git("add", "-A", cwd=worktree)
+    git("commit", "-qm", message, cwd=worktree)
+    return git("rev-parse", "HEAD", cwd=worktree)
+
+
+@pytest.mark.requirement("taskspaces.land")
+@pytest.mark.parametrize("join", Join)
+async def test_a_branch_lands_on_what_the_remote_has_now(join: Join, scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    change_line(worktree, 3, "mine")
+    commit_all(worktree)
+    scene.commit(scene.upstream, "theirs", "x")
+
+    outcome = await scene.engine.land(made.id, LandOptions(join))
+
+    assert isinstance(outcome, Landed)
+    assert git("rev-parse", "main", cwd=scene.clone) == outcome.commit
+    assert git("status", "--porcelain", cwd=scene.clone) == ""
+    assert (scene.clone / "theirs").exists()
+    assert "mine" in (scene.clone / "src/app.py").read_text(encoding="utf-8")
+    parents = git("log", "-1", "--format=%P", outcome.commit, cwd=scene.clone).split()
+    assert len(parents) == (1 if join is Join.REBASE else 2)
+
+
+@pytest.mark.requirement("taskspaces.land-conflict")
+@pytest.mark.parametrize("join", Join)
+async def test_on_a_conflict_the_worktree_is_untouched(join: Join, scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    change_line(worktree, 3, "mine")
+    tip = commit_all(worktree)
+    change_line(scene.upstream, 3, "theirs")
+    commit_all(scene.upstream)
+    before = tree_of(worktree), git("rev-parse", "main", cwd=scene.clone)
+
+    outcome = await scene.engine.land(made.id, LandOptions(join))
+
+    three = (LineRange(3, 3),)
+    assert outcome == LandConflict("main", (Conflict("src/app.py", "content", three, three),))
+    assert (tree_of(worktree), git("rev-parse", "main", cwd=scene.clone)) == before
+    assert git("rev-parse", made.branch, cwd=scene.clone) == tip
+    assert git("status", "--porcelain", cwd=worktree) == ""
+
+
+@pytest.mark.requirement("taskspaces.land-conflict")
+async def test_a_rebase_that_stops_half_way_is_taken_back(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    change_line(worktree, 3, "mine, at first")
+    commit_all(worktree)
+    change_line(worktree, 3, "theirs")
+    tip = commit_all(worktree)  # as a merge it fits; the first commit alone does not
+    change_line(scene.upstream, 3, "theirs")
+    commit_all(scene.upstream)
+
+    outcome = await scene.engine.land(made.id, LandOptions())
+
+    assert outcome == LandConflict("main", ())
+    assert git("rev-parse", "HEAD", cwd=worktree) == tip
+    assert git("status", "--porcelain", "--branch", cwd=worktree).startswith(f"## {made.branch}")
+
+
+@pytest.mark.requirement("taskspaces.land-checks")
+async def test_a_check_that_fails_lands_nothing_and_landing_again_goes_on(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    (worktree / ".symposium").mkdir()
+    (worktree / ".symposium/workspace.toml").write_text('check="test -e ok"', encoding="utf-8")
+    commit_all(worktree)
+    main = git("rev-parse", "main", cwd=scene.clone)
+
+    failed = await scene.engine.land(made.id, LandOptions())
+    between = git("rev-parse", "main", cwd=scene.clone)
+    scene.commit(worktree, "ok", "")
+    landed = await scene.engine.land(made.id, LandOptions())
+
+    assert isinstance(failed, ChecksFailed)
+    assert "exit code 1" in failed.failure.text
+    assert between == main
+    assert isinstance(landed, Landed)
+
+
+@pytest.mark.requirement("taskspaces.land-refuses")
+async def test_work_that_is_not_committed_is_not_landed(scene: Scene) -> None:
+    made = await scene.make()
+    (Path(made.worktree) / "new").write_text("x", encoding="utf-8")
+
+    with pytest.raises(TaskspaceError, match="not committed"):
+        await scene.engine.land(made.id, LandOptions())
+
+
+@pytest.mark.requirement("taskspaces.land-refuses")
+async def test_what_the_users_checkout_would_lose_is_not_overwritten(scene: Scene) -> None:
+    made = await scene.make()
+    change_line(Path(made.worktree), 3, "mine")
+    commit_all(Path(made.worktree))
+    change_line(scene.clone, 3, "the user's")
+    before = tree_of(scene.clone), git("rev-parse", "main", cwd=scene.clone)
+
+    with pytest.raises(TaskspaceError, match="cannot go on"):
+        await scene.engine.land(made.id, LandOptions())
+
+    assert (tree_of(scene.clone), git("rev-parse", "main", cwd=scene.clone)) == before
+
+
+@pytest.mark.requirement("taskspaces.land-refuses")
+async def test_a_base_that_has_diverged_is_not_forced(scene: Scene) -> None:
+    made = await scene.make()
+    scene.commit(Path(made.worktree), "mine", "x")
+    own = scene.commit(scene.clone, "local only", "x")
+    scene.commit(scene.upstream, "theirs", "x")
+
+    with pytest.raises(TaskspaceError, match="have diverged"):
+        await scene.engine.land(made.id, LandOptions())
+    assert git("rev-parse", "main", cwd=scene.clone) == own
+
+
+@pytest.mark.requirement("taskspaces.land-push")
+async def test_a_push_sends_the_base_and_is_never_forced(scene: Scene) -> None:
+    git("config", "receive.denyCurrentBranch", "ignore", cwd=scene.upstream)
+    made = await scene.make()
+    scene.commit(Path(made.worktree), "mine", "x")
+
+    outcome = await scene.engine.land(made.id, LandOptions(is_pushed=True))
+
+    assert isinstance(outcome, Landed)
+    assert git("rev-parse", "main", cwd=scene.upstream) == outcome.commit
+
+
+@pytest.mark.requirement("taskspaces.radar")
+async def test_the_radar_sees_lines_that_two_change_before_they_are_committed(
+    scene: Scene,
+) -> None:
+    first, second, third = [await scene.make(name) for name in ("one", "two", "three")]
+    for made, line in ((first, 5), (second, 5), (third, 15)):
+        change_line(Path(made.worktree), line, f"by {made.name}")
+    (Path(first.worktree) / "README.md").unlink()
+    (Path(second.worktree) / "README.md").write_text("kept and changed", encoding="utf-8")
+
+    overlaps = await scene.engine.radar(scene.clone)
+
+    pairs = [{each.first, each.second} for each in overlaps]
+    five = (LineRange(5, 5),)
+    assert pairs == [{first.id, second.id}]
+    assert set(overlaps[0].conflicts) == {
+        Conflict("README.md", "deleted"),
+        Conflict("src/app.py", "content", five, five),
+    }
+    for made in (first, second, third):
+        assert git("diff", "--cached", "--name-only", cwd=Path(made.worktree)) == ""
+
+
+@pytest.mark.requirement("taskspaces.radar")
+async def test_the_radar_sees_conflicts_with_the_base(scene: Scene) -> None:
+    made = await scene.make()
+    change_line(Path(made.worktree), 2, "mine")
+    change_line(scene.upstream, 2, "theirs")
+    commit_all(scene.upstream)
+    git("fetch", "-q", cwd=scene.clone)
+
+    overlaps = await scene.engine.radar(scene.clone)
+
+    assert [(each.first, each.second) for each in overlaps] == [(made.id, "base")]
+
+
+@pytest.mark.requirement("taskspaces.radar")
+def test_ranges_are_counted_on_each_side() -> None:
+    text = b"a\n<<<<<<< o\n1\n2\n=======\n1\n>>>>>>> t\nb\n<<<<<<< o\n=======\nx\n>>>>>>> t\n"
+
+    ours, theirs = marked_ranges(text)
+
+    assert ours == (LineRange(2, 3), LineRange(5, 4))
+    assert theirs == (LineRange(2, 2), LineRange(4, 4))
+
+
+@given(st.lists(st.sampled_from([b"<<<<<<< a", b"=======", b">>>>>>> b", b"x", b""])))
+def test_no_text_breaks_the_count(lines: list[bytes]) -> None:
+    ours, theirs = marked_ranges(b"\n".join(lines))
+
+    assert len(ours) == len(theirs)
+    assert all(each.first <= each.last + 1 for each in (*ours, *theirs))
