@@ -85,9 +85,10 @@ e2e: setup ## real agents and clients, installed from their registries
 	@test -d tests/e2e || { echo >&2 "tests/e2e is not written yet"; exit 1; }
 	$(BIN)/pytest -q --timeout 600 tests/e2e
 
-fuzz: setup ## broken bytes for a minute, for the codec and for running chains
+fuzz: setup ## broken bytes for a minute, for the codec, for running chains and for the Dialect
 	FUZZ_SECONDS=60 $(BIN)/pytest -q tests/interaction/test_invariants.py -k broken_bytes
 	FUZZ_ROUNDS=20000 $(BIN)/pytest -q --timeout 300 tests/unit/jsonrpc/test_fuzz.py
+	FUZZ_ROUNDS=200000 FUZZ_SEED=$$$$ $(BIN)/pytest -q --timeout 300 tests/unit/ide/dialect/test_parser.py
 
 lock: setup ## renew the pinned requirements
 	$(LOCK) --output-file requirements/runtime.txt

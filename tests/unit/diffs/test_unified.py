@@ -31,7 +31,8 @@ def test_a_removed_line_may_look_like_a_header() -> None:
     ]
     assert (found.additions, found.deletions, found.path) == (1, 1, "x.sql")
     assert found.hunks[0].header == "@@ -1,2 +1,2 @@ fn()"
-    assert (found.hunks[0].old_start, found.hunks[0].new_lines) == (1, 2)
+    (hunk,) = found.hunks
+    assert (hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines) == (1, 2, 1, 2)
 
 
 def test_lines_end_as_the_file_ends_them_and_what_is_said_of_endings_is_no_line() -> None:

@@ -36,6 +36,7 @@ def test_directives_name_each_text_in_order_and_quote_none(boot: BootPrompts) ->
     assert "Make it so?" not in prompt
     assert "socrates.md" not in prompt
     assert "expand_reference" in prompt
+    assert "symposium://guidance/" in prompt
 
 
 @pytest.mark.requirement("guidance.boot-inlined")
