@@ -80,13 +80,13 @@ class LocalDirectory:
 
 
 class FullDirectory:
-    """What is here, and what the registry lists; the built-in agents that it leaves out too."""
+    """What is here, and what the registry lists."""
 
     async def choices(self) -> AgentChoices:
         """The agents on offer; asks the network nothing."""
         from symposium.run_mode.registry_agents import registry_choices  # noqa: PLC0415 - see there
 
-        return await registry_choices(_built_in())
+        return await registry_choices()
 
     async def mods(self) -> ModChoices:
         """The mods on offer; asks the network nothing."""

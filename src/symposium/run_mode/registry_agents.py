@@ -1,7 +1,6 @@
 """The registry, as run mode uses it; imported only when an agent is chosen or needed from it."""
 
 import os
-from collections.abc import Sequence
 from typing import Final
 
 from peerwire.transports.command import command_json
@@ -24,20 +23,11 @@ _ORDER: Final[tuple[How, ...]] = (
 """What is here already comes first (users A-1)."""
 
 
-async def registry_choices(built_in: Sequence[AgentChoice]) -> AgentChoices:
-    """Every agent known, without asking the network.
-
-    Args:
-        built_in: agents of ours; those that the registry leaves out stand where it has the others.
-    """
+async def registry_choices() -> AgentChoices:
+    """Every agent known, without asking the network."""
     listing = await RegistryDirectory(surroundings(os.environ)).choices()
     agents = sorted(listing.agents, key=lambda agent: _ORDER.index(agent.how))
-    ids = {agent.id for agent in agents}
-    first = [agent for agent in agents if _ORDER.index(agent.how) <= _ORDER.index("built in")]
-    more = [agent for agent in built_in if agent.agent not in ids]
-    rest = agents[len(first) :]
-    choices = [*map(_choice, first), *more, *map(_choice, rest)]
-    return AgentChoices(choices, listing.warning)
+    return AgentChoices([_choice(agent) for agent in agents], listing.warning)
 
 
 def registry_mods() -> ModChoices:

@@ -12,7 +12,7 @@ from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError, SymposiumError
 from symposium.run_mode.composition import Composer, NoResolver
-from symposium.run_mode.directory import LocalDirectory
+from symposium.run_mode.directory import FullDirectory, LocalDirectory
 from symposium.run_mode.mcp_servers import McpServers
 
 
@@ -178,3 +178,35 @@ async def test_every_chain_goes_by_the_rules_of_the_user_while_there_are_any(
         ("policy", False),
         ("arrow", False),
     ]
+
+
+def listed(agent_id: str) -> dict[str, Any]:
+    ways = {"npx": {"package": agent_id, "args": ["--acp"]}}
+    members = {"id": agent_id, "name": agent_id.title(), "version": "1.0.0", "description": "One."}
+    return {**members, "distribution": ways}
+
+
+@pytest.mark.requirement("run-mode.directory", "run-mode.overviews")
+async def test_what_is_here_stands_before_what_is_built_in_and_the_registry_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("npx", "zed-here"):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    index = {"version": "1", "agents": [listed("absent"), listed("zed-here")]}
+    mods = [listed("a-mod"), listed("tag")]
+    (tmp_path / "registry.json").write_text(json.dumps({**index, "mods": mods}))
+    settings = {"HOME": "", "SYMPOSIUM_HOME": "home", "SYMPOSIUM_REGISTRY": "registry.json"}
+    for variable, place in settings.items():
+        monkeypatch.setenv(variable, str(tmp_path / place))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    agents = (await FullDirectory().choices()).agents
+    assert [agent.name for agent in agents] == ["Zed-Here", "Eliza", "Testy", "Absent"]
+    offered = (await FullDirectory().mods()).mods
+    names = [mod.name for mod in offered]
+    assert names[-1] == "a-mod"
+    assert names.count("tag") == 1
+    assert "ide-ops-adapter" not in names
+    assert offered[-1].entry.source == source("registry", "a-mod")
