@@ -97,10 +97,7 @@ def _recommendation(entry: Mapping[str, Any], where: str, layer: Layer) -> Recom
     kind: ModKind = entry.get("kind", "proxy")
     if kind not in get_args(ModKind):
         raise RecommendationError(f"`kind` is {kind!r}", 'write "proxy" or "mcp"')
-    value = dict(table_of(entry.get("source")))
-    if isinstance(value.get("cargo"), str):
-        value["cargo"] = {"crate": value["cargo"]}
-    source = read_source(value, f"{where}.source")
+    source = read_source(table_of(entry.get("source")), f"{where}.source")
     if kind == "mcp" and source.kind == "builtin":
         raise RecommendationError("a built-in is no MCP server", 'leave `kind = "mcp"` out')
     when = entry.get("when")

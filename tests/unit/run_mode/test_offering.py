@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from symposium.config.paths import paths
@@ -239,6 +239,7 @@ def told(text: str) -> str:
     return TrustOffer(None, Path("/w" + text), [Question(item)], set()).text()  # pyright: ignore[reportArgumentType]  it is only shown
 
 
+@example("`````")
 @given(st.text(alphabet="`~\n\r\u202e\x1b a", max_size=12))
 @pytest.mark.requirement("recommendations.nothing-breaks-out")
 def test_nothing_ends_the_block_that_it_is_shown_in(text: str) -> None:
@@ -249,6 +250,8 @@ def test_nothing_ends_the_block_that_it_is_shown_in(text: str) -> None:
         assert not re.search("[\r\u202e\x1b]", shown)
         opening = re.search(r"^(`{3,})(?:text|diff)$", shown, re.MULTILINE)
         assert opening is not None
+        longest = max(map(len, re.findall("`+", shown[opening.end() :].split("\n\nAnswer")[0])))
+        assert len(opening[1]) >= longest
         lines = shown[opening.end() + 1 :].split("\n")
         closing = next(at for at, line in enumerate(lines) if re.fullmatch(f"{opening[1]}`*", line))
         assert lines[closing + 1] == ""
