@@ -19,6 +19,10 @@ _MODS: Final = "symposium.mods"
 _AGENTS: Final = "symposium.agents"
 
 
+OTHER_NAMES: Final = {"sparkle": "guidance"}
+"""Names by which configs of the reference call a mod of ours (acp-host §4.1)."""
+
+
 class _EntryPoint(Protocol):
     @property
     def name(self) -> str: ...
@@ -33,6 +37,7 @@ def find_mod(name: str) -> ComponentSpec | None:
     Raises:
         LocalError: an installed distribution offers it, and it cannot be had.
     """
+    name = OTHER_NAMES.get(name, name)
     if has_module(_MODS, name):
         spec = only_object(f"{_MODS}.{module_name(name)}", ComponentSpec)
         return spec if spec.name == name else None

@@ -23,8 +23,8 @@ from symposium.near_names import near_names
 DEFAULTS: Final = "defaults"
 """The SPEC that stands for the mods one gets unless one asks for others."""
 
-DEFAULT_MODS: Final[tuple[str, ...]] = ()
-"""None yet: each comes with the part of Symposium that it belongs to."""
+DEFAULT_MODS: Final[tuple[str, ...]] = ("guidance", "ferris", "cargo")
+"""What the reference has, where `guidance` has the part of its `sparkle` (acp-host §4.1)."""
 
 FORMS: Final = (
     "a SPEC is the name of a built-in, a command line such as 'npx some-agent --acp', "

@@ -35,6 +35,10 @@ class ToolContext(Protocol):
         """Tell the caller's MCP client."""
         ...
 
+    def progress(self, done: float, message: str) -> None:
+        """Tell how far the call is, if its caller wants to know (MCP, "Progress")."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Content:

@@ -112,6 +112,8 @@ class ToolMod(Mod):
             return Forward()
         one = _ForOne(self.session_servers(params))
         servers = [*self._servers.values(), *one.servers]
+        if not servers:
+            return Forward()
         # Known before the agent hears of it: it may connect before it answers.
         self._sessions.append(one)
         declarations: list[Any] = [*(declared or ())]

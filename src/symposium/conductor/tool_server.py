@@ -3,15 +3,17 @@
 Speaks MCP's every revision that begins with `initialize`. Knows nothing of how its messages travel.
 """
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Protocol, cast
 from uuid import uuid4
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from peerwire.mcp.server import NEWEST, REVISIONS
 from symposium.conductor.tool import Tool, ToolFunction
 
 LIST_CHANGED: Final = "notifications/tools/list_changed"
+PROGRESS: Final = "notifications/progress"
 
 
 class Caller(Protocol):
@@ -103,8 +105,10 @@ class ToolServer:
         return connection
 
     def disconnect(self, connection_id: str) -> None:
-        """Forget a connection."""
-        self._connections.pop(connection_id, None)
+        """Forget a connection; what runs on it is cancelled."""
+        connection = self._connections.pop(connection_id, None)
+        if connection is not None:
+            connection.end()
 
     def _is_shown(self, name: str) -> bool:
         is_allowed = self._allow is None or name in self._allow
@@ -124,7 +128,7 @@ class ToolServer:
 
 
 class ToolConnection:
-    """One client's conversation with a tool server; the context of the tools that it calls.
+    """One client's conversation with a tool server.
 
     Attributes:
         server_id: of the server.
@@ -138,6 +142,13 @@ class ToolConnection:
         self.server_id = server.server_id
         self.connection_id = connection_id
         self.revision = ""
+        self._calls: set[asyncio.Timeout] = set()
+
+    def end(self) -> None:
+        """Cancel the calls that are under way: nobody is there to hear of them."""
+        now = asyncio.get_running_loop().time()
+        for call in self._calls:
+            call.reschedule(now)
 
     @property
     def is_greeted(self) -> bool:
@@ -184,7 +195,39 @@ class ToolConnection:
         name = params.get("name")
         if not isinstance(name, str):
             raise RpcError(INVALID_PARAMS, "tools/call needs the name of a tool")
-        return await self._server.tool(name).call(params.get("arguments"), self)
+        call = _Call(self, _members(params.get("_meta")).get("progressToken"))
+        tool = self._server.tool(name)
+        # Without a time of its own: it is given one when the connection ends.
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._calls.add(limit)
+                return await tool.call(params.get("arguments"), call)
+        except TimeoutError as error:
+            raise RpcError(INTERNAL_ERROR, {"reason": "connection ended"}) from error
+        finally:
+            self._calls.discard(limit)
+
+
+class _Call:
+    """The context of one call of a tool: its connection, and who wants to know how far it is."""
+
+    def __init__(self, connection: ToolConnection, token: object) -> None:
+        self._connection = connection
+        self._token = token
+        self.server_id = connection.server_id
+        self.connection_id = connection.connection_id
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        return await self._connection.request(method, params)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        self._connection.notify(method, params)
+
+    def progress(self, done: float, message: str) -> None:
+        if isinstance(self._token, str | int):
+            told = {"progressToken": self._token, "progress": done, "message": message}
+            self._connection.notify(PROGRESS, told)
 
 
 def _members(params: object) -> Mapping[str, Any]:

@@ -1,0 +1,1 @@
+"""Runs a project's build tools, and makes something short of what they say."""

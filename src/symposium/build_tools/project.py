@@ -1,0 +1,37 @@
+"""Whether a project is there, and what may be asked of its tools; light, as all sessions ask."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from symposium.errors import SymposiumError
+
+PATIENCE: Final = 600
+MOST_PATIENCE: Final = 3600
+"""Seconds that a run gets by default, and at most."""
+
+
+class BuildError(SymposiumError):
+    """A tool cannot be run as it was asked for."""
+
+
+def argument(value: str, what: str) -> str:
+    """What an agent gave as a value; refused where it would be read as an option.
+
+    Raises:
+        BuildError: it would.
+    """
+    if not value or value.startswith("-") or "\0" in value:
+        raise BuildError(f"{value[:80]!r} is no {what}", "options of the tool cannot be given")
+    return value
+
+
+def nearest(folder: Path, names: Sequence[str]) -> Path | None:
+    """The directory above, or this one, that has one of these files; up to the repository's."""
+    from_here = (folder, *folder.parents)
+    for each in from_here:
+        if any((each / name).is_file() for name in names):
+            return each
+        if (each / ".git").exists():
+            return None
+    return None

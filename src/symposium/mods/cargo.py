@@ -1,0 +1,145 @@
+"""The mod that lets the agent build, check, test and run a Rust project, in few words."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias
+
+from msgspec import Meta
+
+from symposium.build_tools.project import (
+    MOST_PATIENCE,
+    PATIENCE,
+    argument,
+    nearest,
+)
+from symposium.conductor.component import ComponentSpec
+from symposium.conductor.tool import ToolContext
+from symposium.conductor.tool_mod import ToolMod
+from symposium.conductor.tool_server import ToolServer
+
+SERVER: Final = "cargo"
+"""What the agent knows the tools by."""
+
+Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_PATIENCE)]
+
+
+class CargoTools:
+    """The tools of one session.
+
+    What runs a tool is imported when one is run: most sessions begin and never do.
+
+    Args:
+        folder: the session's directory; cargo is run there and nowhere else.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def check(
+        self,
+        context: ToolContext,
+        package: str | None = None,
+        features: Sequence[str] = (),
+        timeout_seconds: Seconds = PATIENCE,
+    ) -> dict[str, Any]:
+        """Check that the project compiles: `cargo check --all-targets`.
+
+        Runs code of the project and its dependencies (build scripts, macros). Tells the first
+        errors and warnings with file and line, the last lines, and where the whole log is.
+        """
+        argv = ["check", "--all-targets", *_which(package, features)]
+        return await self._run(context, argv, timeout_seconds)
+
+    async def build(
+        self,
+        context: ToolContext,
+        package: str | None = None,
+        features: Sequence[str] = (),
+        *,
+        release: bool = False,
+        timeout_seconds: Seconds = PATIENCE,
+    ) -> dict[str, Any]:
+        """Build the project: `cargo build`.
+
+        Runs code of the project and its dependencies (build scripts, macros). Tells the first
+        errors and warnings with file and line, the last lines, and where the whole log is.
+        """
+        argv = ["build", *_which(package, features), *(["--release"] if release else [])]
+        return await self._run(context, argv, timeout_seconds)
+
+    async def test(
+        self,
+        context: ToolContext,
+        name: str | None = None,
+        package: str | None = None,
+        features: Sequence[str] = (),
+        timeout_seconds: Seconds = PATIENCE,
+    ) -> dict[str, Any]:
+        """Run the tests, all or those whose name contains `name`: `cargo test --no-fail-fast`.
+
+        Runs code of the project. Tells how many passed and failed, which failed and where, the
+        last lines, and where the whole log is.
+        """
+        only = [] if name is None else [argument(name, "name of a test")]
+        argv = ["test", "--no-fail-fast", *_which(package, features), *only]
+        return await self._run(context, argv, timeout_seconds)
+
+    async def run(
+        self,
+        context: ToolContext,
+        arguments: Sequence[str] = (),
+        package: str | None = None,
+        binary: str | None = None,
+        timeout_seconds: Seconds = PATIENCE,
+    ) -> dict[str, Any]:
+        """Build and run a program of the project, without input: `cargo run -- ARGUMENTS`.
+
+        Runs code of the project. Tells its exit code, its last lines, and where the whole log is.
+        """
+        which = _which(package, ())
+        if binary is not None:
+            which += ["--bin", argument(binary, "binary")]
+        return await self._run(context, ["run", *which], timeout_seconds, arguments)
+
+    def server(self) -> ToolServer:
+        """The MCP server of these tools."""
+        return ToolServer(SERVER, [self.check, self.build, self.test, self.run])
+
+    async def _run(
+        self,
+        context: ToolContext,
+        argv: Sequence[str],
+        seconds: float,
+        arguments: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        from symposium.build_tools.cargo_output import CargoReading  # noqa: PLC0415 - see the class
+        from symposium.build_tools.condensing import Run, condensed  # noqa: PLC0415 - see the class
+
+        command, *options = argv
+        theirs = ["--", *arguments] if arguments else []
+        whole = ["cargo", command, "--message-format=json", *options, *theirs]
+        return await condensed(Run(whole, self._folder, seconds, CargoReading()), context)
+
+
+class Cargo(ToolMod):
+    """Declares the tools to each session of a Rust project."""
+
+    def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
+        """The tools of this session; none where there is no Cargo.toml."""
+        folder = params.get("cwd")
+        if not isinstance(folder, str) or nearest(Path(folder), ["Cargo.toml"]) is None:
+            return []
+        return [CargoTools(Path(folder)).server()]
+
+
+def _which(package: str | None, features: Sequence[str]) -> list[str]:
+    which = [] if package is None else ["--package", argument(package, "package")]
+    names = [argument(each, "feature") for each in features]
+    return which + (["--features", ",".join(names)] if names else [])
+
+
+spec = ComponentSpec(
+    name="cargo",
+    summary="Gives the agent an MCP server called `cargo`: check, build, test and run, in short.",
+    make=Cargo,
+)

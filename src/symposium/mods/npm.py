@@ -1,0 +1,167 @@
+"""The mod that lets the agent run the scripts of a package.json, in few words."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias, cast
+
+import msgspec
+from msgspec import Meta
+
+from symposium.build_tools.project import (
+    MOST_PATIENCE,
+    PATIENCE,
+    BuildError,
+    nearest,
+)
+from symposium.conductor.component import ComponentSpec
+from symposium.conductor.tool import ToolContext
+from symposium.conductor.tool_mod import ToolMod
+from symposium.conductor.tool_server import ToolServer
+
+SERVER: Final = "npm"
+"""What the agent knows the tools by."""
+
+MANIFEST: Final = "package.json"
+
+PROGRAMS: Final = {
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lock": "bun",
+    "bun.lockb": "bun",
+}
+"""By the lock file that the project has; npm where it has none of these."""
+
+CHECKS: Final = ("check", "typecheck", "type-check", "lint")
+
+Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_PATIENCE)]
+
+
+class NpmTools:
+    """The tools of one session.
+
+    What runs a tool is imported when one is run: most sessions begin and never do.
+
+    Args:
+        folder: the session's directory; scripts are run from there and nowhere else.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def check(
+        self, context: ToolContext, timeout_seconds: Seconds = PATIENCE
+    ) -> dict[str, Any]:
+        """Run the scripts of package.json that check: `check`, `typecheck`, `type-check`, `lint`.
+
+        Runs code of the project. Tells, for each, the first errors with file and line, the last
+        lines, and where the whole log is.
+        """
+        wanted = [each for each in CHECKS if each in _scripts(self._folder)]
+        if not wanted:
+            raise BuildError(f"{MANIFEST} has none of {', '.join(CHECKS)}", _known(self._folder))
+        return {each: await self._run(context, each, (), timeout_seconds) for each in wanted}
+
+    async def build(
+        self, context: ToolContext, timeout_seconds: Seconds = PATIENCE
+    ) -> dict[str, Any]:
+        """Run the script `build` of package.json.
+
+        Runs code of the project. Tells the first errors with file and line, the last lines, and
+        where the whole log is.
+        """
+        return await self._run(context, "build", (), timeout_seconds)
+
+    async def test(
+        self,
+        context: ToolContext,
+        arguments: Sequence[str] = (),
+        timeout_seconds: Seconds = PATIENCE,
+    ) -> dict[str, Any]:
+        """Run the script `test` of package.json; `arguments` are the test runner's.
+
+        Runs code of the project. Tells how many passed and failed, which failed, the last lines,
+        and where the whole log is.
+        """
+        return await self._run(context, "test", arguments, timeout_seconds)
+
+    async def run(
+        self,
+        context: ToolContext,
+        script: str,
+        arguments: Sequence[str] = (),
+        timeout_seconds: Seconds = PATIENCE,
+    ) -> dict[str, Any]:
+        """Run a script of package.json by its name, without input.
+
+        Runs code of the project. Tells its exit code, the first errors with file and line, the
+        last lines, and where the whole log is.
+        """
+        return await self._run(context, script, arguments, timeout_seconds)
+
+    def server(self) -> ToolServer:
+        """The MCP server of these tools."""
+        return ToolServer(SERVER, [self.check, self.build, self.test, self.run])
+
+    async def _run(
+        self, context: ToolContext, script: str, arguments: Sequence[str], seconds: float
+    ) -> dict[str, Any]:
+        from symposium.build_tools.condensing import Run, condensed  # noqa: PLC0415 - see the class
+        from symposium.build_tools.script_output import ScriptReading  # noqa: PLC0415 - the same
+
+        if script not in _scripts(self._folder):
+            raise BuildError(f"{MANIFEST} has no script {script[:80]!r}", _known(self._folder))
+        program = _program(self._folder)
+        # Only npm needs to be told where its own options end.
+        end = ["--"] if program == "npm" and arguments else []
+        whole = [program, "run", script, *end, *arguments]
+        return await condensed(Run(whole, self._folder, seconds, ScriptReading()), context)
+
+
+class Npm(ToolMod):
+    """Declares the tools to each session of a project with a package.json."""
+
+    def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
+        """The tools of this session; none where there is no package.json."""
+        folder = params.get("cwd")
+        if not isinstance(folder, str) or nearest(Path(folder), [MANIFEST]) is None:
+            return []
+        return [NpmTools(Path(folder)).server()]
+
+
+def _scripts(folder: Path) -> Mapping[str, str]:
+    place = nearest(folder, [MANIFEST])
+    try:
+        manifest: Any = (
+            None if place is None else msgspec.json.decode((place / MANIFEST).read_bytes())
+        )
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        raise BuildError(f"{MANIFEST} cannot be read: {error}", "") from error
+    match manifest:
+        case {"scripts": {**scripts}}:
+            return {
+                name: said
+                for name, said in cast("dict[str, Any]", scripts).items()
+                if isinstance(said, str) and not name.startswith("-")
+            }
+        case _:
+            return {}
+
+
+def _known(folder: Path) -> str:
+    names = ", ".join(_scripts(folder))
+    return f"it has {names[:1000]}" if names else "it has none"
+
+
+def _program(folder: Path) -> str:
+    place = nearest(folder, [*PROGRAMS, "package-lock.json"])
+    if place is None:
+        return "npm"
+    found = (name for lock, name in PROGRAMS.items() if (place / lock).is_file())
+    return next(found, "npm")
+
+
+spec = ComponentSpec(
+    name="npm",
+    summary="Gives the agent an MCP server called `npm`: the scripts of a package.json, in short.",
+    make=Npm,
+)

@@ -1,0 +1,159 @@
+"""The mod that lets the agent check, test, run and build a Python project, in few words."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias, cast
+
+from msgspec import Meta
+
+from symposium.build_tools.project import (
+    MOST_PATIENCE,
+    PATIENCE,
+    BuildError,
+    argument,
+    nearest,
+)
+from symposium.conductor.component import ComponentSpec
+from symposium.conductor.tool import ToolContext
+from symposium.conductor.tool_mod import ToolMod
+from symposium.conductor.tool_server import ToolServer
+
+SERVER: Final = "uv"
+"""What the agent knows the tools by."""
+
+MANIFEST: Final = "pyproject.toml"
+
+CHECKERS: Final[Mapping[str, Sequence[str]]] = {
+    "ruff": ("ruff", "check", "--output-format=concise"),
+    "basedpyright": ("basedpyright",),
+    "pyright": ("pyright",),
+    "mypy": ("mypy",),
+}
+"""By their table in `pyproject.toml`."""
+
+Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_PATIENCE)]
+
+
+class UvTools:
+    """The tools of one session.
+
+    What runs a tool is imported when one is run: most sessions begin and never do.
+
+    Args:
+        folder: the session's directory; uv is run there and nowhere else.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def test(
+        self,
+        context: ToolContext,
+        paths: Sequence[str] = (),
+        keyword: str | None = None,
+        timeout_seconds: Seconds = PATIENCE,
+    ) -> dict[str, Any]:
+        """Run the tests with pytest, all or some of them: `uv run python -m pytest`.
+
+        `paths` are files, directories or ids such as `tests/test_a.py::test_b`; `keyword` is what
+        pytest's `-k` takes. Runs code of the project. Tells how many passed and failed, which
+        failed and where, the last lines, and where the whole log is.
+        """
+        only = [argument(each, "path of tests") for each in paths]
+        words = [] if keyword is None else ["-k", argument(keyword, "keyword")]
+        pytest = ["python", "-m", "pytest", "-q", "--tb=short", "-rfE", "--color=no", *words, *only]
+        return await self._run(context, ["run", *pytest], timeout_seconds)
+
+    async def check(
+        self, context: ToolContext, timeout_seconds: Seconds = PATIENCE
+    ) -> dict[str, Any]:
+        """Run the checkers that pyproject.toml has settings for: ruff, basedpyright, pyright, mypy.
+
+        Runs code of the project's environment. Tells, for each, the first errors with file and
+        line, the last lines, and where the whole log is.
+        """
+        wanted = _checkers(self._folder)
+        if not wanted:
+            known = ", ".join(CHECKERS)
+            raise BuildError(f"{MANIFEST} has no settings for a checker", f"known are {known}")
+        return {
+            name: await self._run(context, ["run", *argv], timeout_seconds)
+            for name, argv in wanted.items()
+        }
+
+    async def build(
+        self, context: ToolContext, timeout_seconds: Seconds = PATIENCE
+    ) -> dict[str, Any]:
+        """Build the project's distributions into `dist/`: `uv build`.
+
+        Runs code of the project (its build backend). Tells the last lines, and where the whole log
+        is.
+        """
+        return await self._run(context, ["build"], timeout_seconds)
+
+    async def run(
+        self, context: ToolContext, arguments: Sequence[str], timeout_seconds: Seconds = PATIENCE
+    ) -> dict[str, Any]:
+        """Run a command in the project's environment, without input: `uv run -- ARGUMENTS`.
+
+        Runs what it is told to, code of the project usually. Tells its exit code, its last lines,
+        and where the whole log is.
+        """
+        if not arguments:
+            raise BuildError("there is nothing to run", 'write ["python", "script.py"], say')
+        return await self._run(context, ["run", "--", *arguments], timeout_seconds)
+
+    def server(self) -> ToolServer:
+        """The MCP server of these tools."""
+        return ToolServer(SERVER, [self.check, self.test, self.run, self.build])
+
+    async def _run(
+        self, context: ToolContext, argv: Sequence[str], seconds: float
+    ) -> dict[str, Any]:
+        from symposium.build_tools.condensing import Run, condensed  # noqa: PLC0415 - see the class
+        from symposium.build_tools.pytest_output import PytestReading  # noqa: PLC0415 - the same
+        from symposium.build_tools.script_output import ScriptReading  # noqa: PLC0415 - the same
+
+        reading = PytestReading() if "pytest" in argv else ScriptReading()
+        whole = ["uv", "--no-progress", *argv]
+        return await condensed(Run(whole, self._folder, seconds, reading), context)
+
+
+class Uv(ToolMod):
+    """Declares the tools to each session of a Python project."""
+
+    def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
+        """The tools of this session; none where there is no pyproject.toml."""
+        folder = params.get("cwd")
+        if not isinstance(folder, str) or nearest(Path(folder), [MANIFEST]) is None:
+            return []
+        return [UvTools(Path(folder)).server()]
+
+
+def _checkers(folder: Path) -> dict[str, Sequence[str]]:
+    place = nearest(folder, [MANIFEST])
+    try:
+        manifest: Any = {} if place is None else tomllib.loads((place / MANIFEST).read_text())
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        raise BuildError(f"{MANIFEST} cannot be read: {error}", "") from error
+    tables = _table(manifest, "tool")
+    found: dict[str, Sequence[str]] = {
+        name: argv for name, argv in CHECKERS.items() if name in tables
+    }
+    if "mypy" in found and not {"files", "packages", "modules"} & _table(tables, "mypy").keys():
+        # It alone does not begin where it stands.
+        found["mypy"] = ("mypy", ".")
+    return found
+
+
+def _table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = tables.get(name)
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
+
+
+spec = ComponentSpec(
+    name="uv",
+    summary="Gives the agent an MCP server called `uv`: check, test, run and build, in short.",
+    make=Uv,
+)
