@@ -77,9 +77,10 @@ demo: setup ## see a conversation pass through a chain (AGENT='…' for another 
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python examples/demo.py # AGENT reaches it through the environment
 
-bench: setup ## measure against the direct pipe and the peers' proxies (BENCH=--quick for less)
+bench: setup ## measure chains beside pipes and proxies, the bus beside NATS and Redis (BENCH=--quick)
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m bench.run $(BENCH)
+	@$(BIN)/python -m bench.bus.run $(BENCH)
 
 e2e: setup ## real agents and clients, installed from their registries
 	@test -d tests/e2e || { echo >&2 "tests/e2e is not written yet"; exit 1; }
@@ -88,6 +89,7 @@ e2e: setup ## real agents and clients, installed from their registries
 fuzz: setup ## broken bytes for a minute, for the codec, for running chains and for the Dialect
 	FUZZ_SECONDS=60 $(BIN)/pytest -q tests/interaction/test_invariants.py -k broken_bytes
 	FUZZ_ROUNDS=20000 $(BIN)/pytest -q --timeout 300 tests/unit/jsonrpc/test_fuzz.py
+	FUZZ_ROUNDS=20000 $(BIN)/pytest -q --timeout 300 tests/unit/bus/test_fuzz.py
 	FUZZ_ROUNDS=200000 FUZZ_SEED=$$$$ $(BIN)/pytest -q --timeout 300 tests/unit/ide/dialect/test_parser.py
 
 lock: setup ## renew the pinned requirements

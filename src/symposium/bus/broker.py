@@ -154,11 +154,11 @@ class Broker:
 
     def _remember(self, peer: Peer, text: bytes, now: float) -> Action | None:
         """Keep it; what those who watch are shown, if anybody does."""
-        passed = passed_by(now, peer.id, peer.name, text, is_legacy=peer.is_legacy)
-        self.history.add(passed)
+        self.history.add(now, peer.id, peer.name, text, is_legacy=peer.is_legacy)
         watchers = self.peers.subscribers(EVERYTHING)
         if not watchers:
             return None
+        passed = passed_by(now, peer.id, peer.name, text, is_legacy=peer.is_legacy)
         news = Traffic(passed=self.history.logged(passed))
         return Deliver(watchers, write_envelope(envelope_of(news, refusals.DAEMON_SENDER)))
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.bus_scenes import SENDER, Scene
 
-from symposium.bus.history import KEPT, History, passed_by
+from symposium.bus.history import KEPT, History
 
 SECRET = "sk-" + "a1" * 16
 
@@ -51,7 +51,7 @@ def test_a_long_line_is_kept_in_part_with_its_size() -> None:
 def test_bytes_are_bounded_too() -> None:
     history = History(messages=100, size=250)
     for count in range(10):
-        history.add(passed_by(count, "c", "c", b"x" * 100, is_legacy=False))
+        history.add(count, "c", "c", b"x" * 100, is_legacy=False)
 
     assert [each.at for each in history] == [8, 9]
     assert history.size == 200

@@ -1,0 +1,1 @@
+"""Measures the bus beside a NATS server and Redis pub/sub."""
