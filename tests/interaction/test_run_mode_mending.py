@@ -10,7 +10,7 @@ from tests.support.scenes import Peer
 
 from peerwire.jsonrpc.errors import INVALID_PARAMS
 from symposium.config.user_config import Config, ModEntry
-from symposium.run_mode.trouble import CHOICES, KEPT
+from symposium.run_mode.trouble import CHOICES, KEPT, STILL
 
 NOBODY = {**CONFIG, "agent": "nobody"}
 BROKEN = '{\n  "agent": "claude",\n  "proxies": [}\n}\n'
@@ -82,7 +82,8 @@ async def test_a_good_choice_goes_on_in_the_same_session_with_what_was_asked(
 ) -> None:
     async with run_scene(tmp_path) as it:
         session, _ = await opened(it)
-        assert (await it.say("what is 2+2?", session))[-1] == f"{KEPT}\n\n"
+        said = await it.say("what is 2+2?", session)
+        assert said == [f"{STILL}\n\n", f"{KEPT}\n\n", CHOICES]
         assert "## Current Configuration" in (await it.say("/symposium:config", session))[0]
         await it.say("a", session)
         await it.say("2", session)
@@ -106,6 +107,17 @@ async def test_a_message_tries_anew_and_is_answered_if_it_starts_now(tmp_path: P
         agent = await it.greeted()
         await made(agent)
         assert await turn_of(it, agent, turn) == ([], "hello")
+
+
+@pytest.mark.requirement("run-mode.mending-retry")
+async def test_another_reason_is_told_as_the_first_was(tmp_path: Path) -> None:
+    async with run_scene(tmp_path) as it:
+        session, _ = await opened(it)
+        it.write_config(BROKEN)
+        told, kept = await it.say("hello", session)
+        assert f"{it.config}:3:15" in told
+        assert told.endswith(CHOICES)
+        assert kept == f"{KEPT}\n\n"
 
 
 @pytest.mark.requirement("run-mode.mending-kept")

@@ -44,7 +44,7 @@ def choose_eliza(it: Editor, session: str) -> str:
     ("agent", "reason"),
     [
         ("/no/such/agent --acp", "No such file"),
-        ("elisa", "'elisa' is neither a built-in agent"),
+        ("elisa", "did not start: 'elisa' is neither a built-in agent"),
         ("initialize=exit:3", "exit code 3"),
         ("new=error:-32000:Authentication required", "log in first"),
         ("new=error:-32603:Query closed", "Query closed"),
@@ -76,6 +76,7 @@ def test_a_mod_that_ends_is_told_and_switched_off_in_the_chat(start: Start, conf
     told = it.told(session)
     assert "The mod `mine` did not start" in told
     assert "exit code 1" in told
+    assert "then `1`, switches it off" in told
     it.say(session, "/symposium:config")
     assert "Mod `mine` is now disabled." in it.say(session, "1")
     assert "Starting your session" in it.say(session, "save")

@@ -93,6 +93,10 @@ async def find_program(name: str, env: Mapping[str, str]) -> Found:
         searched = os.pathsep.join(dict.fromkeys([*searched.split(os.pathsep), *of_shell]))
         if (program := look_up(name, of_shell)) is not None:
             return Found(program, searched)
+    if "/" in name:
+        raise NotFoundError(
+            f"there is no program at {name}", "correct the path, or install it there"
+        )
     directories = searched.split(os.pathsep)
     more = f" and {len(directories) - _SHOWN} more" if len(directories) > _SHOWN else ""
     raise NotFoundError(

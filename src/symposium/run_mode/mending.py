@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from symposium.run_mode.chat_commands import CONFIG
 from symposium.run_mode.config_menu import NotStartedError
 from symposium.run_mode.conversation import Conversation
-from symposium.run_mode.trouble import CHOICES, KEPT, Trouble
+from symposium.run_mode.trouble import CHOICES, KEPT, STILL, Trouble
 
 _CONFIG_WORDS: Final = CONFIG | {"config"}
 _IDLE_WORDS: Final = frozenset({"", "back", "cancel"})
@@ -59,10 +59,10 @@ async def mend(talk: Conversation, ward: Ward, trouble: Trouble) -> None:
             try:
                 notes = await ward.start()
             except NotStartedError as error:
-                told = Trouble(error.message, error.hint).text()
-                talk.say(told)
-                if is_kept:
-                    talk.say(KEPT)
+                before, told = told, Trouble(error.message, error.hint).text()
+                kept = [KEPT] if is_kept else []
+                for text in [STILL, *kept, CHOICES] if told == before else [told, *kept]:
+                    talk.say(text)
                 continue
             for note in notes:
                 talk.say(note)

@@ -25,6 +25,8 @@ CHOICES: Final = (
 
 KEPT: Final = "Your message is kept: the agent answers it as soon as there is one."
 
+STILL: Final = "It is still so."
+
 _LOG_IN: Final = (
     "Log in with the agent's own command in a terminal, then send any message here: "
     "it tries anew.\n\n"
@@ -75,7 +77,8 @@ def of_chain(error: RpcError, config: Config, path: Path) -> Trouble:
     if name in mods:
         who = f"The mod `{name}`"
         place = "It is one of the mods"
-        mend = f"`/symposium:config`, then `{name}`, switches it off. "
+        number = [mod.name for mod in config.mods].index(name) + 1
+        mend = f"`/symposium:config`, then `{number}`, switches it off. "
     else:
         agent = config.agent if isinstance(config.agent, str) else config.agent.display_name
         who, place, mend = f"The agent `{agent}`", "It is the agent", ""
@@ -124,7 +127,8 @@ def _shown(error: RpcError) -> str:
     else:
         data = members_of(error.data)
         if data.get("reason") in _OURS:
-            return str(data.get("detail"))
+            # Whoever reads a SPEC takes it for an option of the command line.
+            return str(data.get("detail")).removeprefix("--agent: ")
         known = [data.get(name) for name in ("detail", "details", "message", "fault", "reason")]
         more = next((text for text in known if isinstance(text, str) and text), "")
         if not more and error.data is not None:
