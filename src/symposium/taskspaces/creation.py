@@ -13,6 +13,7 @@ from uuid import uuid4
 from symposium.errors import SymposiumError
 from symposium.taskspaces import operations, port_blocks
 from symposium.taskspaces.failures import RefusedNameError, StageError, TaskspaceError
+from symposium.taskspaces.git import remotes
 from symposium.taskspaces.git.repository import (
     BaseBranch,
     Repository,
@@ -20,7 +21,7 @@ from symposium.taskspaces.git.repository import (
     find_base,
     worktrees,
 )
-from symposium.taskspaces.ground import FETCH_PATIENCE, Ground
+from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import forget, save
 from symposium.taskspaces.layouts import Places
 from symposium.taskspaces.model import (
@@ -228,14 +229,10 @@ def _exists(path: Path) -> bool:
 
 async def _fetch(ground: Ground, taskspace: Taskspace, repository: Repository) -> Taskspace:
     """Ask the remote for its newest base; without an answer, what is here is used, and told."""
-    git, parts = repository.git, taskspace.base.split("/", 3)
-    reason = ""
-    if taskspace.base.startswith("refs/remotes/"):
-        remote, branch = parts[2], parts[3]
-        refspec = f"+refs/heads/{branch}:{taskspace.base}"
-        words = ("fetch", "--no-tags", "--no-write-fetch-head", "--end-of-options", remote, refspec)
+    git, base, reason = repository.git, base_of(taskspace), ""
+    if base is not None:
         try:
-            await git.ask(*words, patience=FETCH_PATIENCE)
+            await remotes.fetch(git, base)
         except TaskspaceError as error:
             reason = f"the base may be old: {error.message}"
     commit = await commit_of(git, taskspace.base)

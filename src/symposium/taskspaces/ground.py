@@ -20,9 +20,6 @@ from symposium.taskspaces.port_blocks import is_unused
 from symposium.taskspaces.snapshots.snapshots import Snapshots
 from symposium.taskspaces.task_file import MOST_ENTRIES, write_task_file
 
-FETCH_PATIENCE = 20.0
-"""Seconds that the remote may take; without it, work starts from what is here."""
-
 
 class Agents(Protocol):
     """Starts and stops the agents of taskspaces."""

@@ -63,9 +63,18 @@ class Spawning:
         self._ended = asyncio.Condition()
 
     async def spawn(
-        self, parent_id: str, name: str, task: str, limits: Limits | None = None
+        self,
+        parent_id: str,
+        name: str,
+        task: str,
+        limits: Limits | None = None,
+        *,
+        description: str = "",
+        collaborator: str | None = None,
     ) -> Taskspace:
-        """Make a taskspace for an agent's task; the collaborator and the agent are its parent's.
+        """Make a taskspace for an agent's task; the agent is its parent's.
+
+        Without a collaborator of its own it has its parent's, too.
 
         Raises:
             LimitError: the parent may not.
@@ -79,7 +88,8 @@ class Spawning:
                 project=Path(parent.project),
                 name=name,
                 task=task,
-                collaborator=parent.collaborator,
+                description=description,
+                collaborator=collaborator or parent.collaborator,
                 agent=parent.agent,
                 parent=parent.id,
                 limits=allowed,

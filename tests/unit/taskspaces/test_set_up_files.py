@@ -18,8 +18,9 @@ SAMPLES = [
     (
         ".symposium/workspace.toml",
         (
-            'copy = [".env"]\nlink = ["data"]\nsetup = "make"\nrun = "serve"\ncheck = ["make test"]\n'
-            'teardown = ["make down"]\nports = 3\nodd = 1\n[env]\nMODE = "dev"\n'
+            'copy = [".env"]\nlink = ["data"]\nsetup = "make"\nrun = "serve"\n'
+            'check = ["make test"]\nteardown = ["make down"]\n'
+            'ports = 3\nodd = 1\n[env]\nMODE = "dev"\n'
         ),
         Recipe(
             ".symposium/workspace.toml",
@@ -52,7 +53,8 @@ SAMPLES = [
     (
         ".codex/environments/environment.toml",
         (
-            'version = 1\n[setup]\nscript = "npm i\\nnpm run build"\n[cleanup]\nscript = "rm -rf x"\n'
+            'version = 1\n[setup]\nscript = "npm i\\nnpm run build"\n'
+            '[cleanup]\nscript = "rm -rf x"\n'
             '[[actions]]\nname = "Run"\ncommand = "npm start"\n'
         ),
         Recipe(

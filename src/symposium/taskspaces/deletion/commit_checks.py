@@ -6,9 +6,9 @@ from typing import Final
 from symposium.taskspaces.creation import LOCK, base_of
 from symposium.taskspaces.deletion.report import Finding, Risk, Unknown
 from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git import remotes
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import commit_of, worktrees
-from symposium.taskspaces.ground import FETCH_PATIENCE
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots.branches import stashed
 
@@ -60,7 +60,7 @@ async def _freshness(git: Git, remote: str | None) -> list[Finding | Unknown]:
     if remote is None:
         return []
     try:
-        await git.ask("ls-remote", "--quiet", "--heads", remote, patience=FETCH_PATIENCE)
+        await remotes.ask(git, remote)
     except TaskspaceError as error:
         reason = f"{remote} could not be asked, what is pushed may be old: {error.message}"
         return [Unknown(Risk.UNPUSHED, reason)]

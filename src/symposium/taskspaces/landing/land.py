@@ -15,10 +15,11 @@ from symposium.taskspaces.deletion.commit_checks import of_operations
 from symposium.taskspaces.deletion.work_tree_checks import status_of
 from symposium.taskspaces.events import Said
 from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git import remotes
 from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import BaseBranch, Repository, commit_of, worktrees
-from symposium.taskspaces.ground import FETCH_PATIENCE, Ground
+from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.operations import Kind, Operation
@@ -157,18 +158,10 @@ async def _check_clean(git: Git, taskspace: Taskspace, repository: Repository) -
 
 
 async def _fetch(landing: _Landing) -> list[str]:
-    base = landing.base
-    if base.remote is None:
-        return []
-    refspec = f"+refs/heads/{base.branch}:{base.ref}"
     try:
-        await landing.repository.git.ask(
-            *("fetch", "--no-tags", "--no-write-fetch-head", "--end-of-options"),
-            *(base.remote, refspec),
-            patience=FETCH_PATIENCE,
-        )
+        await remotes.fetch(landing.repository.git, landing.base)
     except TaskspaceError as error:
-        return [f"{base.remote} could not be asked: {error.message}"]
+        return [f"{landing.base.remote} could not be asked: {error.message}"]
     return []
 
 
@@ -255,6 +248,4 @@ async def _push(landing: _Landing, tip: str) -> None:
     base = landing.base
     if base.remote is None:
         raise TaskspaceError(f"{base.branch} has no remote", "land it without a push")
-    refspec = f"{tip}:refs/heads/{base.branch}"
-    words = ("push", "--no-force", "--no-verify", "--end-of-options", base.remote, refspec)
-    await landing.repository.git.ask(*words, patience=FETCH_PATIENCE * 6)
+    await remotes.push(landing.repository.git, base.remote, tip, base.branch)
