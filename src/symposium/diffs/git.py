@@ -28,7 +28,6 @@ _SETTINGS: Final = {
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
     "core.pager": "cat",
-    "core.quotePath": "false",
     "core.untrackedCache": "false",
     "diff.external": "",
     "diff.suppressBlankEmpty": "false",
@@ -103,7 +102,9 @@ async def open_repository(folder: Path) -> Repository:
     found = await _run(folder, ["rev-parse", "--show-toplevel"], _SETTINGS)
     top = Path(found.text.rstrip("\n"))
     if found.code or not top.is_absolute():
-        raise GitError(f"{folder} is in no git repository", "run it inside one")
+        # Else it is there, and git does not trust whoever it belongs to: it says how to mend that.
+        hint = "run it inside one" if "not a git repository" in found.said else found.said
+        raise GitError(f"{folder} is in no git repository", hint)
     listed = await _run(folder, ["config", "--list", "--show-scope", "-z", "--includes"], _SETTINGS)
     fields = listed.text.split("\0")
     pairs = zip(fields[::2], fields[1::2], strict=False)

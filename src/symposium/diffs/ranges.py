@@ -17,7 +17,7 @@ MOST_FILES: Final = 2000
 """Files that git does not know yet that are told of."""
 
 _DIFF: Final = (
-    *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "-M", "-U3"),
+    *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "-U3"),
     *("--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "--submodule=short"),
     *("--ignore-submodules=dirty", "-O/dev/null"),
 )

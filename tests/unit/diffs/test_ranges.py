@@ -168,7 +168,7 @@ async def test_a_large_diff_is_cut_off(
 ) -> None:
     monkeypatch.setattr(asking, "MOST_BYTES", 4000)
     for number in range(9):
-        repository.write(f"many{number}.txt", "word\n" * 200)
+        repository.write(f"many{number}.txt", "word\n" * 20_000)
     repository.commit()
     found = await changes(repository.path, DiffRange("HEAD~1..HEAD"))
 
@@ -206,14 +206,13 @@ HOSTILE = {
     "filter.a=b.clean": "touch FILE; cat",
     "core.sshCommand": "touch FILE; true",
     "core.editor": "touch FILE; true",
-    "diff.noprefix": "true",
+    "diff.renames": "false",
     "diff.mnemonicPrefix": "true",
     "diff.orderFile": "nothing",
     "diff.context": "0",
     "diff.interHunkContext": "9",
     "color.ui": "always",
     "core.quotePath": "true",
-    "diff.relative": "true",
 }
 
 
@@ -222,6 +221,12 @@ HOSTILE = {
 async def test_a_repository_runs_nothing_by_being_asked(
     repository: GitRepository, tmp_path: Path, *, is_included: bool
 ) -> None:
+    far = [f"line {n}" for n in range(30)]
+    repository.write("a/far.txt", "\n".join(far))
+    repository.commit()
+    far[5] = far[20] = "changed"
+    repository.write("a/far.txt", "\n".join(far))
+    repository.commit()
     mark = tmp_path / "ran"
     target = tmp_path / "more.config" if is_included else repository.path / ".git" / "config"
     for key, value in HOSTILE.items():
@@ -235,13 +240,27 @@ async def test_a_repository_runs_nothing_by_being_asked(
     repository.write(".gitattributes", "*.txt diff=evil filter=evil\nb.txt filter=a=b\n")
     repository.write("a.txt", "changed\n")
     repository.write("b.txt", "b\n")
-    expected = await changes(repository.path, DiffRange("HEAD~1..HEAD"))
+    expected = await changes(repository.path, DiffRange("HEAD~3..HEAD~2"))
+    (distant,) = (await changes(repository.path, DiffRange("HEAD~1..HEAD"))).files
     found = await changes(repository.path, DiffRange("HEAD"))
 
+    assert distant.path == "a/far.txt"
+    assert [len(hunk.lines) for hunk in distant.hunks] == [8, 8]
     assert not mark.exists()
     assert told(expected) == SECOND
     assert told(found)["a.txt"] == ("Modified", 1, 3)
     assert [len(each.hunks[0].lines) for each in expected.files if each.path == "a.txt"] == [4]
+
+
+@pytest.mark.requirement("reviews.diff-runs-nothing")
+async def test_names_are_whole_though_a_repository_wants_no_prefixes(
+    repository: GitRepository,
+) -> None:
+    repository.git("config", "diff.noprefix", "true")
+    repository.write("a/b/x.txt", "x\n")
+    repository.commit()
+
+    assert await names(repository, "HEAD~1..HEAD") == ["a/b/x.txt"]
 
 
 @pytest.mark.requirement("reviews.diff-runs-nothing")

@@ -10,6 +10,7 @@ import re
 import resource
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,7 +71,9 @@ def search(wanted: dict[str, Any]) -> Iterator[list[Any]]:
 
 def main() -> None:
     """Search as stdin says."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    # Not every system lets a process bound its memory so; its time is bounded by whoever started it.
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     wanted = json.load(sys.stdin)
     try:
         for hit in search(wanted):

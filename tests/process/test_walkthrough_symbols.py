@@ -1,0 +1,54 @@
+"""Walkthroughs whose symbols a real language server looks up, from the command line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.git_repository import GitRepository
+
+TOUR = """```comment
+location: findDefinition(`greet`)
+
+here
+```
+
+```comment
+location: callers(`greet`)
+
+there
+```
+
+```comment
+location: findDefinition(`gree`)
+
+nowhere
+```
+"""
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.requirement("dialect.headless", "dialect.exact-names", "walkthroughs.cli-check")
+def test_a_language_server_finds_what_comments_speak_of(tmp_path: Path) -> None:
+    repository = GitRepository(tmp_path / "repo")
+    repository.write("pyproject.toml", "[project]\nname = 'x'\n")
+    repository.write("greeting.py", "def greet(name: str) -> str:\n    return name\n")
+    repository.write("use.py", "from greeting import greet\n\ngreet('you')\n")
+    repository.write("tour.md", TOUR)
+    program = Path(sys.executable).with_name("symposium")
+    done = subprocess.run(
+        [program, "walkthrough", "check", "tour.md"],
+        cwd=repository.path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"},
+    )
+
+    assert done.stdout.splitlines() == [
+        "line 1: comment: ok",
+        "line 7: comment: ok",
+        "line 13: comment: empty: no symbol is called 'gree' exactly",
+        '    or: findDefinition("greet")',
+    ]
+    assert (done.returncode, done.stderr) == (1, "3 looked at, 1 not found\n")
