@@ -71,7 +71,7 @@ def search(wanted: dict[str, Any]) -> Iterator[list[Any]]:
 
 def main() -> None:
     """Search as stdin says."""
-    # Not every system lets a process bound its memory so; its time is bounded by whoever started it.
+    # Not every system lets a process bound its memory; its time is bounded by whoever started it.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     wanted = json.load(sys.stdin)
