@@ -142,6 +142,18 @@ def test_a_header_that_announces_much_is_refused_unread(tmp_path: Path) -> None:
         unpacked(gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + b"\0" * 2048), tmp_path)
 
 
+@pytest.mark.requirement("package-sources.bounded-archives")
+def test_what_stands_between_the_files_counts_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MOST_UNPACKED", 4096)
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz", pax_headers={"comment": "x" * 100_000}) as tar:
+        tar.addfile(tarfile.TarInfo("a"))
+    with pytest.raises(DamagedError, match="too large"):
+        unpacked(made.getvalue(), tmp_path)
+
+
 @pytest.mark.requirement("package-sources.safe-archives")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
