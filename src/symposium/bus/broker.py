@@ -302,7 +302,9 @@ def _forbidden(
     type_, role = envelope.type, peer.role.value
     if type_ in known:
         reason = f"a peer of role {role} may not send {type_}"
-        return [_refusal(peer, envelope.id, refusals.FORBIDDEN, reason)]
+        # What refuses a response must not look like an answer to a request of that id.
+        request_id = refusals.NO_ID if type_ == "response" else envelope.id
+        return [_refusal(peer, request_id, refusals.FORBIDDEN, reason)]
     near = near_names(type_, known)
     meant = f"; did you mean {' or '.join(near)}?" if near else ""
     reason = f"there is no message {type_!r}{meant}"
