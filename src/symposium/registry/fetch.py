@@ -1,9 +1,12 @@
 """Gets a file over HTTP within limits: time, size, and no way around TLS."""
 
 import asyncio
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from peerwire.jsonrpc.boundary import Boundary
 from symposium.registry.wish import FetchError, Got, Wish
 
 INDEX_TIME: Final = 10.0
@@ -21,15 +24,41 @@ async def fetch(wish: Wish, to: Path) -> Got:
     Raises:
         FetchError: it was refused, did not come in time, is too large, or cannot be written.
     """
-    # urllib, ssl and http.client take longer to import than a chain takes to start.
-    from symposium.registry.http_get import http_get  # noqa: PLC0415 - as said above
-
     try:
         async with asyncio.timeout(wish.seconds):
-            return await asyncio.to_thread(http_get, wish, to)
+            return await _in_a_thread(wish, to)
     except TimeoutError as error:
         raise FetchError(
             f"{wish.url} did not come within {wish.seconds:g} s", "is the network up?"
         ) from error
     finally:
         wish.stop.set()
+
+
+async def _in_a_thread(wish: Wish, to: Path) -> Got:
+    """Not one of the loop's own threads: a program that ends would wait for them."""
+    loop = asyncio.get_running_loop()
+    over = asyncio.Event()
+    outcome: list[Got | Exception] = []
+
+    def work() -> None:
+        # urllib, ssl and http.client take longer to import than a chain takes to start.
+        from symposium.registry.http_get import http_get  # noqa: PLC0415 - as said above
+
+        with Boundary() as caught:
+            outcome.append(http_get(wish, to))
+        if caught.error is not None:
+            outcome.append(caught.error)
+            caught.error = None  # its frames hold a socket, and would hold each other
+        with suppress(RuntimeError):  # the loop may be over before the server speaks
+            loop.call_soon_threadsafe(over.set)
+
+    threading.Thread(target=work, name=f"GET {wish.url}", daemon=True).start()
+    await over.wait()
+    found = outcome.pop()
+    if isinstance(found, Got):
+        return found
+    try:
+        raise found
+    finally:
+        del found

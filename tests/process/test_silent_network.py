@@ -1,0 +1,41 @@
+"""A server that never answers holds up nothing: not a session, not the end."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.editor import Editor, Start
+
+HELLO = "How do you do. Please state your problem."
+
+
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """A server that takes connections and says nothing."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield listening
+
+
+@pytest.mark.requirement("recommendations.network-holds-up-nothing")
+def test_sessions_go_on_and_the_end_comes_while_the_remote_file_is_awaited(
+    start: Start, silent: socket.socket, environment: dict[str, str], tmp_path: Path
+) -> None:
+    address = f"http://127.0.0.1:{silent.getsockname()[1]}/recommendations.toml"
+    environment["SYMPOSIUM_RECOMMENDATIONS"] = address
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.jsonc").write_text(json.dumps({"agent": "eliza"}))
+    it = Editor(start("run"))
+    it.ask("initialize", {"protocolVersion": 1})
+    session = it.session()
+    connection, _ = silent.accept()
+    it.said.clear()
+    assert it.say(session, "Hello").endswith(HELLO)
+    before = time.monotonic()
+    assert it.end() == 0
+    assert time.monotonic() - before < 4
+    connection.close()
