@@ -32,6 +32,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.run_mode.attempts": "what went wrong is told only where something did",
     "symposium.config.user_config": "most only read a config",
     "symposium.cli.agent_names": "the registry is for names that are no built-in",
+    "symposium.cli.host_socket": "who is not asked yet opens no socket",
     "symposium.cli.auditing": "hashes and locks are for whoever has been asked for a permission",
     "symposium.cli.recording": "who records nothing need not wait for what records",
     "symposium.registry.fetch": "ssl and http.client are for who asks the network",

@@ -72,12 +72,9 @@ async def test_a_server_at_a_url_reaches_an_agent_that_takes_programs_only() -> 
 
 
 @pytest.mark.requirement("stories.a-10-bridged")
-@pytest.mark.parametrize("result", [TAKES_HTTP])
-async def test_an_agent_that_takes_urls_gets_the_declaration_as_it_was_written(
-    result: dict[str, Any],
-) -> None:
+async def test_an_agent_that_takes_urls_gets_the_declaration_as_it_was_written() -> None:
     async with scene(*bridge_components()) as it:
-        agent = await it.open(result=result)
+        agent = await it.open(result=TAKES_HTTP)
         params = {"cwd": "/", "mcpServers": [declared("http://127.0.0.1:1/mcp")]}
         it.client.ask(1, "session/new", params)
         assert (await agent.read())["params"] == params

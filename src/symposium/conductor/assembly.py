@@ -1,6 +1,6 @@
 """Makes the links and spans of a chain from its blueprint; nothing flows before a message does."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Protocol, TypeGuard
@@ -13,6 +13,7 @@ from symposium.conductor.component import Direction, Interception, Mod
 from symposium.conductor.ends import PlainEnd, SuccessorEnd, to_conductor
 from symposium.conductor.handshake import AS_AGENT, AS_PROXY, Greeter, Selection
 from symposium.conductor.lanes import Lanes
+from symposium.conductor.latency import Durations, timed
 from symposium.conductor.link import Link
 from symposium.conductor.mistyped import checked
 from symposium.conductor.mount import Toward
@@ -55,6 +56,7 @@ class Workshop:
         selection: what every greeting asks for.
         watcher: sees every leg, if the chain is traced.
         client_end: stands at the client's end; the client's link where it is left out.
+        durations: what each mod in process is measured by, by its identity.
     """
 
     client: Link
@@ -63,6 +65,7 @@ class Workshop:
     selection: Selection
     watcher: Watcher | None = None
     client_end: End | None = None
+    durations: Mapping[int, Durations] = field(default_factory=dict[int, Durations])
 
 
 def assemble(workshop: Workshop, blueprint: Blueprint) -> Assembly:
@@ -172,7 +175,10 @@ class _Layer:
 
     def _interceptions(self, mod: Mod) -> list[Interception]:
         found = self._wanted.get(id(mod))
-        return mod.interceptions() if found is None else found
+        if found is None:
+            return mod.interceptions()
+        durations = self._workshop.durations.get(id(mod))
+        return found if durations is None else timed(found, durations)
 
     def _with_watchers(self, at: int, stretch: Sequence[InProcess]) -> list[InProcess]:
         watcher = self._workshop.watcher

@@ -88,6 +88,11 @@ class Conductor:
                 await self._end()
         return self._exit_code
 
+    @property
+    def chain(self) -> RunningChain | None:
+        """The chain that serves the client; None before `initialize` is answered."""
+        return self._chain
+
     # -- the beginning
 
     def _new_gate(self) -> Gate:

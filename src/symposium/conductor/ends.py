@@ -67,6 +67,8 @@ class PlainEnd:
             self._kept.write(
                 wire.request(call.far_id, crossing.method, crossing.encoded(), crossing.extra)
             )
+            if self._link.passing is not None:
+                self._link.passing.entered(crossing.method)
 
     def cancel(self, call: Call) -> None:
         """Tell the peer that the answer is not wanted any more."""

@@ -208,6 +208,8 @@ class Intake:
             if envelope is not None:
                 crossing = Crossing(envelope.method, envelope.params, is_request=True)
                 crossing.extra = envelope.extra
+                if link.passing is not None:
+                    link.passing.left(envelope.method)
             elif method not in way.steps:
                 reason = f"{method} needs params with the method of the message it carries"
                 _refuse(request_id, RpcError(INVALID_PARAMS, reason), place)

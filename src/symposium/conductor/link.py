@@ -16,6 +16,7 @@ from symposium.conductor.call import Call
 from symposium.conductor.chain import Way
 from symposium.conductor.component import Answer
 from symposium.conductor.kept import Kept
+from symposium.conductor.latency import Passing
 
 BACK_PRESSURE: Final = 16 * 1024 * 1024
 """Bytes waiting for a component before whoever writes to it from the client's side must wait.
@@ -99,6 +100,7 @@ class Link:
         failure: what every request to the peer is answered, once it is gone.
         from_predecessor: the lines for it that are no answers and come from the client's side.
         from_successor: the same from the agent's side.
+        passing: measures a mod by its requests; None for the client and the agent.
     """
 
     plain: Way
@@ -120,6 +122,7 @@ class Link:
         self.greeting: Greeting | None = None
         self.on_quiet: Callable[[], None] | None = None
         self.last_id = 0
+        self.passing: Passing | None = None
         self.from_predecessor = Kept(transport.send, self._check_backlog)
         self.from_successor = Kept(transport.send, self._check_backlog)
         self._owner = owner

@@ -22,6 +22,8 @@ from symposium.conductor.component import Crossing
 from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.handshake import INITIALIZE_TIMEOUT, Selection, pin_version
 from symposium.conductor.intake import Intake
+from symposium.conductor.latency import Latency
+from symposium.conductor.ledger import Ledger
 from symposium.conductor.link import (
     Link,
     PeerState,
@@ -30,6 +32,7 @@ from symposium.conductor.link import (
     fail_asked,
     keep_until_greeted,
 )
+from symposium.conductor.measures import Measures
 from symposium.conductor.stage import Stage, Tap, contained
 
 _log = logging.getLogger(__name__)
@@ -68,6 +71,7 @@ class RunningChain:
     Attributes:
         stage: the tasks and programs of this chain.
         failure: what the first component that died left as an error; None while all live.
+        ledger: its sessions, and how their MCP servers reach the agent.
     """
 
     def __init__(
@@ -83,6 +87,8 @@ class RunningChain:
         self.stage = Stage(tasks, self, settings.on_stderr, settings.tap)
         self._places: dict[Link, int] = {}
         self._mods: list[InProcess] = []
+        self._measures = Measures.of(())
+        self.ledger = Ledger()
         self._is_ending = False
         self.failure: RpcError | None = None
 
@@ -98,9 +104,10 @@ class RunningChain:
         if blueprint.params is not None:
             crossing.replace(method=None, params=blueprint.params)
             pin_version(crossing, version)
+        self._measures = Measures.of(blueprint.mods)
         if blueprint.agent is not None:
             # In a chain that is itself a proxy, the agent is the outer conductor's.
-            mods = (*blueprint.mods, *self._settings.beside_agent())
+            mods = self.ledger.placed(blueprint.mods, self._settings.beside_agent())
             blueprint = replace(blueprint, mods=mods)
         selection = Selection(version, self._settings.initialize_timeout)
         workshop = Workshop(
@@ -110,8 +117,12 @@ class RunningChain:
             selection,
             self._settings.watcher,
             self._settings.client_end,
+            self._measures.in_process,
         )
         assembly = assemble(workshop, blueprint)
+        # The agent's link is the last, if there is an agent.
+        for link, passing in zip(assembly.links, self._measures.programs(), strict=False):
+            link.passing = passing
         for link in assembly.links:
             link.transport.start(Intake(link))
         self._mods = assembly.mods
@@ -144,6 +155,11 @@ class RunningChain:
             with suppress(TimeoutError):
                 async with asyncio.timeout(MOD_GRACE):
                     await contained(component.name, component.mod.aclose)
+
+    @property
+    def latencies(self) -> Sequence[tuple[str, Latency | None]]:
+        """What each mod adds, from the client's side."""
+        return self._measures.latencies()
 
     @property
     def agent_name(self) -> str:

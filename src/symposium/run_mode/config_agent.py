@@ -14,6 +14,7 @@ from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.transport import Transport
 from symposium.conductor.call import Call
+from symposium.conductor.chain_report import chain_report
 from symposium.conductor.conductor import CLOSE_GRACE
 from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.intake import Intake
@@ -78,6 +79,10 @@ class ConfigAgent:
             finally:
                 await self._end()
         return 0
+
+    def reports(self) -> list[dict[str, Any]]:
+        """What can be told of each chain, for people."""
+        return [chain_report(chain.running, chain.sessions) for chain in self.supervisor.chains()]
 
     # -- for those who work on it
 

@@ -6,6 +6,7 @@ from symposium.config.user_config import ConfigError, ModEntry, load
 from symposium.run_mode.chat_commands import AGENTS, HELP, MODS, STATUS
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.prompts import help_text, status_text
+from symposium.run_mode.running_text import running_text
 from symposium.run_mode.sessions import Session
 
 
@@ -14,7 +15,7 @@ async def overview(text: str, session: Session, floor: Floor) -> str | None:
     if text in HELP:
         return help_text()
     if text in STATUS:
-        return status_text(session, floor.sessions)
+        return status_text(session, floor.sessions) + running_text(session)
     if text in AGENTS:
         return await _agents(floor)
     return await _mods(floor) if text in MODS else None

@@ -10,6 +10,7 @@ from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import DEFAULT_MODS, ChainSpec
 from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.auditing import witnessed
+from symposium.cli.host_socket import told_of
 from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import bridge_options, example, log_option, taking, trace_option
 from symposium.cli.recording import Recorded, recorded
@@ -96,4 +97,6 @@ async def serve(options: RunOptions) -> int:
             chain_settings=lambda chain: record(chain, options.trace_dir).settings,
         )
         offering = Recommending(settings.config, is_offline=options.no_registry)
-        return await ConfigAgent(editor, settings, offering).run()
+        agent = ConfigAgent(editor, settings, offering)
+        async with told_of("run", lambda: {"chains": agent.reports()}):
+            return await agent.run()

@@ -1,6 +1,7 @@
 """Run an explicit chain over stdio, as an agent or as a proxy."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -9,6 +10,7 @@ from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.agent_names import agent_spec
 from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.auditing import witnessed
+from symposium.cli.host_socket import told_of
 from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import (
     bridge_options,
@@ -22,6 +24,7 @@ from symposium.cli.recording import recorded
 from symposium.cli.running import run
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.bridge.agent_side import Mode
+from symposium.conductor.chain_report import chain_report
 from symposium.conductor.conductor import Conductor, Settings
 
 EXAMPLE = example("symposium run-with --proxy arrow --agent 'npx some-agent --acp'")
@@ -73,4 +76,11 @@ async def serve(chain: ChainSpec, options: RunWithOptions) -> int:
     )
     with recorded(chain, settings, trace_dir=options.trace_dir, log_dir=options.log_dir) as records:
         client = records.client(stdio_transport())
-        return await Conductor(client, instantiate, records.settings).run()
+        conductor = Conductor(client, instantiate, records.settings)
+
+        def report() -> dict[str, Any]:
+            chain = conductor.chain
+            return {"chains": [] if chain is None else [chain_report(chain)]}
+
+        async with told_of("run-with", report):
+            return await conductor.run()

@@ -1,0 +1,33 @@
+"""Show the hosts that run: their chains, sessions, MCP servers, and what each mod adds."""
+
+import json
+
+import click
+
+from symposium.cli.ending import ExitCode
+from symposium.cli.hosts import running_hosts
+from symposium.cli.options import example
+from symposium.cli.status_view import in_short, overview, servers
+
+
+@click.command("status", epilog=example("symposium status --mcp"))
+@click.option("--mcp", "mcp", is_flag=True, help="How MCP servers reach each session's agent.")
+@click.option("--short", "short", is_flag=True, help="One line, for a prompt or a status bar.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def command(*, mcp: bool, short: bool, as_json: bool) -> int:
+    """Show what runs, without starting anything.
+
+    Latencies are those of the latest messages: every request, and one in 64 of what streams. A mod
+    that is a program is measured by its requests only.
+    """
+    hosts = running_hosts()
+    if as_json:
+        click.echo(json.dumps({"hosts": hosts}))
+    elif short:
+        click.echo(in_short(hosts))
+    else:
+        for line in servers(hosts) if mcp else overview(hosts):
+            click.echo(line)
+        if not hosts:
+            click.echo("no host runs", err=True)
+    return ExitCode.OK

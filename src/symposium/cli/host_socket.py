@@ -1,0 +1,110 @@
+"""Lets other programs of the user ask what this host is doing; costs nothing while nobody asks.
+
+A socket in the runtime directory, for the user alone: whoever connects gets one line of JSON.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import stat
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from peerwire.jsonrpc.codec import Overlong
+from symposium.cli.hosts import hosts_folder
+
+PARENT: Final = "SYMPOSIUM_HOST"
+"""The variable by which a host finds out that it was started inside another."""
+
+_BEGIN_AFTER: Final = 0.2
+"""Seconds after the start: nobody is to wait for this."""
+
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def told_of(kind: str, report: Callable[[], Mapping[str, Any]]) -> AsyncGenerator[None]:
+    """Answer whoever asks, inside the block.
+
+    Args:
+        kind: the command that runs.
+        report: says what it is doing.
+    """
+    parent = os.environ.get(PARENT)
+    os.environ[PARENT] = str(os.getpid())
+    about = {
+        "pid": os.getpid(),
+        "parent": int(parent) if parent and parent.isdecimal() else None,
+        "kind": kind,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    listening: list[Callable[[], None]] = []
+
+    async with asyncio.TaskGroup() as tasks:
+
+        def begin() -> None:
+            try:
+                listening.append(_listen(lambda: {**about, **report()}, tasks))
+            except OSError as error:
+                _log.debug("nobody can ask what this host does: %s", error)
+
+        timer = asyncio.get_running_loop().call_later(_BEGIN_AFTER, begin)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            for close in listening:
+                close()
+
+
+class _Deaf:
+    """Listens to nobody: whoever connects is told, and says nothing."""
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        """Let it be."""
+
+    def writing_paused(self) -> None:
+        """It is one line."""
+
+    def writing_resumed(self) -> None:
+        """It is one line."""
+
+    def ended(self, error: Exception | None) -> None:
+        """It has its line."""
+
+
+def _listen(
+    report: Callable[[], Mapping[str, Any]], tasks: asyncio.TaskGroup
+) -> Callable[[], None]:
+    from peerwire.transports.fd import FdTransport  # noqa: PLC0415 - see IMPORTS_LATE
+    from peerwire.transports.unix import serve_unix  # noqa: PLC0415 - the same
+
+    folder = hosts_folder()
+    make_private(folder)
+    path = folder / f"{os.getpid()}.sock"
+    path.unlink(missing_ok=True)
+
+    def answer(transport: FdTransport, uid: int) -> None:
+        transport.start(_Deaf())
+        if uid == os.getuid():
+            transport.send(json.dumps(report()).encode())
+        tasks.create_task(transport.aclose())
+
+    return serve_unix(path, answer).close
+
+
+def make_private(folder: Path) -> None:
+    """Make a directory that is ours alone, or see that it is.
+
+    Raises:
+        PermissionError: it is somebody else's, a link, or open to others.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    if not is_ours or stat.S_IMODE(found.st_mode) & 0o077:
+        raise PermissionError(f"{folder} is not a directory of ours alone")

@@ -1,0 +1,83 @@
+"""What hosts say of themselves, as text for a person; also in the chat."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from symposium.conductor.gate import members_of
+from symposium.plain_text import one_line
+
+_WIDTH = 120
+
+
+def overview(hosts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Every host with its chains, those inside others below them."""
+    known = {host.get("pid") for host in hosts}
+    for host in hosts:
+        if host.get("parent") not in known:
+            yield from _host(host, hosts, "")
+
+
+def servers(hosts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How the MCP servers of every session reach its agent."""
+    for host in hosts:
+        for chain in objects(host.get("chains")):
+            for session in objects(chain.get("sessions")):
+                yield one_line(f"{chain.get('agent')}  session {session.get('id')}", width=_WIDTH)
+                for server in objects(session.get("mcp")):
+                    yield "  " + _server(server)
+
+
+def in_short(hosts: Sequence[Mapping[str, Any]]) -> str:
+    """One line for a prompt or a status bar."""
+    sessions = sum(
+        len(objects(chain.get("sessions")))
+        for host in hosts
+        for chain in objects(host.get("chains"))
+    )
+    return f"{_count(len(hosts), 'host')}, {_count(sessions, 'session')}"
+
+
+def objects(value: Any) -> Sequence[Mapping[str, Any]]:
+    """The objects of a list in a report."""
+    return [
+        members_of(each) for each in cast("list[Any]", value if isinstance(value, list) else [])
+    ]
+
+
+def _host(
+    host: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]], indent: str
+) -> Iterator[str]:
+    yield indent + one_line(
+        f"{host.get('kind')}  pid {host.get('pid')}  since {host.get('started', '?')}",
+        width=_WIDTH,
+    )
+    for chain in objects(host.get("chains")):
+        names = [str(mod.get("name")) for mod in objects(chain.get("mods"))]
+        way = " → ".join(["editor", *names, str(chain.get("agent"))])
+        yield f"{indent}  {one_line(way, width=_WIDTH)}"
+        for mod in objects(chain.get("mods")):
+            yield f"{indent}    {one_line(_mod(mod), width=_WIDTH)}"
+        yield f"{indent}    {_count(len(objects(chain.get('sessions'))), 'session')}"
+    for inner in hosts:
+        if inner.get("parent") == host.get("pid"):
+            yield from _host(inner, hosts, indent + "    ")
+
+
+def _mod(mod: Mapping[str, Any]) -> str:
+    latency = members_of(mod.get("latencyMs"))
+    if not latency:
+        return f"{mod.get('name')}: nothing has passed it yet"
+    figures = f"p50 {latency.get('p50')} ms, p95 {latency.get('p95')} ms"
+    return f"{mod.get('name')}: {figures} ({_count(int(latency.get('count', 0)), 'message')})"
+
+
+def _server(server: Mapping[str, Any]) -> str:
+    return one_line(
+        f"{server.get('name')} ({server.get('kind')}): {server.get('reaching')}, "
+        f"{server.get('why')}",
+        width=_WIDTH,
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,33 @@
+"""What can be told of a running chain: its mods and what they add, its sessions and their servers.
+
+No secret is in it: of a server only its name, its kind, and how it is reached.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from symposium.conductor.running_chain import RunningChain
+
+
+def chain_report(running: RunningChain, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """A chain as JSON.
+
+    Args:
+        running: the chain.
+        names: the editor's ids of its sessions by the agent's, where they can differ.
+    """
+    sessions = [
+        {
+            "id": known if names is None else names.get(known, known),
+            "cwd": session.cwd,
+            "mcp": [asdict(reach) for reach in running.ledger.reaches(known)],
+        }
+        for known, session in running.ledger.sessions.items()
+        if names is None or known in names
+    ]
+    mods = [
+        {"name": name, "latencyMs": None if latency is None else asdict(latency)}
+        for name, latency in running.latencies
+    ]
+    return {"agent": running.agent_name, "mods": mods, "sessions": sessions}

@@ -1,0 +1,39 @@
+"""How a server reaches an agent, and which side lacks what (users A-10)."""
+
+from typing import Any
+
+import pytest
+
+from symposium.conductor.bridge.agent_side import Mode
+from symposium.conductor.bridge.reach import reach
+
+
+def greeting(**takes: bool) -> dict[str, Any]:
+    return {"protocolVersion": 1, "agentCapabilities": {"mcpCapabilities": takes}}
+
+
+@pytest.mark.requirement("stories.a-10-reach")
+@pytest.mark.parametrize(
+    ("kind", "mode", "takes", "reaching", "why"),
+    [
+        (None, "auto", {}, "direct", "programs"),
+        ("http", "auto", {"http": True}, "direct", "takes http"),
+        ("http", "auto", {}, "bridged", "the agent lacks http; it gets a program"),
+        ("http", "auto", {"acp": True}, "bridged", "it gets MCP over ACP"),
+        ("http", "off", {}, "unavailable", "the agent lacks http, and the bridge is off"),
+        ("sse", "auto", {"sse": True}, "direct", "takes sse"),
+        ("sse", "auto", {}, "unavailable", "the agent lacks sse, and Symposium does not bridge"),
+        ("acp", "auto", {"acp": True}, "direct", "takes MCP over ACP"),
+        ("acp", "auto", {"http": True}, "bridged", "it gets http"),
+        ("acp", "stdio", {"acp": True}, "bridged", "it gets a program"),
+        ("acp", "off", {}, "unavailable", "the bridge is off"),
+        ("new", "auto", {}, "unavailable", "the agent lacks new, and Symposium does not bridge"),
+    ],
+)
+def test_each_kind_of_server_is_told_with_its_reason(
+    kind: str | None, mode: Mode, takes: dict[str, bool], reaching: str, why: str
+) -> None:
+    declaration = {"name": "it"} | ({} if kind is None else {"type": kind})
+    found = reach(declaration, mode, greeting(**takes))
+    assert (found.name, found.kind, found.reaching) == ("it", kind or "stdio", reaching)
+    assert why in found.why
