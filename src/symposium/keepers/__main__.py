@@ -12,6 +12,7 @@ from symposium.config.paths import paths
 from symposium.errors import SymposiumError
 from symposium.keepers.acp_keeper import AcpKeeper
 from symposium.keepers.before_tools import NothingKept
+from symposium.keepers.bus_snapshots import BusSnapshots
 from symposium.keepers.keeper import Keeper
 from symposium.keepers.keeper_socket import KeeperSocket
 from symposium.keepers.terminal_keeper import TerminalKeeper
@@ -39,7 +40,9 @@ def _keeper(store: SessionStore, id_: str) -> Keeper:
     spec = store.spec(id_)
     if spec.kind is SessionKind.TERMINAL:
         return TerminalKeeper(spec, store.directory(id_))
-    return AcpKeeper(spec, store, NothingKept())
+    taskspace = spec.env.get("SYMPOSIUM_TASKSPACE")
+    kept = NothingKept() if taskspace is None else BusSnapshots(taskspace, spec.cwd)
+    return AcpKeeper(spec, store, kept)
 
 
 async def _keep(store: SessionStore, id_: str, keeper: Keeper, ready: int) -> int:

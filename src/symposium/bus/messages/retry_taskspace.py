@@ -1,0 +1,26 @@
+"""`retry_taskspace`: try the set-up of a taskspace again, or its agent."""
+
+from typing import ClassVar
+
+from symposium.bus.messages.create_taskspace import TaskMade
+from symposium.bus.roles import PEOPLE
+from symposium.bus.vocabulary import About, Request, Target
+
+
+class RetryTaskspace(Request[TaskMade], frozen=True, kw_only=True):
+    """Try the set-up again; an agent that has ended or was lost is started again.
+
+    Attributes:
+        is_trusted: whether a person has said yes to what the set-up files ask for.
+    """
+
+    about: ClassVar = About(
+        "retry_taskspace",
+        sent_by=PEOPLE,
+        target=Target.ENGINE,
+        budget=900.0,
+        version=2,
+        source="users B-3, B-7",
+    )
+    taskspace_uuid: str
+    is_trusted: bool = False

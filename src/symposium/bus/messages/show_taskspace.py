@@ -1,0 +1,32 @@
+"""`show_taskspace`: all that is known of one taskspace."""
+
+from typing import ClassVar
+
+from symposium.bus.roles import PEOPLE
+from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
+from symposium.bus.vocabulary import About, Reply, Request, Target
+
+
+class TaskShown(Reply, frozen=True):
+    """One taskspace, its progress and its snapshots, the oldest first."""
+
+    taskspace: TaskView
+    log: tuple[TaskLog, ...]
+    snapshots: tuple[SnapshotView, ...]
+    recipe: tuple[str, ...] = ()
+
+
+class ShowTaskspace(Request[TaskShown], frozen=True, kw_only=True):
+    """Show a taskspace; that a person has seen its questions is not assumed."""
+
+    about: ClassVar = About(
+        "show_taskspace",
+        sent_by=PEOPLE,
+        target=Target.ENGINE,
+        budget=30.0,
+        is_idempotent=True,
+        version=2,
+        source="issue part 3 §6",
+    )
+    taskspace_uuid: str
+    log: int = 50

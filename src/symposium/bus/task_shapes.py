@@ -1,0 +1,92 @@
+"""What views are shown of taskspaces: values of messages between them and the engine."""
+
+from msgspec import Struct
+
+
+class TaskLog(Struct, frozen=True):
+    """One line of progress.
+
+    Attributes:
+        number: rises within the journal.
+        at: ISO 8601, UTC.
+        category: `info`, `warn`, `error`, `milestone` or `question`.
+        acknowledged_at: when a person saw it.
+    """
+
+    number: int
+    at: str
+    category: str
+    message: str
+    evidence: str = ""
+    acknowledged_at: str | None = None
+
+
+class TaskView(Struct, frozen=True):
+    """A taskspace as a list shows it.
+
+    Attributes:
+        standing: what can be done with it; `reason` says why.
+        state: what it is doing, in the words of users §8.5.
+        agent: which agent it has; None for none.
+        session: how that agent's session stands: `running`, `exited`, `lost`; None for none.
+        ports: the first and the number of those it may use.
+        waiting: questions that nobody has answered.
+        last: the last line of progress.
+    """
+
+    id: str
+    name: str
+    description: str
+    project: str
+    worktree: str
+    branch: str
+    base: str
+    standing: str
+    state: str
+    created_at: str
+    activated_at: str
+    reason: str = ""
+    agent: str | None = None
+    session: str | None = None
+    collaborator: str | None = None
+    parent: str | None = None
+    ports: tuple[int, int] | None = None
+    waiting: int = 0
+    last: TaskLog | None = None
+    archived_at: str | None = None
+
+
+class SnapshotView(Struct, frozen=True):
+    """A state of a worktree that can be brought back."""
+
+    ref: str
+    at: float
+    reason: str
+
+
+class InboxChoice(Struct, frozen=True):
+    """One way to answer."""
+
+    id: str
+    name: str
+
+
+class InboxItem(Struct, frozen=True):
+    """Something that waits for a person.
+
+    Attributes:
+        id: to answer it by.
+        kind: `permission`, `question`, `delete`, `trust` or `failed`.
+        taskspace: whose it is, and `name` what that is called.
+        at: since when, ISO 8601, UTC.
+        text: what is asked.
+        choices: what can be answered; for a question any text can.
+    """
+
+    id: str
+    kind: str
+    taskspace: str
+    name: str
+    at: str
+    text: str
+    choices: tuple[InboxChoice, ...] = ()

@@ -1,0 +1,386 @@
+"""Tasks side by side, each in a worktree of its own with its own agent."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from msgspec import to_builtins
+
+from symposium.agent_sessions.keeper_client import SAY, reach
+from symposium.agent_sessions.session import SessionKind
+from symposium.bus.messages.collect_taskspaces import CollectTaskspaces
+from symposium.bus.messages.create_taskspace import CreateTaskspace
+from symposium.bus.messages.find_overlaps import FindOverlaps
+from symposium.bus.messages.land_taskspace import LandTaskspace
+from symposium.bus.messages.list_taskspaces import ListTaskspaces
+from symposium.bus.messages.log_progress import LogProgress
+from symposium.bus.messages.rename_taskspace import RenameTaskspace
+from symposium.bus.messages.restore_taskspace import RestoreTaskspace
+from symposium.bus.messages.retry_taskspace import RetryTaskspace
+from symposium.bus.messages.show_taskspace import ShowTaskspace
+from symposium.bus.messages.undo_taskspace import UndoTaskspace
+from symposium.bus.shapes import ProgressCategory
+from symposium.cli.agent_views import print_json
+from symposium.cli.attaching import attach_terminal
+from symposium.cli.bus_options import AS_JSON
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import example, taking
+from symposium.cli.task_opening import open_editor, show_diff
+from symposium.cli.task_removing import remove_task
+from symposium.cli.tasks import ask, doing, find_task, sessions, show_tasks, task_line
+from symposium.cli.watching import watch_events
+
+TASK = click.argument("task")
+
+
+@click.group(name="task", epilog=example("symposium task new 'fix the login test' --agent eliza"))
+def command() -> None:
+    """Tasks side by side, each in a worktree of its own with its own agent.
+
+    TASK is an id, enough of one, or a name.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class NewOptions:
+    """What was written."""
+
+    name: str
+    prompt: str | None
+    agent: str | None
+    base: str | None
+    description: str
+    project: Path
+    is_locked: bool
+    as_json: bool
+
+    def message(self) -> CreateTaskspace:
+        """The same, for the daemon; without a prompt the agent is given the name."""
+        return CreateTaskspace(
+            project=str(self.project.absolute()),
+            name=self.name,
+            task=self.prompt or self.name,
+            description=self.description,
+            agent=self.agent,
+            base=self.base,
+            is_name_locked=self.is_locked,
+        )
+
+
+@command.command(
+    cls=taking(NewOptions), epilog=example("symposium task new 'fix the login test' --agent claude")
+)
+@click.argument("name")
+@click.argument("prompt", required=False)
+@click.option("--agent", metavar="SPEC", help="`claude` and the like, or a SPEC that speaks ACP.")
+@click.option("--base", metavar="BRANCH", help="Where to start from; the project's own branch.")
+@click.option("--description", default="", help="What people see.")
+@click.option("--project", type=click.Path(path_type=Path), default=".", help="The clone.")
+@click.option("--lock-name", "is_locked", is_flag=True, help="Agents do not rename it.")
+@AS_JSON
+def new(options: NewOptions) -> int:
+    """Make a taskspace NAME: a branch, a worktree, and an agent that is given PROMPT.
+
+    Without PROMPT the agent is given NAME. The clone itself stays as it is.
+    """
+    message = options.message()
+
+    async def work() -> int:
+        made = (await ask(message)).taskspace
+        if options.as_json:
+            print_json(to_builtins(made))
+        else:
+            click.echo(task_line(made))
+            click.echo(f"  {made.worktree}  on {made.branch}")
+        if made.reason:
+            click.echo(made.reason, err=True)
+        return ExitCode.RUNTIME if made.standing == "setup-failed" else ExitCode.OK
+
+    return doing(work)
+
+
+@command.command(name="list", epilog=example("symposium task list --json"))
+@click.option("--project", type=click.Path(path_type=Path), help="Only of this clone.")
+@click.option("--all", "is_all", is_flag=True, help="Archived ones, too.")
+@AS_JSON
+def list_tasks(project: Path | None, *, is_all: bool, as_json: bool) -> int:
+    """List the taskspaces: what needs you first."""
+    message = ListTaskspaces(project=None if project is None else str(project.absolute()))
+
+    async def work() -> int:
+        found = (await ask(message)).taskspaces
+        shown = [each for each in found if is_all or each.archived_at is None]
+        shown.sort(key=lambda each: not each.state.startswith("waiting"))
+        show_tasks(shown, as_json=as_json)
+        return ExitCode.OK
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task show fix-login"))
+@TASK
+@click.option("--log", "lines", default=20, show_default=True, help="Lines of progress.")
+@AS_JSON
+def show(task: str, lines: int, *, as_json: bool) -> int:
+    """Show all that is known of TASK."""
+
+    async def work() -> int:
+        found = await find_task(task)
+        shown = await ask(ShowTaskspace(taskspace_uuid=found.id, log=lines))
+        if as_json:
+            print_json(to_builtins(shown))
+            return ExitCode.OK
+        about = shown.taskspace
+        click.echo(task_line(about))
+        for label, value in (
+            ("id", about.id),
+            ("description", about.description),
+            ("worktree", about.worktree),
+            ("branch", f"{about.branch} from {about.base}"),
+            ("agent", f"{about.agent} ({about.session})" if about.agent else "none"),
+            ("ports", "" if about.ports is None else f"{about.ports[0]}, {about.ports[1]} of them"),
+            ("why", about.reason),
+            ("set-up", "; ".join(shown.recipe)),
+            ("snapshots", str(len(shown.snapshots))),
+        ):
+            if value:
+                click.echo(f"  {label:12} {value}")
+        for entry in shown.log:
+            click.echo(f"  {entry.at[:16]} {entry.category:9} {entry.message}")
+        return ExitCode.OK
+
+    return doing(work)
+
+
+@command.command(name="open", epilog=example("symposium task open fix-login --editor code"))
+@TASK
+@click.option("--editor", help="The command; $SYMPOSIUM_EDITOR or $VISUAL if not given.")
+def open_(task: str, editor: str | None) -> int:
+    """Open the worktree of TASK in an editor; print where it is if there is none."""
+
+    async def work() -> int:
+        return await open_editor(Path((await find_task(task)).worktree), editor)
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task attach fix-login"))
+@TASK
+@AS_JSON
+def attach(task: str, *, as_json: bool) -> int:
+    r"""Look at the agent of TASK: its terminal (Ctrl-\ lets go), or what it reports."""
+
+    async def work() -> int:
+        found = await find_task(task)
+        store = sessions()
+        if store.spec(found.id).kind is SessionKind.TERMINAL:
+            return await attach_terminal(store, found.id)
+        return await watch_events(store, found.id, 0, as_json=as_json)
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task say fix-login 'Now the tests'"))
+@TASK
+@click.argument("text")
+def say(task: str, text: str) -> int:
+    """Give the agent of TASK a prompt, after those that wait already."""
+
+    async def work() -> int:
+        found = await find_task(task)
+        async with reach(sessions(), found.id) as keeper:
+            answer = await keeper.ask(SAY, {"text": text})
+        click.echo(f"{answer['waiting']} waiting", err=True)
+        return ExitCode.OK
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task log fix-login"))
+@TASK
+@click.option("--add", metavar="TEXT", help="Add a line in place of showing them.")
+@click.option(
+    "--category",
+    type=click.Choice([each.value for each in ProgressCategory]),
+    default="info",
+    help="Of the line that is added.",
+)
+@click.option("-n", "lines", default=100, show_default=True, help="How many of the last.")
+@AS_JSON
+def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool) -> int:
+    """Show the progress of TASK, or add a line to it."""
+
+    async def work() -> int:
+        found = await find_task(task)
+        if add is not None:
+            kind = ProgressCategory(category)
+            place = {"project_path": found.project, "taskspace_uuid": found.id}
+            await ask(LogProgress(**place, message=add, category=kind))
+            return ExitCode.OK
+        shown = await ask(ShowTaskspace(taskspace_uuid=found.id, log=lines))
+        if as_json:
+            print_json([to_builtins(entry) for entry in shown.log])
+            return ExitCode.OK
+        for entry in shown.log:
+            click.echo(f"{entry.at[:19]}  {entry.category:9}  {entry.message}")
+        return ExitCode.OK
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task diff fix-login"))
+@TASK
+@click.option("--stat", is_flag=True, help="Only which files, and how much.")
+def diff(task: str, *, stat: bool) -> int:
+    """Show what TASK has changed against its base, committed or not."""
+
+    async def work() -> int:
+        return await show_diff(await find_task(task), is_stat=stat)
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task land fix-login"))
+@TASK
+@click.option("--merge", "join", flag_value="merge", help="Merge; else it is rebased.")
+@click.option("--push", "is_pushed", is_flag=True, help="Push the base afterwards.")
+@AS_JSON
+def land(task: str, join: str | None, *, is_pushed: bool, as_json: bool) -> int:
+    """Bring the work of TASK into its base: tried first, checked, and never by force.
+
+    What does not fit, or fails a check, leaves the base as it was: exit code 1.
+    """
+
+    async def work() -> int:
+        found = await find_task(task)
+        message = LandTaskspace(taskspace_uuid=found.id, join=join or "rebase", is_pushed=is_pushed)
+        landing = await ask(message)
+        if as_json:
+            print_json(to_builtins(landing))
+        else:
+            click.echo("\n".join(landing.lines))
+        return ExitCode.OK if landing.outcome == "landed" else ExitCode.RUNTIME
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task conflicts"))
+@click.option("--project", type=click.Path(path_type=Path), default=".", help="The clone.")
+@AS_JSON
+def conflicts(project: Path, *, as_json: bool) -> int:
+    """Show which live taskspaces would conflict, with each other and with their base."""
+    message = FindOverlaps(project=str(project.absolute()))
+
+    async def work() -> int:
+        found = (await ask(message)).overlaps
+        if as_json:
+            print_json([to_builtins(each) for each in found])
+            return ExitCode.OK
+        names = {each.id: each.name for each in (await ask(ListTaskspaces())).taskspaces}
+        for each in found:
+            pair = " and ".join(names.get(end, end) for end in (each.first, each.second))
+            click.echo("\n".join([pair, *(f"  {line}" for line in each.lines)]))
+        return ExitCode.OK
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task rm fix-login"))
+@TASK
+@click.option("--discard-work", "is_agreed", is_flag=True, help="Also where work would go.")
+@click.option("--no-archive", "is_final", is_flag=True, help="Leave no way back.")
+@click.option("--branch", type=click.Choice(["auto", "keep", "drop"]), default="auto")
+@AS_JSON
+def rm(task: str, branch: str, *, is_agreed: bool, is_final: bool, as_json: bool) -> int:
+    """Delete TASK; it can be brought back for 14 days.
+
+    What would be lost is shown first. Without a terminal to ask on, a TASK with unsaved work is
+    refused with exit code 5, unless --discard-work is given.
+    """
+
+    async def work() -> int:
+        found = await find_task(task)
+        return await remove_task(
+            found, branch, is_agreed=is_agreed, is_final=is_final, as_json=as_json
+        )
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task undo fix-login"))
+@TASK
+@click.option("--to", "snapshot", metavar="REF", help="A snapshot, as `task show --json` lists.")
+@AS_JSON
+def undo(task: str, snapshot: str | None, *, as_json: bool) -> int:
+    """Bring TASK back: a deleted one whole, else its tree to the state before this one."""
+
+    async def work() -> int:
+        found = await find_task(task)
+        if found.archived_at is not None:
+            restored = await ask(RestoreTaskspace(taskspace_uuid=found.id))
+            told, lines = to_builtins(restored), (task_line(restored.taskspace), *restored.lines)
+        else:
+            undone = await ask(UndoTaskspace(taskspace_uuid=found.id, snapshot=snapshot))
+            again = f"`symposium task undo {found.id[:8]} --to {undone.before.ref}` takes it back"
+            told, lines = to_builtins(undone), (f"back to: {undone.now.reason}", again)
+            lines += undone.lines
+        if as_json:
+            print_json(told)
+        else:
+            click.echo("\n".join(lines))
+        return ExitCode.OK
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task gc --apply"))
+@click.option("--apply", "is_applied", is_flag=True, help="Do it; else it is only shown.")
+@click.option("--project", type=click.Path(path_type=Path), default=".", help="The clone.")
+@AS_JSON
+def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
+    """Clear away archives and snapshots that are too old; name worktrees that nobody has."""
+    place = str(project.absolute()) if (project / ".git").exists() else None
+    message = CollectTaskspaces(is_applied=is_applied, project=place)
+
+    async def work() -> int:
+        found = await ask(message)
+        if as_json:
+            print_json(to_builtins(found))
+            return ExitCode.OK
+        for line in (*found.lines, *(f"no taskspace: {each}" for each in found.orphans)):
+            click.echo(line)
+        if not is_applied:
+            click.echo("Nothing was changed; --apply does it.", err=True)
+        return ExitCode.OK
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task resume fix-login"))
+@TASK
+@click.option("--trust", "is_trusted", is_flag=True, help="Do what its set-up files ask for.")
+def resume(task: str, *, is_trusted: bool) -> int:
+    """Try the set-up of TASK again, or start its agent again after it has ended or was lost."""
+
+    async def work() -> int:
+        found = await find_task(task)
+        made = await ask(RetryTaskspace(taskspace_uuid=found.id, is_trusted=is_trusted))
+        click.echo(task_line(made.taskspace))
+        return ExitCode.OK
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task rename fix-login 'Login, once more'"))
+@TASK
+@click.argument("name")
+def rename(task: str, name: str) -> int:
+    """Call TASK NAME; agents leave that alone from now on."""
+
+    async def work() -> int:
+        found = await find_task(task)
+        made = await ask(RenameTaskspace(taskspace_uuid=found.id, name=name))
+        click.echo(task_line(made.taskspace))
+        return ExitCode.OK
+
+    return doing(work)

@@ -1,0 +1,64 @@
+"""To look at a taskspace's worktree: in an editor, or as what it has changed."""
+
+import asyncio
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from symposium.bus.task_shapes import TaskView
+from symposium.cli.ending import ExitCode
+from symposium.diffs.git import open_repository
+from symposium.errors import NotFoundError
+
+_EDITORS = ("SYMPOSIUM_EDITOR", "VISUAL")
+
+
+async def open_editor(worktree: Path, named: str | None) -> int:
+    """Start an editor on a worktree; without one, print where that is.
+
+    Raises:
+        NotFoundError: the worktree, or the editor, is not there.
+    """
+    _check_there(worktree)
+    editor = named or next((os.environ[name] for name in _EDITORS if os.environ.get(name)), None)
+    if editor is None:
+        click.echo(str(worktree))
+        return ExitCode.OK
+    try:
+        process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(worktree))
+    except (FileNotFoundError, ValueError) as error:
+        raise NotFoundError(f"the editor {editor!r}: {error}", "name one with --editor") from error
+    return await process.wait()
+
+
+async def show_diff(task: TaskView, *, is_stat: bool) -> int:
+    """Print what a taskspace has changed against its base, committed or not.
+
+    Raises:
+        NotFoundError: its worktree is not there.
+        GitError: git cannot.
+    """
+    worktree = Path(task.worktree)
+    _check_there(worktree)
+    repository = await open_repository(worktree)
+    form = ["--no-ext-diff", "--no-textconv", *(["--stat"] if is_stat else [])]
+    color = ["--color"] if sys.stdout.isatty() and "NO_COLOR" not in os.environ else []
+    since = ["--merge-base", task.base] if task.base else ["HEAD"]
+    click.echo(
+        await repository.told(
+            "diff", "--no-ext-diff", "--no-textconv", *form, *color, *since, "--"
+        ),
+        nl=False,
+    )
+    new = await repository.told("ls-files", "--others", "--exclude-standard")
+    for name in new.splitlines():
+        click.echo(f"new, not added: {name}", err=True)
+    return ExitCode.OK
+
+
+def _check_there(worktree: Path) -> None:
+    if not worktree.is_dir():
+        raise NotFoundError(f"{worktree} is not there", "`symposium task undo` brings it back")

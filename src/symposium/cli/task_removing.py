@@ -1,0 +1,57 @@
+"""To delete a taskspace: what would be lost is shown, and a person decides (users B-8)."""
+
+import click
+from msgspec import to_builtins
+
+from symposium.bus.messages.remove_taskspace import RemoveTaskspace
+from symposium.bus.messages.report_taskspace import ReportTaskspace, SafetyReport
+from symposium.bus.task_shapes import TaskView
+from symposium.cli.agent_views import print_json
+from symposium.cli.ending import ExitCode
+from symposium.cli.stdin_lines import ask_line
+from symposium.cli.tasks import ask, is_interactive
+
+
+async def remove_task(
+    task: TaskView, branch: str, *, is_agreed: bool, is_final: bool, as_json: bool
+) -> int:
+    """Report, ask if there is somebody to ask, and delete."""
+    report = await ask(ReportTaskspace(taskspace_uuid=task.id))
+    if not as_json:
+        _show(task, report)
+    if not report.is_safe and not is_agreed and not await _agrees(as_json=as_json):
+        if as_json:
+            print_json({"removed": False, "report": to_builtins(report)})
+        hint = "--discard-work deletes it all the same, and keeps an archive for 14 days"
+        click.echo(f"Nothing was changed; {hint}.", err=True)
+        return ExitCode.DENIED
+    message = RemoveTaskspace(
+        taskspace_uuid=task.id,
+        # Between the look and the deletion somebody may have gone on working.
+        only_if_safe=report.is_safe and not is_agreed,
+        branch=branch,
+        archived_for_good=is_final,
+    )
+    removal = await ask(message)
+    if as_json:
+        print_json({"removed": True, "report": to_builtins(report), "lines": removal.lines})
+    else:
+        click.echo("\n".join(removal.lines))
+    return ExitCode.OK
+
+
+def _show(task: TaskView, report: SafetyReport) -> None:
+    click.echo(f"{task.name}: " + ("nothing would be lost" if report.is_safe else "not safe"))
+    for line in report.lines:
+        click.echo(f"- {line}")
+
+
+async def _agrees(*, as_json: bool) -> bool:
+    """Whether the person there says yes to the archive; nobody there means no."""
+    if as_json or not is_interactive():
+        return False
+    try:
+        answer = await ask_line("Archive and delete it? It can be brought back. [Y/n] ")
+    except EOFError:
+        return False
+    return answer.strip().lower() in {"", "y", "yes", "archive"}

@@ -1,0 +1,119 @@
+"""What the commands on taskspaces share: asking the daemon, finding one by name, showing it."""
+
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+from msgspec import to_builtins
+
+from symposium.agent_sessions.store import SessionStore
+from symposium.bus.messages.list_taskspaces import ListTaskspaces
+from symposium.bus.messages.progress import Progress
+from symposium.bus.task_shapes import TaskView
+from symposium.bus.vocabulary import Request
+from symposium.cli.agent_views import print_json
+from symposium.cli.bus_options import client_for
+from symposium.cli.running import run
+from symposium.config.paths import paths
+from symposium.errors import NotFoundError
+from symposium.plain_text import one_line
+
+GLYPHS: Final = {
+    "setting up": "…",
+    "working": ">",
+    "setup failed": "x",
+    "lost contact": "x",
+    "agent ended": "-",
+    "finished (unreviewed)": "*",
+    "ready": ".",
+    "archived": " ",
+}
+"""Beside the word, never in its place; what waits for a person has `?`."""
+
+WIDTH: Final = 60
+
+_Answer = TypeVar("_Answer")
+
+
+async def ask(message: Request[_Answer], socket: Path | None = None) -> _Answer:
+    """Ask the daemon, which is started if none runs; its news go to standard error.
+
+    Raises:
+        BusError: it refuses, or cannot be reached.
+    """
+
+    def news(told: Progress) -> None:
+        is_counted = told.done is not None and told.total is not None
+        count = f" ({told.done:.0f}/{told.total:.0f})" if is_counted else ""
+        click.echo(f"… {told.message}{count}", err=True)
+
+    async with client_for(socket) as client:
+        await client.ready()
+        return await client.request(message, on_progress=news)
+
+
+async def find_task(named: str) -> TaskView:
+    """The taskspace of an id, of an id's beginning, or of a name, if there is exactly one.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+    """
+    listed = (await ask(ListTaskspaces())).taskspaces
+    for matches in (_is_id, _is_name, _begins):
+        found = [each for each in listed if matches(each, named)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            several = "; ".join(f"{each.id} ({each.name})" for each in found)
+            raise NotFoundError(f"{named!r} is more than one taskspace: {several}", "give an id")
+    raise NotFoundError(
+        f"there is no taskspace {named!r}", "`symposium task list` shows those there are"
+    )
+
+
+def sessions() -> SessionStore:
+    """Where the sessions of agents are."""
+    return SessionStore(paths())
+
+
+def doing(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Run a command's one coroutine."""
+    return run(work())
+
+
+def show_tasks(found: Sequence[TaskView], *, as_json: bool) -> None:
+    """A line for each: state, name, what was said last."""
+    if as_json:
+        print_json([to_builtins(each) for each in found])
+        return
+    for each in found:
+        click.echo(task_line(each))
+    if not found:
+        click.echo("There are no taskspaces; `symposium task new NAME` makes one.", err=True)
+
+
+def task_line(task: TaskView) -> str:
+    """State, name, id, and what was said last."""
+    glyph = "?" if task.state.startswith("waiting") else GLYPHS.get(task.state, "!")
+    name = one_line(task.name, width=32)
+    last = f'  "{one_line(task.last.message, width=WIDTH)}"' if task.last is not None else ""
+    return f"{glyph} {name:32}  {task.state:18}  {task.id[:8]}{last}"
+
+
+def is_interactive() -> bool:
+    """Whether there is a person to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _is_id(task: TaskView, named: str) -> bool:
+    return task.id == named.lower()
+
+
+def _is_name(task: TaskView, named: str) -> bool:
+    return task.name == named
+
+
+def _begins(task: TaskView, named: str) -> bool:
+    return len(named) >= 4 and task.id.startswith(named.lower())  # noqa: PLR2004 - enough of an id

@@ -1,0 +1,92 @@
+"""The part of the daemon that holds the taskspaces: one engine for all who ask."""
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import Any, Final
+
+from symposium.agent_sessions.store import SessionStore
+from symposium.bus.answers import Answers, Asked, Respond
+from symposium.config.paths import paths
+from symposium.daemon.part import Bus, PartSpec, Surroundings
+from symposium.daemon.tasks.inbox import Inbox
+from symposium.daemon.tasks.seed_desk import SeedDesk
+from symposium.daemon.tasks.setup_trust import SetUpTrust
+from symposium.daemon.tasks.task_agents import TaskAgents
+from symposium.daemon.tasks.task_desk import TaskDesk
+from symposium.daemon.tasks.tree_desk import TreeDesk
+from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.journal import Journal
+from symposium.trust.store import TrustStore
+
+_log = logging.getLogger(__name__)
+
+JOURNAL: Final = "taskspaces.db"
+
+
+class Taskspaces:
+    """Makes the engine when the daemon runs, and nothing before.
+
+    Args:
+        surroundings: where the daemon lives.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        home = surroundings.home
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        places = replace(paths(), home=home, runtime=surroundings.runtime)
+        self._store = SessionStore(places)
+        self._agents = TaskAgents(self._store)
+        self._bus: Bus | None = None
+        self._recovered = asyncio.Event()
+        trust = SetUpTrust(TrustStore(home))
+        journal = Journal(home / JOURNAL)
+        ground = Ground(journal, home / "taskspaces", agents=self._agents, trust=trust)
+        self._engine = Engine(ground)
+        inbox = Inbox(self._engine, self._store, trust)
+        self._desks = (
+            SeedDesk(self._engine, self._watchers),
+            TaskDesk(self._engine, self._agents, trust, inbox),
+            TreeDesk(self._engine, self._agents),
+        )
+
+    def answers(self) -> Answers:
+        """Those of all desks."""
+        answers = Answers()
+        for desk in self._desks:
+            answers.extend(desk.answers())
+        for name, respond in list(answers.requests.items()):
+            answers.requests[name] = self._once_recovered(respond)
+        return answers
+
+    async def run(self, bus: Bus) -> None:
+        """End what the last run has left half done, then be there."""
+        self._bus = bus
+        try:
+            recovered = await self._engine.start()
+            for line in recovered.lines:
+                _log.warning("%s", line)
+            self._recovered.set()
+            await asyncio.Event().wait()
+        finally:
+            self._engine.close()
+
+    def is_busy(self) -> bool:
+        """Whether an agent asks for something: its question must reach somebody."""
+        return bool(self._engine.trash.requests.pending())
+
+    def _once_recovered(self, respond: Respond) -> Respond:
+        async def answer(message: Any, asked: Asked) -> Any:
+            # What the last run has left half done is ended before anything is asked of it.
+            await self._recovered.wait()
+            return await respond(message, asked)
+
+        return answer
+
+    def _watchers(self) -> int:
+        """How many views are there: an editor, a terminal board, a browser."""
+        return 0 if self._bus is None else sum(each.kind is not None for each in self._bus.peers())
+
+
+spec = PartSpec("taskspaces", Taskspaces)

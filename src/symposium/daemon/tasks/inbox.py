@@ -1,0 +1,223 @@
+"""What waits for a person: one list over all taskspaces, each item answered once (users B-5)."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from symposium.agent_sessions.keeper_client import ANSWER, QUESTIONS, SAY, reach
+from symposium.agent_sessions.session import SessionError, SessionKind
+from symposium.agent_sessions.store import SessionStore
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.daemon.tasks.setup_trust import SetUpTrust, lines_of
+from symposium.taskspaces.deletion.requests import Decision
+from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.model import LogEntry, Standing, Taskspace
+from symposium.taskspaces.trash import Consent
+
+REMEMBERED: Final = 1000
+"""Answers that are told to who comes late."""
+
+_URGENCY: Final = ("permission", "question", "delete", "trust", "failed")
+_SEEN: Final = InboxChoice("seen", "I have seen it")
+_DELETING: Final = (
+    InboxChoice("archive", "Delete it; it can be brought back for 14 days"),
+    InboxChoice("keep", "Keep it"),
+)
+_TRUSTING: Final = (
+    InboxChoice("trust", "Do it, now and whenever it is exactly this"),
+    InboxChoice("without", "Go on without it"),
+)
+_FAILED: Final = (InboxChoice("retry", "Try again"),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    by: str
+    at: str
+
+
+class Inbox:
+    """All that waits.
+
+    Args:
+        engine: the taskspaces.
+        store: the sessions of their agents.
+        trust: what the user trusts.
+    """
+
+    def __init__(self, engine: Engine, store: SessionStore, trust: SetUpTrust) -> None:
+        self._engine = engine
+        self._store = store
+        self._trust = trust
+        self._settled: OrderedDict[str, _Settled] = OrderedDict()
+
+    async def items(self) -> list[InboxItem]:
+        """The most urgent first, and among those the oldest."""
+        known = {each.id: each for each in await self._engine.taskspaces()}
+        found = [
+            *(
+                _question(known[entry.taskspace], entry)
+                for entry in await self._engine.records.attention()
+                if entry.taskspace in known
+            ),
+            *(
+                _deletion(known[request.taskspace], request.reason)
+                for request in self._engine.trash.requests.pending()
+                if request.taskspace in known
+            ),
+        ]
+        for taskspace in known.values():
+            found += await self._of(taskspace)
+        return sorted(found, key=lambda item: (_URGENCY.index(item.kind), item.at))
+
+    async def asks(self, taskspace: str) -> bool:
+        """Whether the agent of a taskspace waits for a permission."""
+        return bool(await self._permissions(taskspace))
+
+    async def answer(self, item_id: str, answer: str, by: str) -> str:
+        """Answer an item; what came of it, for people.
+
+        Raises:
+            BusRefusedError: it was answered already, is not there, or has no such choice.
+            SymposiumError: what was decided cannot be done.
+        """
+        earlier = self._settled.get(item_id)
+        if earlier is not None:
+            raise BusRefusedError(
+                f"already answered by {earlier.by} at {earlier.at}", "already_answered"
+            )
+        found = next((each for each in await self.items() if each.id == item_id), None)
+        if found is None:
+            raise BusRefusedError(f"nothing called {item_id} waits", "not_found")
+        known = {choice.id for choice in found.choices}
+        if found.kind != "question" and answer not in known:
+            choices = ", ".join(sorted(known))
+            raise BusRefusedError(f"{item_id} can be answered with {choices}", "bad_choice")
+        # Noted before it is done: whoever comes meanwhile must not do it again.
+        self._note(item_id, by)
+        try:
+            return await self._act(found, answer, by)
+        except BaseException:
+            del self._settled[item_id]
+            raise
+
+    async def _act(self, item: InboxItem, answer: str, by: str) -> str:
+        match item.kind:
+            case "permission":
+                number = int(item.id.rpartition(":")[2])
+                told = {"question": number, "optionId": answer, "by": by}
+                async with reach(self._store, item.taskspace) as keeper:
+                    await keeper.ask(ANSWER, told)
+                return f"{item.name} has its answer"
+            case "question":
+                return await self._reply(item, answer)
+            case "delete":
+                return await self._delete(item, answer)
+            case "trust":
+                return await self._set_up(item, answer)
+            case _:
+                made = await self._engine.retry(item.taskspace)
+                return f"{made.name} is {made.standing.value}{_because(made)}"
+
+    async def _reply(self, item: InboxItem, answer: str) -> str:
+        told = "seen"
+        if answer != _SEEN.id:
+            told = await self._tell_agent(item.taskspace, answer)
+        await self._engine.records.acknowledge(item.taskspace)
+        return told
+
+    async def _tell_agent(self, taskspace: str, text: str) -> str:
+        if self._store.spec(taskspace).kind is not SessionKind.ACP:
+            raise BusRefusedError(
+                "its agent has a terminal of its own: attach to it and answer there", "no_handler"
+            )
+        async with reach(self._store, taskspace) as keeper:
+            await keeper.ask(SAY, {"text": text})
+        return "its agent is told"
+
+    async def _delete(self, item: InboxItem, answer: str) -> str:
+        requests = self._engine.trash.requests
+        if answer == "keep":
+            requests.decide(item.taskspace, Decision.CANCELLED)
+            return f"{item.name} stays"
+        await self._engine.trash.delete(item.taskspace, Consent.ARCHIVE)
+        requests.decide(item.taskspace, Decision.DELETED)
+        return f"{item.name} is deleted; `symposium task undo {item.taskspace}` brings it back"
+
+    async def _set_up(self, item: InboxItem, answer: str) -> str:
+        if answer == "trust":
+            taskspace = await self._engine.get(item.taskspace)
+            self._trust.grant(taskspace.project, await self._engine.recipe(item.taskspace))
+            made = await self._engine.retry(item.taskspace)
+            return f"{made.name} is {made.standing.value}{_because(made)}"
+        return f"{item.name} goes on without it"
+
+    async def _of(self, taskspace: Taskspace) -> list[InboxItem]:
+        if taskspace.standing is Standing.SETUP_FAILED:
+            return [_item("failed", taskspace, taskspace.reason, _FAILED)]
+        found = [
+            InboxItem(
+                f"permission:{taskspace.id}:{each['question']}",
+                "permission",
+                taskspace.id,
+                taskspace.name,
+                taskspace.activated_at,
+                str(each["title"]),
+                tuple(InboxChoice(o["optionId"], o["name"]) for o in each["options"]),
+            )
+            for each in await self._permissions(taskspace.id)
+        ]
+        if taskspace.standing is Standing.READY and taskspace.reason:
+            lines = lines_of(await self._engine.recipe(taskspace.id))
+            is_settled = f"trust:{taskspace.id}" in self._settled
+            if lines and not is_settled and not await self._is_trusted(taskspace, lines):
+                text = "its set-up files ask for: " + "; ".join(lines)
+                found.append(_item("trust", taskspace, text, _TRUSTING))
+        return found
+
+    async def _is_trusted(self, taskspace: Taskspace, lines: list[str]) -> bool:
+        recipe = await self._engine.recipe(taskspace.id)
+        return await self._trust.allows(taskspace.project, recipe.digest, lines)
+
+    async def _permissions(self, taskspace: str) -> list[Mapping[str, Any]]:
+        if not self._store.is_kept(taskspace):
+            return []
+        try:
+            if self._store.spec(taskspace).kind is not SessionKind.ACP:
+                return []
+            async with reach(self._store, taskspace) as keeper:
+                return (await keeper.ask(QUESTIONS))["questions"]
+        except SessionError:
+            # It has just ended: then it asks nothing.
+            return []
+
+    def _note(self, item_id: str, by: str) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._settled[item_id] = _Settled(by or "somebody", now)
+        while len(self._settled) > REMEMBERED:
+            self._settled.popitem(last=False)
+
+
+def _item(
+    kind: str, taskspace: Taskspace, text: str, choices: tuple[InboxChoice, ...]
+) -> InboxItem:
+    id_ = f"{kind}:{taskspace.id}"
+    return InboxItem(id_, kind, taskspace.id, taskspace.name, taskspace.activated_at, text, choices)
+
+
+def _question(taskspace: Taskspace, entry: LogEntry) -> InboxItem:
+    id_ = f"question:{entry.number}"
+    name = taskspace.name
+    return InboxItem(id_, "question", taskspace.id, name, entry.at, entry.message, (_SEEN,))
+
+
+def _deletion(taskspace: Taskspace, reason: str) -> InboxItem:
+    text = f"its agent asks to delete it{f': {reason}' if reason else ''}"
+    return _item("delete", taskspace, text, _DELETING)
+
+
+def _because(taskspace: Taskspace) -> str:
+    return f": {taskspace.reason}" if taskspace.reason else ""

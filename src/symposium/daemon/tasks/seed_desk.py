@@ -1,0 +1,110 @@
+"""Answers the messages of the seed's protocol: what agents and editors ask of taskspaces."""
+
+from collections.abc import Callable
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.delete_taskspace import Decided, DeleteTaskspace
+from symposium.bus.messages.log_progress import LogProgress
+from symposium.bus.messages.register_taskspace_window import Registered, RegisterTaskspaceWindow
+from symposium.bus.messages.signal_user import SignalUser
+from symposium.bus.messages.spawn_taskspace import Spawned, SpawnTaskspace
+from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
+from symposium.bus.messages.update_taskspace import UpdateTaskspace
+from symposium.bus.shapes import Recorded
+from symposium.bus.vocabulary import Done
+from symposium.taskspaces.deletion.requests import Decision
+from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.presence import PresenceKind
+from symposium.taskspaces.records import Update
+
+CANCELLED = "Taskspace deletion was cancelled by user"
+"""What the seed's agents hear (bus §3.7)."""
+
+
+class SeedDesk:
+    """Answers for one engine.
+
+    Args:
+        engine: the taskspaces.
+        watchers: how many views are connected that could show a taskspace.
+    """
+
+    def __init__(self, engine: Engine, watchers: Callable[[], int]) -> None:
+        self._engine = engine
+        self._watchers = watchers
+
+    def answers(self) -> Answers:
+        """All of them."""
+        answers = Answers()
+        answers.to(TaskspaceState, self._state)
+        answers.to(UpdateTaskspace, self._update)
+        answers.to(SpawnTaskspace, self._spawn)
+        answers.to(LogProgress, self._log)
+        answers.to(SignalUser, self._signal)
+        answers.to(DeleteTaskspace, self._delete)
+        answers.to(RegisterTaskspaceWindow, self._register)
+        return answers
+
+    async def _state(self, message: TaskspaceState, asked: Asked) -> TaskspaceInfo:
+        del asked
+        update = Update(
+            name=message.name,
+            description=message.description,
+            collaborator=message.collaborator,
+        )
+        reply = await self._engine.records.state(message.taskspace_uuid, update)
+        return TaskspaceInfo(
+            name=reply.name,
+            description=reply.description,
+            initial_prompt=reply.initial_prompt,
+            agent_command=tuple(reply.agent_command),
+            collaborator=reply.collaborator,
+        )
+
+    async def _update(self, message: UpdateTaskspace, asked: Asked) -> Done:
+        del asked
+        update = Update(
+            name=message.name,
+            description=message.description,
+            collaborator=message.collaborator,
+        )
+        await self._engine.records.state(message.taskspace_uuid, update)
+        return Done()
+
+    async def _spawn(self, message: SpawnTaskspace, asked: Asked) -> Spawned:
+        asked.progress("making a worktree")
+        made = await self._engine.spawning.spawn(
+            message.taskspace_uuid,
+            message.name,
+            message.initial_prompt,
+            description=message.task_description,
+            collaborator=message.collaborator,
+        )
+        return Spawned(new_taskspace_uuid=made.id)
+
+    async def _log(self, message: LogProgress, asked: Asked) -> Recorded:
+        del asked
+        category = message.category.value
+        await self._engine.records.log(message.taskspace_uuid, message.message, category)
+        return Recorded(watchers=self._watchers())
+
+    async def _signal(self, message: SignalUser, asked: Asked) -> Recorded:
+        del asked
+        await self._engine.records.signal(message.taskspace_uuid, message.message)
+        return Recorded(watchers=self._watchers())
+
+    async def _delete(self, message: DeleteTaskspace, asked: Asked) -> Decided:
+        taskspace = await self._engine.get(message.taskspace_uuid)
+        asked.progress("waiting for the user to decide; `symposium inbox` shows the question")
+        decision = await self._engine.trash.requests.ask(taskspace.id)
+        if decision is Decision.CANCELLED:
+            raise BusRefusedError(CANCELLED, "cancelled")
+        return Decided(outcome=decision.value)
+
+    async def _register(self, message: RegisterTaskspaceWindow, asked: Asked) -> Registered:
+        taskspace = await self._engine.get(message.taskspace_uuid)
+        self._engine.presence.register(
+            asked.by, taskspace.id, PresenceKind.EDITOR, window_title=message.window_title
+        )
+        return Registered()

@@ -1,0 +1,85 @@
+"""The agents of taskspaces: each is an agent session with the taskspace's id."""
+
+import shlex
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from symposium.agent_sessions.keeper_client import AgentSessions
+from symposium.agent_sessions.launch import launch
+from symposium.agent_sessions.session import SessionKind, SessionNotFoundError, SessionSpec, Status
+from symposium.agent_sessions.store import SessionStore
+from symposium.taskspaces.agent_commands import BUILT_IN, agent_command
+from symposium.taskspaces.model import Taskspace
+
+TERMINAL: Final = "terminal:"
+"""Before the words of a program that gets a terminal; anything else is a SPEC of an ACP agent."""
+
+MODS: Final = ("timeline",)
+"""The chain between a taskspace and an agent that speaks ACP."""
+
+
+class TaskAgents:
+    """Starts and stops them for the engine.
+
+    Args:
+        store: where sessions are.
+    """
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+        self._sessions = AgentSessions(store)
+
+    async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
+        """Start the taskspace's agent, or go on with its session; nothing where it has none.
+
+        Raises:
+            SessionError: it cannot be started.
+        """
+        spec = session_of(taskspace, env)
+        if spec is not None and not self._store.is_kept(taskspace.id):
+            await launch(self._store, spec)
+
+    async def stop(self, taskspace: str) -> None:
+        """End the agent and all that it has started, if it runs.
+
+        Raises:
+            SessionError: it does not end.
+        """
+        await self._sessions.stop(taskspace)
+
+    def is_running(self, taskspace: str) -> bool | None:
+        """Whether it runs."""
+        return self._sessions.is_running(taskspace)
+
+    def status(self, taskspace: str) -> Status | None:
+        """How its session stands; None where there was none."""
+        try:
+            self._store.spec(taskspace)
+        except SessionNotFoundError:
+            return None
+        return self._store.state(taskspace).status
+
+
+def session_of(taskspace: Taskspace, env: Mapping[str, str]) -> SessionSpec | None:
+    """The session that its agent runs in; None where it has no agent."""
+    agent = taskspace.agent
+    if agent is None:
+        return None
+    if agent in BUILT_IN:
+        kind, command = SessionKind.TERMINAL, agent_command(taskspace)
+    elif agent.startswith(TERMINAL):
+        kind, command = SessionKind.TERMINAL, tuple(shlex.split(agent.removeprefix(TERMINAL)))
+    else:
+        kind, command = SessionKind.ACP, (agent,)
+    return SessionSpec(
+        id=taskspace.id,
+        kind=kind,
+        command=command,
+        cwd=taskspace.worktree,
+        env=env,
+        prompt=taskspace.initial_prompt if kind is SessionKind.ACP else None,
+        mods=MODS if kind is SessionKind.ACP else (),
+        title=taskspace.name,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )

@@ -1,0 +1,126 @@
+"""Answers what people ask of taskspaces, by the engine."""
+
+from pathlib import Path
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.answer_inbox import AnswerInbox, InboxAnswered
+from symposium.bus.messages.create_taskspace import CreateTaskspace, TaskMade
+from symposium.bus.messages.list_inbox import Inbox as InboxListed
+from symposium.bus.messages.list_inbox import ListInbox
+from symposium.bus.messages.list_taskspaces import ListTaskspaces, Tasks
+from symposium.bus.messages.rename_taskspace import RenameTaskspace
+from symposium.bus.messages.retry_taskspace import RetryTaskspace
+from symposium.bus.messages.show_taskspace import ShowTaskspace, TaskShown
+from symposium.bus.task_shapes import TaskView
+from symposium.daemon.tasks.inbox import Inbox
+from symposium.daemon.tasks.setup_trust import SetUpTrust, lines_of
+from symposium.daemon.tasks.task_agents import TaskAgents
+from symposium.daemon.tasks.task_views import log_view, snapshot_view, task_view
+from symposium.taskspaces.creation import Order
+from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.model import Standing, Taskspace
+from symposium.taskspaces.port_blocks import variables
+
+RECENT = 200
+"""Lines of progress that a list looks at for open questions."""
+
+
+class TaskDesk:
+    """Answers for one engine.
+
+    Args:
+        engine: the taskspaces.
+        agents: their agents.
+        trust: what the user trusts.
+        inbox: what waits for a person.
+        news: who is told of stages and output, by taskspace or name, while something goes on.
+    """
+
+    def __init__(self, engine: Engine, agents: TaskAgents, trust: SetUpTrust, inbox: Inbox) -> None:
+        self._engine = engine
+        self._agents = agents
+        self._trust = trust
+        self._inbox = inbox
+
+    def answers(self) -> Answers:
+        """All of them."""
+        answers = Answers()
+        answers.to(CreateTaskspace, self._create)
+        answers.to(ListTaskspaces, self._list)
+        answers.to(ShowTaskspace, self._show)
+        answers.to(RetryTaskspace, self._retry)
+        answers.to(RenameTaskspace, self._rename)
+        answers.to(ListInbox, self._list_inbox)
+        answers.to(AnswerInbox, self._answer_inbox)
+        return answers
+
+    async def _create(self, message: CreateTaskspace, asked: Asked) -> TaskMade:
+        del asked
+        made = await self._engine.create(
+            Order(
+                project=Path(message.project),
+                name=message.name,
+                task=message.task,
+                description=message.description,
+                agent=message.agent,
+                base=message.base,
+                collaborator=message.collaborator,
+                ports=message.ports,
+                is_name_locked=message.is_name_locked,
+            )
+        )
+        return TaskMade(taskspace=await self._view(made))
+
+    async def _list(self, message: ListTaskspaces, asked: Asked) -> Tasks:
+        del asked
+        project = Path(message.project) if message.project else None
+        found = await self._engine.taskspaces(project)
+        return Tasks(taskspaces=tuple([await self._view(each) for each in found]))
+
+    async def _show(self, message: ShowTaskspace, asked: Asked) -> TaskShown:
+        del asked
+        taskspace = await self._engine.get(message.taskspace_uuid)
+        entries = await self._engine.records.entries(taskspace.id)
+        is_there = taskspace.standing not in {Standing.ARCHIVED, Standing.MISSING}
+        snapshots = await self._engine.history.snapshots(taskspace.id) if is_there else []
+        recipe = lines_of(await self._engine.recipe(taskspace.id)) if is_there else []
+        return TaskShown(
+            taskspace=await self._view(taskspace),
+            log=tuple(log_view(entry) for entry in entries[-message.log :]),
+            snapshots=tuple(snapshot_view(each) for each in snapshots),
+            recipe=tuple(recipe),
+        )
+
+    async def _retry(self, message: RetryTaskspace, asked: Asked) -> TaskMade:
+        del asked
+        taskspace = await self._engine.get(message.taskspace_uuid)
+        if message.is_trusted:
+            recipe = await self._engine.recipe(taskspace.id)
+            self._trust.grant(taskspace.project, recipe)
+        if message.is_trusted or taskspace.standing is Standing.SETUP_FAILED:
+            taskspace = await self._engine.retry(taskspace.id)
+        elif taskspace.standing is not Standing.READY:
+            raise BusRefusedError(f"{taskspace.name!r} is {taskspace.standing.value}", "refused")
+        else:
+            await self._agents.start(taskspace, variables(taskspace))
+        return TaskMade(taskspace=await self._view(taskspace))
+
+    async def _rename(self, message: RenameTaskspace, asked: Asked) -> TaskMade:
+        del asked
+        renamed = await self._engine.records.rename(message.taskspace_uuid, message.name)
+        return TaskMade(taskspace=await self._view(renamed))
+
+    async def _list_inbox(self, message: ListInbox, asked: Asked) -> InboxListed:
+        del message, asked
+        return InboxListed(items=tuple(await self._inbox.items()))
+
+    async def _answer_inbox(self, message: AnswerInbox, asked: Asked) -> InboxAnswered:
+        by = message.by or asked.by
+        return InboxAnswered(text=await self._inbox.answer(message.item, message.answer, by))
+
+    async def _view(self, taskspace: Taskspace) -> TaskView:
+        entries = await self._engine.records.entries(taskspace.id)
+        asks = await self._inbox.asks(taskspace.id)
+        session = self._agents.status(taskspace.id)
+        return task_view(taskspace, entries[-RECENT:], session, asks=asks)

@@ -1,0 +1,85 @@
+"""What people are shown of a taskspace, in the words of users §8.5."""
+
+from symposium.agent_sessions.session import Status
+from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
+from symposium.taskspaces.model import LogEntry, Standing, Taskspace, needs_attention
+from symposium.taskspaces.snapshots.state import Snapshot
+
+_STATES = {
+    Standing.CREATING: "setting up",
+    Standing.SETUP_FAILED: "setup failed",
+    Standing.FINISHED: "finished (unreviewed)",
+    Standing.DELETING: "deleting",
+    Standing.ARCHIVED: "archived",
+    Standing.MISSING: "missing",
+}
+
+_SESSIONS = {
+    Status.RUNNING: "working",
+    Status.STARTING: "working",
+    Status.LOST: "lost contact",
+    Status.EXITED: "agent ended",
+    None: "ready",
+}
+
+
+def log_view(entry: LogEntry) -> TaskLog:
+    """One line of progress."""
+    return TaskLog(
+        entry.number,
+        entry.at,
+        entry.category.value,
+        entry.message,
+        entry.evidence,
+        entry.acknowledged_at,
+    )
+
+
+def task_view(
+    taskspace: Taskspace, entries: list[LogEntry], session: Status | None, *, asks: bool = False
+) -> TaskView:
+    """A taskspace as a list shows it.
+
+    Args:
+        taskspace: which.
+        entries: its last lines of progress, the oldest first.
+        session: how its agent's session stands; None where there was none.
+        asks: whether its agent waits for a permission.
+    """
+    waiting = sum(needs_attention(entry) for entry in entries)
+    return TaskView(
+        id=taskspace.id,
+        name=taskspace.name,
+        description=taskspace.description,
+        project=taskspace.project,
+        worktree=taskspace.worktree,
+        branch=taskspace.branch,
+        base=taskspace.base,
+        standing=taskspace.standing.value,
+        state=_state(taskspace, session, waiting, asks=asks),
+        created_at=taskspace.created_at,
+        activated_at=taskspace.activated_at,
+        reason=taskspace.reason,
+        agent=taskspace.agent,
+        session=None if session is None else session.value,
+        collaborator=taskspace.collaborator,
+        parent=taskspace.parent,
+        ports=None if taskspace.ports is None else (taskspace.ports.first, taskspace.ports.count),
+        waiting=waiting,
+        last=log_view(entries[-1]) if entries else None,
+        archived_at=taskspace.archived_at,
+    )
+
+
+def snapshot_view(snapshot: Snapshot) -> SnapshotView:
+    """A state that can be brought back."""
+    return SnapshotView(snapshot.ref, snapshot.at, snapshot.reason)
+
+
+def _state(taskspace: Taskspace, session: Status | None, waiting: int, *, asks: bool) -> str:
+    """What is known, and nothing that is not: an agent that was lost has not finished."""
+    if taskspace.standing in _STATES:
+        return _STATES[taskspace.standing]
+    if asks:
+        return "waiting: approval"
+    return "waiting: question" if waiting else _SESSIONS[session]

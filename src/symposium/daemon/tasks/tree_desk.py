@@ -1,0 +1,174 @@
+"""Answers what people ask of the trees of taskspaces: keep, undo, delete, bring back, land."""
+
+from pathlib import Path
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.collect_taskspaces import Collected, CollectTaskspaces
+from symposium.bus.messages.find_overlaps import FindOverlaps, Overlaps, OverlapView
+from symposium.bus.messages.land_taskspace import Landing, LandTaskspace
+from symposium.bus.messages.remove_taskspace import Removal, RemoveTaskspace
+from symposium.bus.messages.report_taskspace import ReportTaskspace, SafetyReport
+from symposium.bus.messages.restore_taskspace import Restored, RestoreTaskspace
+from symposium.bus.messages.snapshot_taskspace import Snapped, SnapshotTaskspace
+from symposium.bus.messages.undo_taskspace import Undone, UndoTaskspace
+from symposium.daemon.tasks.task_agents import TaskAgents
+from symposium.daemon.tasks.task_views import snapshot_view, task_view
+from symposium.taskspaces.deletion.removal import BranchFate
+from symposium.taskspaces.deletion.requests import Decision
+from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
+from symposium.taskspaces.landing.merge_tree import Conflict
+from symposium.taskspaces.landing.radar import Overlap
+from symposium.taskspaces.model import Standing
+from symposium.taskspaces.trash import Consent
+
+_LIVE = frozenset({Standing.READY, Standing.SETUP_FAILED, Standing.FINISHED})
+
+
+class TreeDesk:
+    """Answers for one engine.
+
+    Args:
+        engine: the taskspaces.
+        agents: their agents.
+    """
+
+    def __init__(self, engine: Engine, agents: TaskAgents) -> None:
+        self._engine = engine
+        self._agents = agents
+
+    def answers(self) -> Answers:
+        """All of them."""
+        answers = Answers()
+        answers.to(ReportTaskspace, self._report)
+        answers.to(RemoveTaskspace, self._remove)
+        answers.to(RestoreTaskspace, self._restore)
+        answers.to(UndoTaskspace, self._undo)
+        answers.to(SnapshotTaskspace, self._snapshot)
+        answers.to(LandTaskspace, self._land)
+        answers.to(CollectTaskspaces, self._collect)
+        answers.to(FindOverlaps, self._overlaps)
+        return answers
+
+    async def _report(self, message: ReportTaskspace, asked: Asked) -> SafetyReport:
+        del asked
+        report = await self._engine.trash.report(message.taskspace_uuid)
+        unknowns = tuple(f"{each.risk}: {each.reason}" for each in report.unknowns)
+        return SafetyReport(is_safe=report.is_safe, lines=report.lines, unknowns=unknowns)
+
+    async def _remove(self, message: RemoveTaskspace, asked: Asked) -> Removal:
+        asked.progress("looking at what would be lost")
+        try:
+            fate = BranchFate(message.branch)
+        except ValueError as error:
+            raise BusRefusedError("branch is auto, keep or drop", "bad_choice") from error
+        consent = Consent.ONLY_IF_SAFE if message.only_if_safe else Consent.ARCHIVE
+        removed = await self._engine.trash.delete(message.taskspace_uuid, consent, fate)
+        self._engine.trash.requests.decide(removed.id, Decision.DELETED)
+        lines = [f"{removed.name} is deleted"]
+        if message.archived_for_good:
+            await self._engine.trash.purge(removed.id)
+            lines.append("its archive too: there is no way back")
+        else:
+            lines.append(f"`symposium task undo {removed.id}` brings it back, for 14 days")
+        return Removal(lines=tuple(lines))
+
+    async def _restore(self, message: RestoreTaskspace, asked: Asked) -> Restored:
+        del asked
+        taskspace, notes = await self._engine.trash.undo(message.taskspace_uuid)
+        entries = await self._engine.records.entries(taskspace.id)
+        view = task_view(taskspace, entries, self._agents.status(taskspace.id))
+        return Restored(taskspace=view, lines=notes)
+
+    async def _undo(self, message: UndoTaskspace, asked: Asked) -> Undone:
+        del asked
+        history, id_ = self._engine.history, message.taskspace_uuid
+        if message.snapshot is None:
+            restored = await history.undo(id_)
+        else:
+            restored = await history.restore(id_, message.snapshot)
+        now, before = snapshot_view(restored.snapshot), snapshot_view(restored.before)
+        return Undone(now=now, before=before, lines=restored.notes)
+
+    async def _snapshot(self, message: SnapshotTaskspace, asked: Asked) -> Snapped:
+        del asked
+        taken = await self._engine.history.snapshot(message.taskspace_uuid, message.reason)
+        return Snapped(snapshot=snapshot_view(taken))
+
+    async def _land(self, message: LandTaskspace, asked: Asked) -> Landing:
+        taskspace = await self._engine.get(message.taskspace_uuid)
+        asked.progress("looking for conflicts with other taskspaces")
+        overlaps = await self._engine.radar(Path(taskspace.project))
+        names = {each.id: each.name for each in await self._engine.taskspaces()}
+        warnings = [
+            f"would conflict with {names.get(_other(each, taskspace.id), '?')}: {line}"
+            for each in overlaps
+            if taskspace.id in {each.first, each.second} and each.second != "base"
+            for line in _lines(each)
+        ]
+        asked.progress("landing")
+        options = LandOptions(join=_join(message.join), is_pushed=message.is_pushed)
+        match await self._engine.land(taskspace.id, options):
+            case Landed(commit, base, notes):
+                lines = (f"{taskspace.name} has landed on {base}", *notes, *warnings)
+                return Landing(outcome="landed", lines=lines, commit=commit)
+            case LandConflict(base, conflicts):
+                told = [_conflict(each) for each in conflicts]
+                first = f"{taskspace.name} does not fit on {base}; nothing was changed"
+                return Landing(outcome="conflict", lines=(first, *told, *warnings))
+            case ChecksFailed(failure):
+                first = f"a check of {taskspace.name} fails; its base is untouched"
+                return Landing(outcome="checks_failed", lines=(first, failure.text, *warnings))
+
+    async def _collect(self, message: CollectTaskspaces, asked: Asked) -> Collected:
+        del asked
+        orphans: tuple[str, ...] = ()
+        if message.project is not None:
+            found = await self._engine.orphans(Path(message.project))
+            orphans = tuple(str(each.path) for each in found)
+        live = [each for each in await self._engine.taskspaces() if each.standing in _LIVE]
+        if not message.is_applied:
+            archived = [
+                f"{each.name}: archived {each.archived_at}"
+                for each in await self._engine.taskspaces()
+                if each.standing is Standing.ARCHIVED
+            ]
+            return Collected(lines=tuple(archived), orphans=orphans)
+        lines = [f"the archive of {id_} is gone" for id_ in await self._engine.trash.collect()]
+        for each in live:
+            pruned = await self._engine.history.prune(each.id)
+            if pruned:
+                lines.append(f"{each.name}: {pruned} old snapshots are gone")
+        return Collected(lines=tuple(lines), orphans=orphans)
+
+    async def _overlaps(self, message: FindOverlaps, asked: Asked) -> Overlaps:
+        del asked
+        found = await self._engine.radar(Path(message.project))
+        return Overlaps(
+            overlaps=tuple(
+                OverlapView(each.first, each.second, tuple(_lines(each))) for each in found
+            )
+        )
+
+
+def _join(word: str) -> Join:
+    try:
+        return Join(word)
+    except ValueError as error:
+        raise BusRefusedError("join is rebase or merge", "bad_choice") from error
+
+
+def _other(overlap: Overlap, id_: str) -> str:
+    return overlap.second if overlap.first == id_ else overlap.first
+
+
+def _lines(overlap: Overlap) -> list[str]:
+    if overlap.problem:
+        return [f"could not be compared: {overlap.problem}"]
+    return [_conflict(each) for each in overlap.conflicts]
+
+
+def _conflict(conflict: Conflict) -> str:
+    ranges = ", ".join(f"{each.first}-{each.last}" for each in conflict.ours)
+    return f"{conflict.path}{f':{ranges}' if ranges else ''} ({conflict.kind})"

@@ -1,0 +1,356 @@
+"""Tasks side by side: the command line, the daemon, git and agents, all real."""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from click.testing import CliRunner
+
+from symposium.__main__ import main
+
+Start: TypeAlias = Callable[..., subprocess.Popen[str]]
+Spec: TypeAlias = Callable[..., str]
+
+PATIENCE = 8.0
+RETRY = 0.02
+GIT = shutil.which("git") or "git"
+
+
+def git(place: Path, *words: str) -> str:
+    who = ["-c", "user.name=Me", "-c", "user.email=me@example.org"]
+    done = subprocess.run(
+        [GIT, *who, *words], cwd=place, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def until(check: Callable[[], Any]) -> Any:
+    """What `check` gives once that is true; another process does it: nothing tells us when."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := check()):
+        assert time.monotonic() < deadline, "it did not come to be"
+        time.sleep(RETRY)
+    return found
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The command line in a clone: the commands in this process, daemon and agents in theirs."""
+
+    clone: Path
+    environment: dict[str, str]
+
+    @property
+    def home(self) -> Path:
+        return Path(self.environment["SYMPOSIUM_HOME"])
+
+    def run(self, *words: str) -> Ran:
+        done = CliRunner().invoke(main, list(words), env=self.environment)
+        return Ran(done.exit_code, done.stdout, done.stderr)
+
+    def ok(self, *words: str) -> str:
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def json(self, *words: str) -> Any:
+        done = self.run(*words, "--json")
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)
+
+    def new(self, name: str, *words: str) -> dict[str, Any]:
+        made = self.run("task", "new", name, *words, "--project", str(self.clone), "--json")
+        assert made.returncode == 0, made.stderr
+        return json.loads(made.stdout)
+
+    def tasks(self) -> dict[str, Any]:
+        return {each["name"]: each for each in self.json("task", "list", "--all")}
+
+
+@pytest.fixture
+def desk(environment: dict[str, str], tmp_path: Path) -> Iterator[Desk]:
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    git(clone, "init", "-q", "-b", "main")
+    (clone / "a.txt").write_text("one\ntwo\nthree\n")
+    git(clone, "add", ".")
+    git(clone, "commit", "-qm", "first")
+    made = Desk(clone, environment)
+    yield made
+    for session in made.json("session", "list"):
+        made.run("session", "kill", session["id"])
+    made.run("daemon", "stop")
+
+
+@pytest.mark.requirement("tasks.three-at-once")
+def test_three_tasks_are_three_worktrees_beside_a_clone_that_stays_clean(desk: Desk) -> None:
+    made = [desk.new("fix flaky test", "--agent", "eliza") for _ in range(3)]
+
+    assert len({each["worktree"] for each in made}) == 3
+    assert len({each["branch"] for each in made}) == 3
+    assert len({tuple(each["ports"]) for each in made}) == 3
+    assert all(not Path(each["worktree"]).is_relative_to(desk.clone) for each in made)
+    assert [each["session"] for each in desk.json("task", "list")] == ["running"] * 3
+    assert git(desk.clone, "status", "--porcelain") == ""
+    assert sorted(each.name for each in desk.clone.iterdir()) == [".git", "a.txt"]
+
+
+@pytest.mark.requirement("tasks.names")
+def test_a_name_of_an_agents_shows_at_once_and_one_of_the_users_stays(desk: Desk) -> None:
+    task = desk.new("first name")
+    state = {"project_path": "", "taskspace_uuid": task["id"], "name": "x", "description": "y"}
+
+    def state_of(name: str) -> Any:
+        said = json.dumps({**state, "name": name})
+        return desk.ok("bus", "send", "update_taskspace", said)
+
+    state_of("by its agent")
+    assert "by its agent" in desk.tasks()
+    desk.ok("task", "rename", task["id"], "by its user")
+    state_of("by its agent again")
+    assert list(desk.tasks()) == ["by its user"]
+
+
+@pytest.mark.requirement("tasks.find")
+def test_a_task_is_named_by_its_id_enough_of_one_or_its_name(desk: Desk) -> None:
+    one = desk.new("same")
+    two = desk.new("same")
+
+    for named in (one["id"], one["id"].upper(), one["id"][:13]):
+        assert json.loads(desk.ok("task", "show", named, "--json"))["taskspace"] == {
+            **one,
+            "state": "ready",
+        }
+    both = desk.run("task", "show", "same")
+    none = desk.run("task", "show", "nothing")
+    assert (both.returncode, none.returncode) == (4, 4)
+    assert one["id"] in both.stderr
+    assert two["id"] in both.stderr
+    assert "symposium task list" in none.stderr
+
+
+@pytest.mark.requirement("tasks.inbox", "tasks.nobody-there")
+def test_what_waits_is_in_one_inbox_and_is_answered_once(
+    desk: Desk, scripted: Spec, tmp_path: Path
+) -> None:
+    asking = desk.new("asks", "--agent", scripted("prompt=ask:edit"))
+    wondering = desk.new("wonders", "--agent", "eliza")
+    signal_ = {"project_path": "", "taskspace_uuid": wondering["id"], "message": "Which scope?"}
+    told = json.loads(desk.ok("bus", "send", "signal_user", json.dumps(signal_), "--json"))
+    items = until(lambda: len(found := desk.json("inbox")) == 2 and found)
+
+    assert told.get("watchers", 0) == 0
+    assert [item["kind"] for item in items] == ["permission", "question"]
+    assert items[1]["text"] == "Which scope?"
+    assert desk.run("inbox").returncode == 10
+    assert desk.tasks()["asks"]["state"] == "waiting: approval"
+    assert desk.tasks()["wonders"]["state"] == "waiting: question"
+
+    bad = desk.run("inbox", "answer", items[0]["id"], "perhaps")
+    desk.ok("inbox", "answer", items[0]["id"], "y")
+    desk.ok("inbox", "answer", items[1]["id"], "the narrow one")
+    late = desk.run("inbox", "answer", items[0]["id"], "n")
+
+    assert "can be answered with n, y" in bad.stderr
+    assert "already answered by" in late.stderr
+    assert desk.run("inbox").returncode == 0
+    events = tmp_path / "home" / "sessions" / wondering["id"] / "events.jsonl"
+    until(lambda: "the narrow one" in events.read_text())
+    assert asking["id"] in desk.ok("session", "list")
+
+
+@pytest.mark.requirement("tasks.delete")
+def test_a_task_with_unsaved_work_is_kept_until_somebody_says_so_and_comes_back_whole(
+    desk: Desk,
+) -> None:
+    task = desk.new("unsaved", "--agent", "eliza")
+    tree = Path(task["worktree"])
+    (tree / "new.txt").write_text("new")
+    (tree / "a.txt").write_text("changed")
+    (tree / "staged.txt").write_text("staged")
+    git(tree, "add", "staged.txt")
+    desk.ok("task", "log", "unsaved", "--add", "half done")
+    status = git(tree, "status", "--porcelain")
+
+    refused = desk.run("task", "rm", "unsaved", "--json")
+    refused_plain = desk.run("task", "rm", "unsaved", "--branch", "drop")
+    assert (refused.returncode, refused_plain.returncode) == (5, 5)
+    assert json.loads(refused.stdout)["report"]["is_safe"] is False
+    assert "1 untracked files" in refused_plain.stdout
+    assert tree.exists()
+
+    desk.ok("task", "rm", "unsaved", "--discard-work")
+    assert not tree.exists()
+    assert desk.tasks()["unsaved"]["state"] == "archived"
+    assert desk.json("session", "list")[0]["status"] == "exited"
+
+    desk.ok("task", "undo", "unsaved")
+    assert git(tree, "status", "--porcelain") == status
+    assert (tree / "a.txt").read_text() == "changed"
+    assert "half done" in desk.ok("task", "log", "unsaved")
+
+
+@pytest.mark.requirement("tasks.delete")
+def test_a_task_without_work_is_deleted_without_a_question(desk: Desk) -> None:
+    desk.new("nothing done")
+
+    done = desk.run("task", "rm", "nothing done", "--json")
+
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["removed"] is True
+
+
+@pytest.mark.requirement("tasks.agent-asks-to-delete")
+@pytest.mark.parametrize(
+    ("answer", "code", "heard", "state"),
+    [("archive", 0, "{}", "archived"), ("keep", 1, "cancelled by user", "ready")],
+)
+def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
+    answer: str, code: int, heard: str, state: str, desk: Desk, start: Start
+) -> None:
+    task = desk.new("done with it")
+    payload = json.dumps({"project_path": "", "taskspace_uuid": task["id"]})
+    asking = [start("bus", "send", "delete_taskspace", payload, "--json") for _ in range(2)]
+    (item,) = until(lambda: desk.json("inbox"))
+
+    desk.ok("inbox", "answer", item["id"], answer)
+
+    for each in asking:
+        out, err = each.communicate(timeout=PATIENCE)
+        assert (each.returncode, heard in out + err) == (code, True)
+    assert desk.tasks()["done with it"]["state"] == state
+
+
+@pytest.mark.requirement("tasks.radar")
+def test_tasks_that_change_the_same_lines_are_named_with_file_and_lines(desk: Desk) -> None:
+    for name in ("one", "two"):
+        tree = Path(desk.new(name)["worktree"])
+        (tree / "a.txt").write_text(f"one\n2, by {name}\nthree\n")
+
+    (overlap,) = desk.json("task", "conflicts", "--project", str(desk.clone))
+
+    assert overlap["lines"] == ["a.txt:2-2 (content)"]
+    shown = desk.ok("task", "conflicts", "--project", str(desk.clone)).splitlines()[0]
+    assert sorted(shown.split(" and ")) == ["one", "two"]
+
+
+@pytest.mark.requirement("tasks.land")
+def test_work_lands_or_says_why_it_does_not_fit_and_changes_nothing(desk: Desk) -> None:
+    trees = {name: Path(desk.new(name)["worktree"]) for name in ("fits", "does not")}
+    git(desk.clone, "checkout", "-q", "--detach")
+    for name, tree in trees.items():
+        (tree / "a.txt").write_text(f"one\n{name}\nthree\n")
+        git(tree, "commit", "-qam", name)
+
+    landed = desk.run("task", "land", "fits", "--json")
+    refused = desk.run("task", "land", "does not")
+    before = git(trees["does not"], "rev-parse", "HEAD")
+
+    assert (landed.returncode, json.loads(landed.stdout)["outcome"]) == (0, "landed")
+    assert git(desk.clone, "show", "main:a.txt") == "one\nfits\nthree\n"
+    assert refused.returncode == 1
+    assert "nothing was changed" in refused.stdout
+    assert "a.txt" in refused.stdout
+    assert git(trees["does not"], "status", "--porcelain") == ""
+    assert git(trees["does not"], "rev-parse", "HEAD") == before
+
+
+@pytest.mark.requirement("tasks.undo-tree")
+def test_the_tree_is_kept_before_a_tool_can_run_and_undo_brings_it_back(
+    desk: Desk, scripted: Spec
+) -> None:
+    task = desk.new("destroys", "--agent", scripted("prompt=ask:edit"))
+    tree = Path(task["worktree"])
+    (item,) = until(lambda: desk.json("inbox"))
+    # What is written after the question is kept with the next tool call.
+    (tree / "late.txt").write_text("late")
+    desk.ok("inbox", "answer", item["id"], "y")
+    snapshots = until(lambda: desk.json("task", "show", "destroys")["snapshots"])
+
+    assert any("do it" in each["reason"] for each in snapshots)
+    until(lambda: len(desk.json("task", "show", "destroys")["snapshots"]) > 1)
+    (tree / "a.txt").unlink()
+    (tree / "late.txt").unlink()
+    desk.ok("task", "undo", "destroys")
+    assert (tree / "a.txt").read_text() == "one\ntwo\nthree\n"
+    assert (tree / "late.txt").read_text() == "late"
+
+
+@pytest.mark.requirement("tasks.reboot")
+def test_after_everything_was_killed_each_task_is_there_and_can_go_on(desk: Desk) -> None:
+    task = desk.new("goes on", "--agent", "eliza")
+    desk.ok("task", "log", "goes on", "--add", "Which one?", "--category", "question")
+    keeper = json.loads((desk.home / "sessions" / task["id"] / "state.json").read_text())["keeper"]
+    os.kill(desk.json("daemon", "status")["pid"], signal.SIGKILL)
+    os.kill(keeper, signal.SIGKILL)
+
+    listed = until(lambda: (t := desk.tasks()["goes on"])["session"] == "lost" and t)
+    assert listed["waiting"] == 1
+    assert desk.json("inbox")[0]["text"] == "Which one?"
+    desk.ok("task", "resume", "goes on")
+    assert desk.tasks()["goes on"]["session"] == "running"
+
+
+@pytest.mark.requirement("tasks.setup-asks-once")
+def test_what_set_up_files_ask_for_is_shown_and_done_only_when_trusted(desk: Desk) -> None:
+    (desk.clone / ".symposium").mkdir()
+    recipe = desk.clone / ".symposium" / "workspace.toml"
+    recipe.write_text('setup = ["touch was-run"]\n')
+    git(desk.clone, "add", ".")
+    git(desk.clone, "commit", "-qm", "set-up")
+
+    first = desk.new("first")
+    assert not (Path(first["worktree"]) / "was-run").exists()
+    (item,) = desk.json("inbox")
+    assert (item["kind"], "setup: touch was-run" in item["text"]) == ("trust", True)
+
+    desk.ok("inbox", "answer", item["id"], "trust")
+    assert (Path(first["worktree"]) / "was-run").exists()
+    second = desk.new("second")
+    assert (Path(second["worktree"]) / "was-run").exists()
+
+    recipe.write_text('setup = ["touch was-run-too"]\n')
+    git(desk.clone, "commit", "-qam", "changed")
+    third = desk.new("third")
+    assert not (Path(third["worktree"]) / "was-run-too").exists()
+
+
+@pytest.mark.requirement("tasks.look")
+def test_a_task_can_be_opened_compared_and_spoken_to(desk: Desk, tmp_path: Path) -> None:
+    task = desk.new("look", "--agent", "eliza")
+    tree = Path(task["worktree"])
+    (tree / "a.txt").write_text("one\n2\nthree\n")
+    (tree / "new.txt").write_text("")
+
+    assert desk.ok("task", "open", "look") == f"{tree}\n"
+    editor = shlex.join(["touch", str(tmp_path / "opened")])
+    desk.ok("task", "open", "look", "--editor", editor)
+    assert (tmp_path / "opened").exists()
+    shown = desk.run("task", "diff", "look")
+    assert "-two\n+2\n" in shown.stdout
+    assert "new, not added: new.txt" in shown.stderr
+    assert "1 file changed" in desk.ok("task", "diff", "look", "--stat")
+    desk.ok("task", "say", "look", "Hello there")
+    events = tmp_path / "home" / "sessions" / task["id"] / "events.jsonl"
+    until(lambda: "Hello there" in events.read_text())
+    missing = desk.run("task", "open", "look", "--editor", "no-such-editor")
+    assert (missing.returncode, "no-such-editor" in missing.stderr) == (4, True)
+    assert "Nothing was changed" in desk.run("task", "gc", "--project", str(desk.clone)).stderr
