@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from symposium.guidance.library import GuidanceLibrary
 from symposium.guidance.shelf import Shelf
-from symposium.guidance.text import GuidanceText
+from symposium.guidance.text import URI, GuidanceText
 
 Collaborator: TypeAlias = Literal["socrates", "sparkle", "base-agent"]
 """Whom the agent is asked to be: our patterns, somebody else's by a tool, or itself."""
@@ -126,8 +126,9 @@ def _chosen(shelf: Shelf, who: Collaborator) -> Iterator[GuidanceText]:
 
 def _loads(shelf: Shelf, who: Collaborator) -> Iterator[str]:
     yield (
-        "Load the resources below into your context, in this order. Where you cannot read "
-        "resources, call the tool `expand_reference` with the same id."
+        "Load the resources below into your context, in this order. The URI of each is "
+        f"`{URI}` and its name. Where you cannot read resources, call the tool "
+        "`expand_reference` with the name."
     )
     for text in _chosen(shelf, who):
         told = _DIRECTIVES.get(text.id) or text.description or "It holds for all work here."

@@ -9,6 +9,9 @@ from symposium.guidance.front_matter import part
 Layer: TypeAlias = Literal["project", "team", "user", "built-in"]
 """Who said it. The first that has a text of an id is the one that is heard."""
 
+URI: Final = "symposium://guidance/"
+"""What the URI of a text as an MCP resource begins with; its id follows."""
+
 ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.md")
 """What a text can be called: a bare file name."""
 
@@ -18,7 +21,7 @@ class GuidanceText:
     """One text.
 
     Attributes:
-        id: the bare file name, as in `main.md`; also its URI as an MCP resource.
+        id: the bare file name, as in `main.md`.
         text: all of it, the front matter included.
         layer: who said it.
         body: without the front matter.
@@ -39,6 +42,11 @@ class GuidanceText:
         object.__setattr__(self, "body", parted.body)
         object.__setattr__(self, "name", parted.fields.get("name") or self.id)
         object.__setattr__(self, "description", parted.fields.get("description", ""))
+
+    @property
+    def uri(self) -> str:
+        """What it is called as an MCP resource; a bare file name is no URI."""
+        return URI + self.id
 
     @property
     def size(self) -> int:

@@ -1,0 +1,73 @@
+"""Give an agent our tools, guidance and taskspace, as an MCP server."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from symposium.bus.client import ClientSettings
+from symposium.bus.dialling import dial, dial_running
+from symposium.cli.ending import ExitCode
+from symposium.cli.logs import set_up_logs
+from symposium.cli.options import example, log_option, taking
+from symposium.cli.running import run
+from symposium.mcp_server.site import Site
+
+EXAMPLE = example("symposium mcp --http --port 4242")
+
+
+@dataclass(frozen=True, slots=True)
+class McpOptions:
+    """What was written, before it is looked at."""
+
+    is_http: bool
+    port: int
+    directory: str
+    is_joining: bool
+    level: str
+
+
+@click.command(name="mcp", cls=taking(McpOptions), epilog=EXAMPLE)
+@click.option("--http", "is_http", is_flag=True, help="Streamable HTTP, on this machine only.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="For --http; any that is free if 0."
+)
+@click.option(
+    "--directory",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    default=".",
+    help="Where the agent works, if not here.",
+)
+@click.option("--join", "is_joining", is_flag=True, help="Use a daemon that runs, and start none.")
+@log_option
+def command(options: McpOptions) -> int:
+    """Serve MCP on standard input and output, or over HTTP to those who have the token.
+
+    What it offers is on the page "MCP tools" of the reference.
+    """
+    if options.port and not options.is_http:
+        raise click.UsageError("--port is for --http")
+    set_up_logs(options.level)
+    return run(_serve(options))
+
+
+async def _serve(options: McpOptions) -> int:
+    if options.is_http:
+        from symposium.mcp_server.over_http import serve_http  # noqa: PLC0415 - the SDK is slow
+
+        await serve_http(_site(options), options.port, _tell)
+    else:
+        from symposium.mcp_server.over_stdio import serve_stdio  # noqa: PLC0415 - the SDK is slow
+
+        await serve_stdio(_site(options))
+    return ExitCode.OK
+
+
+def _site(options: McpOptions) -> Site:
+    reach = dial_running if options.is_joining else dial
+    return Site(Path(options.directory).resolve(), bus=ClientSettings(dial=reach))
+
+
+def _tell(url: str, token: str) -> None:
+    click.echo(f"{url}\nAuthorization: Bearer {token}", err=True)

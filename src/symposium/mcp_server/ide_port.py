@@ -1,0 +1,58 @@
+"""Who knows the code: an attached editor first, else language servers (bus-mcp §5.5)."""
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from symposium.bus.errors import BusError
+from symposium.bus.messages.find_all_references import FindAllReferences
+from symposium.bus.messages.resolve_symbol_by_name import ResolveSymbolByName
+from symposium.bus.shapes import SymbolDef as WireSymbol
+from symposium.ide.dialect.port import At, IdePort
+from symposium.ide.operations import Diagnostic, FileRange, Hover, SymbolDef
+from symposium.mcp_server.bus_port import Bus
+
+PATIENCE = 10.0
+"""Seconds for an editor; without one the daemon says so at once."""
+
+_log = logging.getLogger(__name__)
+
+
+class EditorFirst:
+    """Asks the editor what it can answer, and language servers otherwise."""
+
+    def __init__(self, bus: Bus, otherwise: IdePort) -> None:
+        self._bus = bus
+        self._otherwise = otherwise
+
+    async def symbols(self, name: str) -> Sequence[SymbolDef]:
+        """Symbols that have this name, or one like it."""
+        try:
+            found = await self._bus.request(ResolveSymbolByName(name=name), patience=PATIENCE)
+        except BusError as error:
+            _log.debug("no editor says where %s is: %s", name, error)
+            return await self._otherwise.symbols(name)
+        return msgspec.convert(msgspec.to_builtins(found), list[SymbolDef])
+
+    async def references(self, symbol: SymbolDef) -> Sequence[FileRange]:
+        """Where a symbol is used, its definition left out."""
+        request = FindAllReferences(symbol=msgspec.convert(msgspec.to_builtins(symbol), WireSymbol))
+        try:
+            found = await self._bus.request(request, patience=PATIENCE)
+        except BusError as error:
+            _log.debug("no editor says who uses %s: %s", symbol.name, error)
+            return await self._otherwise.references(symbol)
+        return msgspec.convert(msgspec.to_builtins(found), list[FileRange])
+
+    async def definitions(self, at: At) -> Sequence[FileRange]:
+        """Where that which stands there is defined; no editor is asked this."""
+        return await self._otherwise.definitions(at)
+
+    async def hover(self, at: At) -> Hover:
+        """What is known of what stands there; no editor is asked this."""
+        return await self._otherwise.hover(at)
+
+    async def diagnostics(self, path: str) -> Sequence[Diagnostic]:
+        """What is wrong in a file; no editor is asked this."""
+        return await self._otherwise.diagnostics(path)

@@ -1,0 +1,77 @@
+"""Asks somebody who may take long, and tells the client meanwhile that we live."""
+
+import asyncio
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from symposium.bus.errors import BusError
+from symposium.bus.messages.progress import Progress
+from symposium.bus.vocabulary import Request
+from symposium.mcp_server.tool import Call, News
+
+EVERY: Final = 10.0
+"""Seconds between two words to a client that waits, even if there is nothing new."""
+
+_Answer = TypeVar("_Answer")
+
+
+class Latest:
+    """One line of news that is replaced by the next."""
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+        self._changed = asyncio.Event()
+
+    def take(self, progress: Progress) -> None:
+        """Replace it by what the bus tells."""
+        self._message = progress.message
+        self._changed.set()
+
+    async def tell_on(self, news: News, *, every: float) -> None:
+        """Tell it at once, whenever it changes, and every so many seconds, until cancelled."""
+        count = 0.0
+        while True:
+            self._changed.clear()
+            count += 1
+            await news(count, None, self._message)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(every):
+                    await self._changed.wait()
+
+
+async def ask_telling(
+    request: Request[_Answer], call: Call, *, first: str, patience: float, every: float = EVERY
+) -> _Answer:
+    """Ask over the bus, and pass on what is told before the answer comes.
+
+    Args:
+        request: what to ask.
+        call: whose client is told.
+        first: what it is told at once.
+        patience: seconds to wait for the answer.
+        every: seconds after which it is told again.
+
+    Raises:
+        BusError: there is no answer, or a refusal.
+    """
+    latest = Latest(first)
+    async with asyncio.TaskGroup() as tasks:
+        telling = tasks.create_task(latest.tell_on(call.tell, every=every))
+        try:
+            outcome = await _outcome(request, call, latest, patience)
+        finally:
+            telling.cancel()
+    if isinstance(outcome, BusError):
+        raise outcome
+    return outcome
+
+
+async def _outcome(
+    request: Request[_Answer], call: Call, latest: Latest, patience: float
+) -> _Answer | BusError:
+    """The answer; an error is handed over, since a task group would wrap it."""
+    try:
+        bus = call.workplace.bus
+        return await bus.request(request, on_progress=latest.take, patience=patience)
+    except BusError as error:
+        return error

@@ -1,0 +1,148 @@
+"""What our own server offers: the tools, guidance and references as resources, the first prompt."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from symposium.guidance.boot import ALIASES, COLLABORATORS
+from symposium.guidance.text import URI, GuidanceText
+from symposium.mcp_server.expansion import PROMPTS
+from symposium.mcp_server.part import Caller, Json, unknown
+from symposium.mcp_server.registry import all_tools, instructions
+from symposium.mcp_server.task_lookup import look_up
+from symposium.mcp_server.tool import Answer, Call, Tool
+from symposium.mcp_server.workplace import Workplace
+
+MARKDOWN: Final = "text/markdown"
+REFERENCE: Final = "symposium://ref/"
+"""What the URI of an attached value begins with; its id follows."""
+
+_SUMMARY: Final = "How we work here, where you are, and what you are to do first"
+_TITLES: Final = {"yiasou": "Yiasou", "hi": "Hi"}
+
+
+class Offering:
+    """A part of a server, for one workplace."""
+
+    def __init__(self, workplace: Workplace, tools: Mapping[str, Tool] | None = None) -> None:
+        self._workplace = workplace
+        self._tools = all_tools() if tools is None else tools
+
+    @property
+    def instructions(self) -> str:
+        """What a client is told at the handshake."""
+        return instructions(self._tools.values())
+
+    def tools(self) -> Sequence[Json]:
+        """Every tool."""
+        return [_listed_tool(tool) for tool in self._tools.values()]
+
+    async def call_tool(self, name: str, params: Mapping[str, Any], caller: Caller) -> Json | None:
+        """Call a tool of ours; what goes wrong is in its result, with what to do about it."""
+        tool = self._tools.get(name)
+        if tool is None:
+            return None
+        call = Call(self._workplace, caller.news)
+        return _result(await tool.call(params.get("arguments"), call), tool)
+
+    def resources(self) -> Sequence[Json]:
+        """The guidance that holds now."""
+        return [_listed_text(text) for text in self._workplace.library.shelf().listed]
+
+    def templates(self) -> Sequence[Json]:
+        """Attached values by their id."""
+        return [
+            {
+                "uriTemplate": f"{REFERENCE}{{id}}",
+                "name": "Attached reference",
+                "description": 'What a <symposium-ref id="…"/> stands for.',
+                "mimeType": "application/json",
+            }
+        ]
+
+    async def read(self, uri: str, caller: Caller) -> Json | None:
+        """A guidance text, whole, by its URI, or as the seed has it; or an attached value."""
+        del caller
+        text = self._workplace.library.shelf().get(uri.removeprefix(URI))
+        if text is not None:
+            return {"contents": [{"uri": uri, "mimeType": MARKDOWN, "text": text.text}]}
+        if not uri.startswith(REFERENCE):
+            return None
+        stored = self._workplace.references.get(uri.removeprefix(REFERENCE))
+        if stored is None:
+            return None
+        value = msgspec.json.format(msgspec.json.encode(stored.value)).decode()
+        return {"contents": [{"uri": uri, "mimeType": "application/json", "text": value}]}
+
+    def prompts(self) -> Sequence[Json]:
+        """The first prompt, under both of its names."""
+        names = ", ".join(COLLABORATORS)
+        argument = {
+            "name": "collaborator",
+            "description": f"Whom the agent is to be: {names}, or the name of an agent.",
+            "required": False,
+        }
+        return [
+            {
+                "name": name,
+                "title": _TITLES[name],
+                "description": _SUMMARY,
+                "arguments": [argument],
+            }
+            for name in PROMPTS
+        ]
+
+    async def prompt(self, name: str, params: Mapping[str, Any], caller: Caller) -> Json | None:
+        """The first prompt with the taskspace as it is now, as directives to load resources."""
+        del caller
+        if name not in PROMPTS:
+            return None
+        arguments: Mapping[str, str] = params.get("arguments") or {}
+        for other in arguments.keys() - {"collaborator"}:
+            raise unknown("argument", str(other), ["collaborator"])
+        task = await look_up(self._workplace.standing, self._workplace.bus)
+        text = self._workplace.boot.directives(task, arguments.get("collaborator"))
+        message = {"role": "user", "content": {"type": "text", "text": text}}
+        return {"description": _SUMMARY, "messages": [message]}
+
+    def complete(self, ref: Mapping[str, Any], argument: str, begun: str) -> Sequence[str] | None:
+        """Names of collaborators, and ids of attached values."""
+        match ref.get("type"), ref.get("name") or ref.get("uri"), argument:
+            case "ref/prompt", "yiasou" | "hi", "collaborator":
+                return [name for name in (*COLLABORATORS, *ALIASES) if name.startswith(begun)]
+            case "ref/resource", str(uri), "id" if uri.startswith(REFERENCE):
+                return [key for key in self._workplace.references.newest() if key.startswith(begun)]
+            case _:
+                return None
+
+
+def _listed_tool(tool: Tool) -> Json:
+    hints = tool.hints
+    entry: Json = {
+        "name": tool.name,
+        "title": hints.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "annotations": {
+            "title": hints.title,
+            "readOnlyHint": hints.reads_only,
+            "destructiveHint": hints.destroys,
+            "idempotentHint": hints.repeats_well,
+            "openWorldHint": hints.reaches_out,
+        },
+    }
+    schema = tool.output_schema
+    return entry if schema is None else entry | {"outputSchema": schema}
+
+
+def _listed_text(text: GuidanceText) -> Json:
+    entry: Json = {"uri": text.uri, "name": text.name, "mimeType": MARKDOWN, "size": text.size}
+    return entry | {"description": text.description} if text.description else entry
+
+
+def _result(answer: Answer, tool: Tool) -> Json:
+    result: Json = {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
+    if answer.value is not None and tool.result is not None:
+        result["structuredContent"] = msgspec.to_builtins(answer.value)
+    return result

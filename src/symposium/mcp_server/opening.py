@@ -1,0 +1,87 @@
+"""Makes the workplace of one server, and keeps what works beside it."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.client import BusClient, Identity
+from symposium.bus.envelope import Sender
+from symposium.bus.messages.goodbye import Goodbye
+from symposium.bus.messages.marco import Marco
+from symposium.bus.messages.polo import Polo
+from symposium.bus.messages.store_reference import StoreReference
+from symposium.bus.roles import Role
+from symposium.bus.vocabulary import Done
+from symposium.config.paths import paths
+from symposium.guidance.boot import BootPrompts
+from symposium.guidance.library import library_for
+from symposium.guidance.places import checkout_of
+from symposium.ide.dialect.headless_port import HeadlessPort
+from symposium.ide.headless import Headless
+from symposium.mcp_server.bus_port import Bus
+from symposium.mcp_server.detection import standing_of
+from symposium.mcp_server.ide_port import EditorFirst
+from symposium.mcp_server.outbox import Outbox
+from symposium.mcp_server.processes import terminal_of
+from symposium.mcp_server.site import Site
+from symposium.mcp_server.workplace import Workplace
+from symposium.references.store import ReferenceStore
+from symposium.walkthroughs.store import WalkthroughStore, project_folder
+
+CALLED: Final = "symposium mcp"
+
+_Result = TypeVar("_Result")
+
+
+async def at_work(site: Site, serve: Callable[[Workplace], Awaitable[_Result]]) -> _Result:
+    """Do something at a workplace; what works beside it ends with it. Waits for no daemon."""
+    headless = Headless()
+    home = paths(site.environment).home
+    references = ReferenceStore(home)
+    standing = standing_of(site.directory, site.environment)
+    shell = terminal_of(os.getpid(), site.environment).shell
+    sender = Sender(str(site.directory), standing.taskspace or None, shell)
+    answers = Answers()
+    bus = BusClient(Identity(Role.MCP_SERVER, CALLED, sender), answers, site.bus)
+    _answer(answers, references, bus)
+    outbox = Outbox(home)
+    async with bus, asyncio.TaskGroup() as tasks:
+        beside = [tasks.create_task(headless.run()), tasks.create_task(outbox.run(bus))]
+        bus.announce(Polo())
+        try:
+            return await serve(workplace_of(site, bus, headless))
+        finally:
+            bus.announce(Goodbye())
+            for task in beside:
+                task.cancel()
+
+
+def workplace_of(site: Site, bus: Bus, headless: Headless) -> Workplace:
+    """The workplace of a site; nothing is asked yet."""
+    home = paths(site.environment).home
+    library = library_for(site.directory, site.environment)
+    return Workplace(
+        standing=standing_of(site.directory, site.environment),
+        library=library,
+        boot=BootPrompts(library),
+        references=ReferenceStore(home),
+        walkthroughs=WalkthroughStore(project_folder(home, site.directory)),
+        bus=bus,
+        ide=EditorFirst(bus, HeadlessPort(headless, checkout_of(site.directory))),
+        outbox=Outbox(home),
+    )
+
+
+def _answer(answers: Answers, references: ReferenceStore, bus: BusClient) -> None:
+    async def store(message: StoreReference, asked: Asked) -> Done:
+        references.put(message.key, message.value, taskspace=asked.sender.taskspace_uuid or "")
+        return Done()
+
+    async def here(message: Marco, asked: Asked) -> None:
+        del message, asked
+        bus.announce(Polo())
+
+    answers.to(StoreReference, store)
+    answers.hear(Marco, here)

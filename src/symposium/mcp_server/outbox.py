@@ -1,0 +1,146 @@
+"""Reports that no daemon could take: put down at once, and said when there is one (§7 row 10).
+
+Each is said at least once: one whose answer was lost is said again.
+"""
+
+import asyncio
+import fcntl
+import logging
+import os
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from symposium.bus.catalog import message_types
+from symposium.bus.errors import BusError, BusRefusedError
+from symposium.bus.vocabulary import Message, PayloadError, Request, payload_of
+from symposium.config.atomic_file import write_whole
+from symposium.mcp_server.bus_port import Bus
+
+FOLDER: Final = "outbox"
+
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Of what waits; more is refused, and the agent is told."""
+
+LOOK_EVERY: Final = 5.0
+"""Seconds between two looks whether something waits and somebody takes it."""
+
+_log = logging.getLogger(__name__)
+
+
+class Waiting(Struct, frozen=True):
+    """One report.
+
+    Attributes:
+        type: of the message.
+        payload: what it says.
+    """
+
+    type: str
+    payload: Raw
+
+
+async def _pause() -> None:
+    await asyncio.sleep(LOOK_EVERY)
+
+
+class Outbox:
+    """One file for the reports of one user; any number of processes may use it."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / FOLDER / "reports.jsonl"
+
+    def keep(self, message: Message) -> None:
+        """Put one down, so that it outlives this process.
+
+        Raises:
+            OSError: it cannot be written, or too much waits already.
+        """
+        line = msgspec.json.encode(Waiting(message.about.type, payload_of(message))) + b"\n"
+        with self._locked("reports.lock"), self._path.open("ab") as file:
+            if file.tell() + len(line) > MOST_BYTES:
+                raise OSError(f"{self._path} is full: start the daemon, which takes what waits")
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        try:
+            return self._path.stat().st_size == 0
+        except OSError:
+            return True
+
+    def waiting(self) -> list[bytes]:
+        """The lines that wait, the oldest first."""
+        try:
+            return self._path.read_bytes().splitlines(keepends=True)
+        except OSError:
+            return []
+
+    async def run(self, bus: Bus, pause: Callable[[], Awaitable[None]] = _pause) -> None:
+        """Say what waits, now and whenever somebody takes it, until cancelled."""
+        while True:
+            if not self.is_empty:
+                await self.say(bus)
+            await pause()
+
+    async def say(self, bus: Bus) -> None:
+        """Say what waits until nothing does, or nobody takes it."""
+        try:
+            with self._locked("sending.lock", fcntl.LOCK_EX | fcntl.LOCK_NB):
+                for line in self.waiting():
+                    if not await _said(line, bus):
+                        return
+                    self._drop(line)
+        except BlockingIOError:
+            _log.debug("another process says what waits")
+        except OSError as error:
+            _log.warning("what waits in %s stays there: %s", self._path, error)
+
+    def _drop(self, line: bytes) -> None:
+        with self._locked("reports.lock"):
+            rest = self._path.read_bytes().removeprefix(line)
+            write_whole(self._path, rest.decode(errors="surrogateescape"))
+
+    @contextmanager
+    def _locked(self, name: str, kind: int = fcntl.LOCK_EX) -> Generator[None]:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = self._path.with_name(name)
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, kind)
+            yield
+        finally:
+            os.close(handle)
+
+
+async def _said(line: bytes, bus: Bus) -> bool:
+    """Whether somebody has taken it, or nobody ever will."""
+    try:
+        message = _read(line)
+    except (msgspec.MsgspecError, PayloadError, KeyError) as error:
+        _log.warning("a report that waited is none, and is dropped: %s", error)
+        return True
+    try:
+        await bus.request(message)
+    except BusRefusedError as error:
+        if error.code in ("no_handler", "timeout", "gone"):
+            return False
+        _log.warning("a report that waited was refused, and is dropped: %s", error)
+    except BusError:
+        return False
+    return True
+
+
+def _read(line: bytes) -> Request[Any]:
+    waiting = msgspec.json.decode(line, type=Waiting)
+    message = message_types()[waiting.type].read(waiting.payload)
+    if not isinstance(message, Request):
+        raise PayloadError(f"{waiting.type} is no request")
+    return cast("Request[Any]", message)

@@ -1,0 +1,162 @@
+"""Which terminal an agent runs in: the shell among the processes that started it (bus-mcp §2.2)."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+SHELL_PID: Final = "SYMPOSIUM_SHELL_PID"
+"""A variable that says it, for whoever knows better."""
+
+MOST_GENERATIONS: Final = 32
+_PATIENCE: Final = 2.0
+
+_SHELLS: Final = frozenset(
+    {"bash", "csh", "dash", "elvish", "fish", "ksh", "nu", "pwsh", "sh", "tcsh", "xonsh", "zsh"}
+)
+_EDITORS: Final = re.compile(
+    r"visual studio code|code\.app|electron|\b(?:code|code-oss|codium|vscodium|cursor|windsurf|zed"
+    r"|zed-editor|nvim|vim|emacs|hx|helix|idea|pycharm|webstorm|goland|clion|rider)\b"
+)
+_NO_EDITOR: Final = re.compile(r"code helper")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process.
+
+    Attributes:
+        name: of its program, without the path.
+        arguments: its command line.
+    """
+
+    pid: int
+    parent: int
+    name: str
+    arguments: Sequence[str]
+
+    @property
+    def is_editor(self) -> bool:
+        """Whether it looks like an editor."""
+        words = " ".join([self.name, *self.arguments[:1]]).lower()
+        return bool(_EDITORS.search(words)) and not _NO_EDITOR.search(words)
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether it is a shell."""
+        return self.name.lstrip("-").removesuffix(".exe").lower() in _SHELLS
+
+    @property
+    def is_terminals(self) -> bool:
+        """Whether it is the shell that a terminal has started: not one that runs a script."""
+        if "(qterm)" in " ".join([self.name, *self.arguments]):
+            return True
+        options = [word for word in self.arguments[1:] if word.startswith("-")]
+        runs = len(self.arguments) > 1 + len(options) or any("c" in each for each in options)
+        return self.is_shell and not runs
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """What was found; None for what was not."""
+
+    shell: int | None
+    editor: int | None
+
+
+def terminal_of(pid: int, environment: Mapping[str, str] | None = None) -> Terminal:
+    """The terminal that a process runs in; never fails.
+
+    Args:
+        pid: the process.
+        environment: ours, by default; `$SYMPOSIUM_SHELL_PID` counts more than what is found.
+    """
+    env = os.environ if environment is None else environment
+    said = env.get(SHELL_PID, "")
+    found = choose(ancestors(pid))
+    return Terminal(int(said), found.editor) if said.isdecimal() and len(said) < 10 else found  # noqa: PLR2004 - digits of a pid
+
+
+def choose(chain: Sequence[Process]) -> Terminal:
+    """The shell among the ancestors, the nearest first, and the editor above it.
+
+    With an editor, the outermost shell that a terminal of it has started; without one, the nearest
+    shell that is nobody's script; else any shell.
+    """
+    above = next((place for place, each in enumerate(chain) if each.is_editor), None)
+    below = chain if above is None else list(reversed(chain[:above]))
+    shells = [each for each in below if each.is_terminals] or [
+        each for each in below if each.is_shell
+    ]
+    shell = shells[0].pid if shells else None
+    return Terminal(shell, None if above is None else chain[above].pid)
+
+
+def ancestors(pid: int) -> list[Process]:
+    """The parent of a process, its parent, and so on, as far as can be seen."""
+    known = None if sys.platform.startswith("linux") else _from_ps()
+    found: list[Process] = []
+    process = _look(pid, known)
+    while process is not None and process.parent > 1 and len(found) < MOST_GENERATIONS:
+        process = _look(process.parent, known)
+        if process is not None:
+            found.append(process)
+    return found
+
+
+def _look(pid: int, known: Mapping[int, Process] | None) -> Process | None:
+    return _from_proc(pid) if known is None else known.get(pid)
+
+
+def _from_proc(pid: int) -> Process | None:
+    place = Path("/proc") / str(pid)
+    try:
+        stat = (place / "stat").read_text(errors="replace")
+        line = (place / "cmdline").read_bytes()
+    except OSError:
+        return None
+    return read_stat(pid, stat, line)
+
+
+def read_stat(pid: int, stat: str, line: bytes) -> Process | None:
+    """A process from what Linux says of it; None for what is no such text.
+
+    Args:
+        pid: its id.
+        stat: `/proc/PID/stat`; the name in it may hold anything, parentheses too.
+        line: `/proc/PID/cmdline`.
+    """
+    name = stat[stat.find("(") + 1 : stat.rfind(")")]
+    rest = stat[stat.rfind(")") + 1 :].split()
+    if len(rest) < 2 or not rest[1].isdecimal():  # noqa: PLR2004 - the state, then the parent
+        return None
+    words = [word.decode(errors="replace") for word in line.rstrip(b"\0").split(b"\0")]
+    return Process(pid, int(rest[1]), name, words)
+
+
+def _from_ps() -> dict[int, Process]:
+    try:
+        done = subprocess.run(
+            ["/bin/ps", "-axo", "pid=,ppid=,comm=,args="],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    read = (read_ps_line(line) for line in done.stdout.splitlines())
+    return {process.pid: process for process in read if process is not None}
+
+
+def read_ps_line(line: str) -> Process | None:
+    """A process from a line of `ps -o pid=,ppid=,comm=,args=`; None for any other line."""
+    words = line.split()
+    if len(words) < 3 or not (words[0].isdecimal() and words[1].isdecimal()):  # noqa: PLR2004 - two ids and a name
+        return None
+    return Process(int(words[0]), int(words[1]), words[2].rpartition("/")[2], words[3:])

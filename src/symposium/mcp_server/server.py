@@ -1,0 +1,296 @@
+"""Binds parts to the MCP SDK: both eras, both transports, notices of change.
+
+The import of the SDK costs more than all else here; whoever needs a server imports this module when
+it starts. Nobody else imports the SDK.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, get_args
+
+from mcp import types
+from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.session import ServerSession
+from mcp.server.streamable_http import EventStore
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourcesListChanged,
+    ResourceUpdated,
+)
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+
+from peerwire.jsonrpc.errors import RpcError
+from peerwire.jsonrpc.transport import Transport
+from symposium.mcp_server.lines import BadLineError, LineStreams
+from symposium.mcp_server.paging import page
+from symposium.mcp_server.part import STATELESS, Json, Part, not_found, unknown
+
+NAME: Final = "symposium"
+
+MOST_CLIENTS: Final = 1000
+"""Clients of the earlier era that are told of changes; whoever came first is forgotten first."""
+
+MOST_COMPLETIONS: Final = 100
+"""As MCP allows."""
+
+_KEPT: Final = CacheHint(ttl_ms=1000, scope="private")
+"""How long a client of the later era may keep a list or a text; changes are told anyway."""
+
+_CACHEABLE: Final[Sequence[CacheableMethod]] = get_args(CacheableMethod)
+_HINTS: Final = dict.fromkeys(_CACHEABLE, _KEPT)
+
+_Context: TypeAlias = ServerRequestContext[Any, Any]
+_Handle: TypeAlias = Callable[[_Context, Any], Awaitable[Json]]
+
+
+@dataclass(frozen=True, slots=True)
+class SdkCaller:
+    """The client of one request.
+
+    Attributes:
+        context: what the SDK knows of the request.
+    """
+
+    context: _Context
+
+    @property
+    def revision(self) -> str:
+        """Of MCP, as it is spoken."""
+        return self.context.protocol_version
+
+    async def news(self, done: float, total: float | None, message: str) -> None:
+        """Tell it how far the request is, if it wants to know."""
+        await self.context.session.report_progress(done, total, message)
+
+
+@dataclass(slots=True)
+class _Client:
+    """One client of the earlier era, which has said that it is there."""
+
+    session: ServerSession | None = None
+    uris: set[str] = field(default_factory=set[str])
+
+
+class _Clients:
+    """The clients of the earlier era that have said they are there, and what they subscribed to."""
+
+    def __init__(self) -> None:
+        self._clients: OrderedDict[str, _Client] = OrderedDict()
+
+    def of(self, context: _Context) -> _Client:
+        """The client that asks: by its session over HTTP, the only one there is over lines."""
+        headers: Mapping[str, str] = context.request.headers if context.request else {}
+        key = headers.get("mcp-session-id", "")
+        client = self._clients.setdefault(key, _Client())
+        self._clients.move_to_end(key)
+        while len(self._clients) > MOST_CLIENTS:
+            self._clients.popitem(last=False)
+        return client
+
+    async def tell(self, uris: Collection[str], *, is_list: bool) -> None:
+        """Tell each what it wants to know."""
+        for client in list(self._clients.values()):
+            if client.session is not None:
+                for uri in sorted(client.uris.intersection(uris)):
+                    await client.session.send_resource_updated(uri)
+                if is_list:
+                    await client.session.send_resource_list_changed()
+
+
+class _Requests:
+    """Answers the requests of clients from the parts, the first that knows what is asked for."""
+
+    def __init__(self, parts: Sequence[Part], clients: _Clients) -> None:
+        self._parts = parts
+        self._clients = clients
+
+    def register(self, sdk: Server[Any]) -> None:
+        """Let the SDK call us for every method."""
+        listed = types.PaginatedRequestParams
+        self._on(sdk, "tools/list", listed, self._list("tools", lambda part: part.tools()))
+        self._on(
+            sdk, "resources/list", listed, self._list("resources", lambda part: part.resources())
+        )
+        templates = self._list("resourceTemplates", lambda part: part.templates())
+        self._on(sdk, "resources/templates/list", listed, templates)
+        self._on(sdk, "prompts/list", listed, self._list("prompts", lambda part: part.prompts()))
+        self._on(sdk, "tools/call", types.CallToolRequestParams, self._call_tool)
+        self._on(sdk, "resources/read", types.ReadResourceRequestParams, self._read)
+        self._on(sdk, "resources/subscribe", types.SubscribeRequestParams, self._subscribe)
+        self._on(sdk, "resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
+        self._on(sdk, "prompts/get", types.GetPromptRequestParams, self._prompt)
+        self._on(sdk, "completion/complete", types.CompleteRequestParams, self._complete)
+        sdk.add_notification_handler(
+            "notifications/initialized", types.NotificationParams, self._initialized
+        )
+
+    def _on(
+        self,
+        sdk: Server[Any],
+        method: str,
+        params: type[Any],
+        handle: Callable[[_Context, Any], Awaitable[Json]],
+    ) -> None:
+        async def handled(context: _Context, given: Any) -> Json:
+            try:
+                result = await handle(context, given)
+            except RpcError as error:
+                raise MCPError(error.code, error.message, error.data) from error
+            if context.protocol_version in STATELESS:
+                return {"resultType": "complete", **result}
+            return result
+
+        sdk.add_request_handler(method, params, handled)
+
+    def _list(
+        self, key: str, of: Callable[[Part], Sequence[Json]]
+    ) -> Callable[[_Context, types.PaginatedRequestParams], Awaitable[Json]]:
+        async def listed(context: _Context, params: types.PaginatedRequestParams) -> Json:
+            del context
+            return page(key, [entry for part in self._parts for entry in of(part)], params.cursor)
+
+        return listed
+
+    async def _call_tool(self, context: _Context, params: types.CallToolRequestParams) -> Json:
+        given = _dumped(params)
+        for part in self._parts:
+            result = await part.call_tool(params.name, given, SdkCaller(context))
+            if result is not None:
+                return result
+        known = [tool["name"] for part in self._parts for tool in part.tools()]
+        raise unknown("tool", params.name, known)
+
+    async def _read(self, context: _Context, params: types.ReadResourceRequestParams) -> Json:
+        caller = SdkCaller(context)
+        for part in self._parts:
+            result = await part.read(params.uri, caller)
+            if result is not None:
+                return result
+        raise not_found(params.uri, caller.revision)
+
+    async def _prompt(self, context: _Context, params: types.GetPromptRequestParams) -> Json:
+        given = _dumped(params)
+        for part in self._parts:
+            result = await part.prompt(params.name, given, SdkCaller(context))
+            if result is not None:
+                return result
+        known = [prompt["name"] for part in self._parts for prompt in part.prompts()]
+        raise unknown("prompt", params.name, known)
+
+    async def _complete(self, context: _Context, params: types.CompleteRequestParams) -> Json:
+        del context
+        ref = _dumped(params.ref)
+        for part in self._parts:
+            values = part.complete(ref, params.argument.name, params.argument.value)
+            if values is not None:
+                return _completion(values)
+        return _completion(())
+
+    async def _subscribe(self, context: _Context, params: types.SubscribeRequestParams) -> Json:
+        await self._read(context, types.ReadResourceRequestParams(uri=params.uri))
+        self._clients.of(context).uris.add(params.uri)
+        return {}
+
+    async def _unsubscribe(self, context: _Context, params: types.UnsubscribeRequestParams) -> Json:
+        self._clients.of(context).uris.discard(params.uri)
+        return {}
+
+    async def _initialized(self, context: _Context, params: types.NotificationParams) -> None:
+        del params
+        self._clients.of(context).session = context.session
+
+    def input_schema(self, name: str) -> Json | None:
+        """The schema of a tool's arguments; None if there is no such tool."""
+        tools = (tool for part in self._parts for tool in part.tools())
+        return next((tool["inputSchema"] for tool in tools if tool["name"] == name), None)
+
+
+class McpServer:
+    """Parts as one MCP server.
+
+    Attributes:
+        sdk: the SDK's server.
+        bus: where clients of the later era hear of changes.
+    """
+
+    def __init__(self, parts: Sequence[Part], *, version: str, instructions: str) -> None:
+        self._clients = _Clients()
+        requests = _Requests(parts, self._clients)
+        self.bus = InMemorySubscriptionBus()
+        self._listening = ListenHandler(self.bus)
+        self.sdk: Server[Any] = Server(
+            NAME,
+            version=version,
+            title="Symposium",
+            instructions=instructions,
+            get_tool_input_schema=requests.input_schema,
+            on_subscriptions_listen=self._listening,
+            cache_hints=_HINTS,
+        )
+        requests.register(self.sdk)
+
+    async def serve(self, transport: Transport) -> None:
+        """Serve one client over lines until it ends; the transport stays its owner's to close."""
+        streams = LineStreams(transport, _read, _written)
+        streams.start()
+        await self.sdk.run(streams, streams, self.options)
+
+    def app(self, *, event_store: EventStore | None = None, retry: int | None = None) -> Any:
+        """An ASGI application for streamable HTTP at `/mcp`; Host and Origin must be this machine.
+
+        Args:
+            event_store: keeps events for clients that come back.
+            retry: milliseconds after which a client shall come back.
+        """
+        return self.sdk.streamable_http_app(
+            event_store=event_store, retry_interval=retry, max_sessions=MOST_CLIENTS
+        )
+
+    @property
+    def options(self) -> Any:
+        """What is said at the handshake of the earlier era."""
+        return self.sdk.create_initialization_options(NotificationOptions(resources_changed=True))
+
+    async def tell(self, uris: Collection[str], *, is_list: bool) -> None:
+        """Tell every client that wants to know what has changed, in the way of its era.
+
+        Args:
+            uris: of resources that say something else, or have come or gone.
+            is_list: whether the list of resources has changed too.
+        """
+        for uri in sorted(uris):
+            await self.bus.publish(ResourceUpdated(uri=uri))
+        if is_list:
+            await self.bus.publish(ResourcesListChanged())
+        await self._clients.tell(uris, is_list=is_list)
+
+    def close(self) -> None:
+        """End every stream of changes with its last word."""
+        self._listening.close()
+
+
+def _completion(values: Sequence[str]) -> Json:
+    shown = list(values[:MOST_COMPLETIONS])
+    told = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
+    return {"completion": told}
+
+
+def _dumped(params: Any) -> Json:
+    return params.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _read(line: bytes) -> SessionMessage:
+    try:
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        raise BadLineError("this is JSON-RPC, and no message of MCP") from error
+
+
+def _written(message: SessionMessage) -> bytes:
+    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+    return text.encode()

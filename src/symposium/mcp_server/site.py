@@ -1,0 +1,23 @@
+"""Where a server is to work, before anything is opened."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from symposium.bus.client import ClientSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a server is to work.
+
+    Attributes:
+        directory: where the agent works.
+        environment: variables that say more of it.
+        bus: how the daemon is reached.
+    """
+
+    directory: Path
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    bus: ClientSettings = field(default_factory=ClientSettings)

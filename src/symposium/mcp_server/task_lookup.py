@@ -1,0 +1,37 @@
+"""What is known of the agent's taskspace: asked of the daemon for a moment, else read from disk."""
+
+import asyncio
+import logging
+from typing import Final
+
+from symposium.bus.errors import BusError
+from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
+from symposium.guidance.boot import TaskContext
+from symposium.mcp_server.bus_port import Bus
+from symposium.mcp_server.detection import Standing, written_down
+
+PATIENCE: Final = 0.1
+"""Seconds for the daemon: a prompt is to be there within 200 ms whether or not it answers."""
+
+_log = logging.getLogger(__name__)
+
+
+async def look_up(
+    standing: Standing, bus: Bus, *, patience: float = PATIENCE
+) -> TaskContext | None:
+    """The taskspace as it is known now; None outside one, or where nobody and nothing says."""
+    if not standing.is_in_taskspace:
+        return None
+    request = TaskspaceState(project_path=standing.project, taskspace_uuid=standing.taskspace)
+    try:
+        async with asyncio.timeout(patience):
+            return _context(await bus.request(request))
+    except TimeoutError:
+        _log.info("the daemon did not say within %g s what the taskspace is", patience)
+    except BusError as error:
+        _log.info("what the taskspace is comes from its file: %s", error)
+    return written_down(standing)
+
+
+def _context(info: TaskspaceInfo) -> TaskContext:
+    return TaskContext(info.name, info.description, info.initial_prompt, info.collaborator)

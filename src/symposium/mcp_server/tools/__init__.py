@@ -1,0 +1,1 @@
+"""One module for each tool that agents can call."""

@@ -1,0 +1,38 @@
+"""Who uses this?"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from symposium.ide.operations import FileRange
+from symposium.mcp_server.places import as_lines
+from symposium.mcp_server.tool import Answer, Call, Hints, tool
+
+
+class Params(Struct, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(min_length=1, max_length=500, description="As it is in the code.")]
+
+
+class References(Struct):
+    """Where it is used, its definitions left out."""
+
+    references: list[FileRange]
+    definitions: int
+
+
+@tool("code", Hints("Find all references", reads_only=True, repeats_well=True), result=References)
+async def find_all_references(params: Params, call: Call) -> Answer:
+    """Find everywhere that a symbol of that name is used.
+
+    With several definitions of the name, the uses of all of them. Lines and columns count from 1.
+    """
+    ide = call.workplace.ide
+    symbols = [each for each in await ide.symbols(params.name) if each.name == params.name]
+    found: list[FileRange] = []
+    for symbol in symbols:
+        for each in await ide.references(symbol):
+            if each not in found:
+                found.append(each)
+    rows = [("", each) for each in found]
+    head = f"{len(symbols)} definition(s) of {params.name!r}. "
+    return Answer(head + as_lines(rows, "use"), References(found, len(symbols)))

@@ -1,0 +1,41 @@
+"""What the user points at in the editor."""
+
+from typing import Any
+
+from msgspec import Struct, to_builtins
+
+from symposium.bus.errors import BusError
+from symposium.bus.messages.get_selection import GetSelection
+from symposium.bus.shapes import Selection
+from symposium.mcp_server.tool import Answer, Call, Hints, tool
+
+PATIENCE = 5.0
+"""Seconds for an editor."""
+
+
+class Params(Struct, forbid_unknown_fields=True):
+    pass
+
+
+@tool("code", Hints("Get the selection", reads_only=True, repeats_well=True), result=Selection)
+async def get_selection(params: Params, call: Call) -> Answer:
+    """Get what is selected in the user's editor, for when they say "this" or "here".
+
+    Lines and columns count from 1. Without an editor, or with nothing selected, the text is null
+    and a message says why: then ask the user.
+    """
+    del params
+    try:
+        selection = await call.workplace.bus.request(GetSelection(), patience=PATIENCE)
+    except BusError as error:
+        reason = f"no editor is attached ({error.message}); ask the user which place they mean"
+        selection = Selection(selected_text=None, message=reason)
+    return Answer(_text(to_builtins(selection)), selection)
+
+
+def _text(selection: dict[str, Any]) -> str:
+    text = selection.get("selectedText")
+    if text is None:
+        return str(selection.get("message") or "nothing is selected")
+    lines = f"{selection.get('startLine')}-{selection.get('endLine')}"
+    return f"{selection.get('filePath')}:{lines}\n{text}"

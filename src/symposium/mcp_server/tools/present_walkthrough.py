@@ -1,0 +1,90 @@
+"""Explain code beside the code."""
+
+import asyncio
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field, to_builtins
+
+from symposium.bus.errors import BusError
+from symposium.bus.messages.present_walkthrough import PresentWalkthrough
+from symposium.mcp_server.tool import Answer, Call, Hints, tool
+from symposium.walkthroughs.places import BlockDiagnostic
+from symposium.walkthroughs.presentation import present
+from symposium.walkthroughs.store import Draft, Mode
+
+PATIENCE = 10.0
+"""Seconds for a viewer."""
+
+
+class Params(Struct, forbid_unknown_fields=True):
+    content: Annotated[
+        str,
+        Meta(min_length=1, description="The walkthrough, in the format of walkthrough-format.md."),
+    ]
+    base_uri: Annotated[
+        str,
+        Meta(description="The folder that paths are relative to: absolute, or relative to yours."),
+    ] = field(default=".", name="baseUri")
+    mode: Annotated[
+        Mode, Meta(description="Whether it is a new one, or changes the newest or the one of `id`.")
+    ] = "replace"
+    id: Annotated[str | None, Meta(description="Of the walkthrough that it changes.")] = None
+    section: Annotated[
+        str | None, Meta(description="The heading whose content it replaces, for update-section.")
+    ] = None
+    validate: Annotated[bool, Meta(description="Only look up its locations; show nothing.")] = False
+
+
+class Presented(Struct, rename="camel"):
+    """What became of a walkthrough.
+
+    Attributes:
+        status: `shown` to somebody, only `stored`, or only `checked`.
+        faults: blocks with something that was not found, to be mended and presented again.
+    """
+
+    status: str
+    faults: list[Any]
+    id: str | None = None
+    version: int | None = None
+
+
+@tool("walkthroughs", Hints("Present a walkthrough"), result=Presented)
+async def present_walkthrough(params: Params, call: Call) -> Answer:
+    """Show the user an explanation that stands beside the code: comments, real diffs, diagrams.
+
+    The format is in the resource `walkthrough-format.md`. The answer names every location that was
+    not found: mend those, and present again. What is presented is kept, and can be read later with
+    `symposium walkthrough show`.
+    """
+    workplace = call.workplace
+    base = workplace.base(params.base_uri)
+    shown = await present(params.content, base, workplace.ide)
+    faults = [each for each in shown.diagnostics if each.is_fault]
+    told = to_builtins(faults)
+    if params.validate:
+        return Answer(_text("Checked; nothing was shown.", faults), Presented("checked", told))
+    draft = Draft(params.content, base, params.mode, params.id, params.section)
+    stored = await asyncio.to_thread(workplace.walkthroughs.save, draft)
+    whole = (
+        shown if params.mode == "replace" else await present(stored.markdown, base, workplace.ide)
+    )
+    kept = f"It is kept as {stored.id} (version {stored.version})."
+    try:
+        request = PresentWalkthrough(content=whole.html, base_uri=base)
+        await workplace.bus.request(request, patience=PATIENCE)
+        status, said = "shown", f"Shown to the user. {kept}"
+    except BusError as error:
+        status = "stored"
+        said = (
+            f"Nobody was there to show it ({error.message}). {kept} Tell the user to read it with "
+            f"`symposium walkthrough show {stored.id}`."
+        )
+    return Answer(_text(said, faults), Presented(status, told, stored.id, stored.version))
+
+
+def _text(said: str, faults: list[BlockDiagnostic]) -> str:
+    if not faults:
+        return f"{said} Every location was found."
+    lines = [f"- line {each.line}: {each.kind}: {each.message}" for each in faults]
+    return "\n".join([said, f"{len(faults)} block(s) need mending:", *lines])

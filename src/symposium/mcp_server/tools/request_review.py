@@ -1,0 +1,30 @@
+"""Have commits looked at."""
+
+from typing import Annotated
+from uuid import uuid4
+
+from msgspec import Meta, Struct
+
+from symposium.mcp_server.review_book import Review
+from symposium.mcp_server.reviews import ask_for
+from symposium.mcp_server.tool import Answer, Call, Hints, tool
+
+
+class Params(Struct, forbid_unknown_fields=True):
+    commit_range: Annotated[
+        str, Meta(min_length=1, max_length=500, description="main..HEAD, HEAD~2..HEAD, HEAD")
+    ]
+    title: Annotated[str, Meta(min_length=1, max_length=500, description="What has changed.")]
+    description: Annotated[
+        str, Meta(max_length=100_000, description="Why, how it was checked, what is uncertain.")
+    ] = ""
+
+
+@tool("reviews", Hints("Request a review"), result=Review)
+async def request_review(params: Params, call: Call) -> Answer:
+    """Have your commits reviewed as a pull request would be, and wait for what is said.
+
+    If no reviewer is attached the answer says so at once: then nobody has looked.
+    """
+    review = Review(str(uuid4()), params.title, params.commit_range, params.description)
+    return await ask_for(review, call, is_new=True)

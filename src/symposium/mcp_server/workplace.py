@@ -1,0 +1,78 @@
+"""Where an agent works, and whom its tools can ask."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from symposium.errors import SymposiumError
+from symposium.guidance.boot import BootPrompts
+from symposium.guidance.library import GuidanceLibrary
+from symposium.guidance.places import checkout_of
+from symposium.ide.dialect.port import IdePort
+from symposium.mcp_server.bus_port import Bus
+from symposium.mcp_server.detection import Standing
+from symposium.mcp_server.expansion import Expansion
+from symposium.mcp_server.outbox import Outbox
+from symposium.mcp_server.review_book import ReviewBook
+from symposium.references.store import ReferenceStore
+from symposium.walkthroughs.store import WalkthroughStore
+
+
+class NoTaskspaceError(SymposiumError):
+    """A tool needs a taskspace, and the agent is in none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """What tools work with.
+
+    Attributes:
+        standing: the directory and its taskspace.
+        library: the guidance that holds there.
+        boot: the prompts made of it.
+        references: what was attached to messages.
+        walkthroughs: where what was presented is kept.
+        bus: whom to ask about taskspaces, editors and people.
+        ide: whom to ask about code.
+        outbox: where reports wait for a daemon.
+        reviews: those that were asked for.
+    """
+
+    standing: Standing
+    library: GuidanceLibrary
+    boot: BootPrompts
+    references: ReferenceStore
+    walkthroughs: WalkthroughStore
+    bus: Bus
+    ide: IdePort
+    outbox: Outbox
+    reviews: ReviewBook = field(default_factory=ReviewBook)
+
+    @property
+    def expansion(self) -> Expansion:
+        """What an id stands for here."""
+        return Expansion(self.library, self.boot, self.references)
+
+    @property
+    def root(self) -> Path:
+        """The root of the checkout, else the directory."""
+        return checkout_of(self.standing.directory)
+
+    def base(self, uri: str) -> str:
+        """The folder that an agent means by a base URI; the root for one that is not there."""
+        if uri.startswith("file:"):
+            return uri
+        place = self.standing.directory / uri
+        return str(place.resolve() if place.is_dir() else self.root)
+
+    def taskspace(self) -> Standing:
+        """The taskspace the agent is in.
+
+        Raises:
+            NoTaskspaceError: it is in none.
+        """
+        if not self.standing.is_in_taskspace:
+            raise NoTaskspaceError(
+                f"{self.standing.directory} is in no taskspace",
+                "this works in one that `symposium task new` has made",
+            )
+        return self.standing

@@ -1,0 +1,202 @@
+"""`symposium mcp` as a program: with and without a daemon, over both transports."""
+
+import asyncio
+import http.client
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.daemons import Yard, yard
+from tests.support.mcp_scenes import TASK
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.client import BusClient
+from symposium.bus.envelope import Address
+from symposium.bus.messages.get_selection import GetSelection
+from symposium.bus.messages.presence import Presence
+from symposium.bus.messages.store_reference import StoreReference
+from symposium.bus.messages.who import Who
+from symposium.bus.roles import Role
+from symposium.bus.shapes import Present, Selection, WindowKind
+
+pytestmark = pytest.mark.timeout(60)
+
+GREETING = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "raw", "version": "0"},
+}
+Begin = Callable[..., subprocess.Popen[str]]
+
+
+class Spoken:
+    """A server as a child, and its lines."""
+
+    def __init__(self, child: asyncio.subprocess.Process) -> None:
+        self.child = child
+        self._ids = 0
+
+    async def result(self, method: str, params: Any = None) -> Any:
+        assert self.child.stdin is not None
+        assert self.child.stdout is not None
+        self._ids += 1
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": self._ids, "method": method}
+        message["params"] = params or {}
+        self.child.stdin.write(json.dumps(message).encode() + b"\n")
+        async with asyncio.timeout(20):
+            while True:
+                answer = json.loads(await self.child.stdout.readline())
+                if answer.get("id") == self._ids:
+                    return answer["result"]
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        return await self.result("tools/call", {"name": name, "arguments": arguments})
+
+
+@asynccontextmanager
+async def speaking(folder: Path, *words: str, **more: str) -> AsyncGenerator[Spoken]:
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "symposium", "mcp", *words),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=folder,
+        env={**os.environ, "SYMPOSIUM_HOME": str(folder), **more},
+    )
+    spoken = Spoken(child)
+    try:
+        await spoken.result("initialize", GREETING)
+        yield spoken
+    finally:
+        assert child.stdin is not None
+        child.stdin.close()
+        async with asyncio.timeout(20):
+            await child.wait()
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncGenerator[Yard]:
+    async with yard(tmp_path) as found:
+        yield found
+
+
+@pytest.mark.requirement("mcp-server.process", "mcp-server.degraded")
+async def test_without_a_daemon_it_serves_and_ends_with_its_input(tmp_path: Path) -> None:
+    async with speaking(tmp_path, "--join", SYMPOSIUM_TASKSPACE=TASK) as server:
+        prompt = await server.result("prompts/get", {"name": "yiasou"})
+        report = await server.call("signal_user", {"message": "I am stuck"})
+
+    assert "`main.md`" in prompt["messages"][0]["content"]["text"]
+    assert report["structuredContent"] == {"status": "queued", "watchers": 0}
+    assert b"I am stuck" in (tmp_path / "outbox" / "reports.jsonl").read_bytes()
+    assert server.child.returncode == 0
+
+
+@pytest.mark.requirement("mcp-server.code-tools", "mcp-server.references")
+async def test_a_real_bus_brings_an_editor_and_references(home: Yard) -> None:
+    answers = Answers()
+
+    async def select(message: GetSelection, asked: Asked) -> Selection:
+        del message, asked
+        return Selection(selected_text="x = 1", file_path="/a.py", start_line=1, end_line=1)
+
+    answers.to(GetSelection, select)
+    window = Presence(kind=WindowKind.EDITOR, workspace_folders=(str(home.folder),))
+    await home.start()
+    async with home.client(Role.EDITOR, answers, window) as editor:
+        await editor.ready()
+        async with speaking(home.folder, "--join") as server:
+            selected = await until(server, "get_selection", "x = 1")
+
+    assert selected["structuredContent"]["filePath"] == "/a.py"
+
+
+async def joined(editor: BusClient) -> Present:
+    """The server, when it has joined the bus."""
+    async with asyncio.timeout(20):
+        while True:
+            for each in await editor.request(Who()):
+                if each.role == "mcp-server":
+                    return each
+
+
+async def until(server: Spoken, tool: str, text: str) -> Any:
+    """Call it until the answer holds a text: the server joins the bus in its own time."""
+    async with asyncio.timeout(20):
+        while True:
+            answer = await server.call(tool, {})
+            if text in answer["content"][0]["text"]:
+                return answer
+
+
+@pytest.mark.requirement("mcp-server.references")
+async def test_a_peer_of_the_bus_stores_what_is_expanded_here(home: Yard) -> None:
+    """The reference's test F7, through a real daemon: stored by a peer, expanded by an agent."""
+    await home.start()
+    async with speaking(home.folder, "--join") as server, home.client(Role.EDITOR) as editor:
+        us = await joined(editor)
+        store = StoreReference(key="abc", value={"a": 1})
+        await editor.request(store, to=Address(connection=us.connection))
+        answer = await server.call("expand_reference", {"id": "abc"})
+
+    assert json.loads(answer["content"][0]["text"]) == {"a": 1}
+
+
+def spoken_over(url: str, token: str, message: Any, session: str = "") -> tuple[int, str, str]:
+    """Post a message; the status, the body and the session."""
+    host = url.removeprefix("http://").removesuffix("/mcp")
+    connection = http.client.HTTPConnection(host, timeout=10)
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "Authorization": f"Bearer {token}",
+    }
+    if session:
+        headers["Mcp-Session-Id"] = session
+    connection.request("POST", "/mcp", json.dumps(message), headers)
+    response = connection.getresponse()
+    found = response.getheader("mcp-session-id") or ""
+    body = response.read().decode()
+    connection.close()
+    return response.status, body, found
+
+
+@pytest.mark.requirement("mcp-server.process", "mcp-server.http-guard")
+def test_http_is_for_those_who_have_the_token(start: Begin) -> None:
+    server = start("mcp", "--join", "--http")
+    assert server.stderr is not None
+    url = server.stderr.readline().strip()
+    token = server.stderr.readline().strip().removeprefix("Authorization: Bearer ")
+    greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": GREETING}
+    listed: dict[str, Any] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+    refused = spoken_over(url, "another-token-altogether", greeting)
+    status, body, session = spoken_over(url, token, greeting)
+    tools = spoken_over(url, token, listed, session)
+    server.terminate()
+
+    assert refused[0] == 403
+    assert (status, "symposium" in body) == (200, True)
+    assert "expand_reference" in tools[1]
+    assert server.wait(10) == 143
+
+
+@pytest.mark.requirement("mcp-server.sdk-late")
+@pytest.mark.parametrize("words", [["--help"], ["mcp", "--help"], ["run", "--help"]])
+def test_nobody_else_waits_for_the_sdk(words: list[str]) -> None:
+    program = (
+        "import sys\n"
+        "from symposium.__main__ import main\n"
+        f"try: main({words!r})\n"
+        "except SystemExit: pass\n"
+        "print('mcp' in sys.modules, 'pydantic' in sys.modules, 'uvicorn' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines()[-1] == "False False False"

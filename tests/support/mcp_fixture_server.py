@@ -1,0 +1,102 @@
+"""Our server with the conformance suite's fixtures in it, as a program.
+
+python mcp_fixture_server.py stdio
+python mcp_fixture_server.py http        prints the URL, and serves until it is terminated
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+from mcp import types
+from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
+from tests.support.mcp_fixture_part import FixturePart
+
+from peerwire.transports.stdio import stdio_transport
+from symposium.bus.client import ClientSettings
+from symposium.bus.dialling import dial_running
+from symposium.mcp_server.guard import App, Guard, Receive, Scope, Send
+from symposium.mcp_server.notices import with_notices
+from symposium.mcp_server.offering import Offering
+from symposium.mcp_server.opening import at_work
+from symposium.mcp_server.over_http import open_door, run_app
+from symposium.mcp_server.server import McpServer
+from symposium.mcp_server.site import Site
+from symposium.mcp_server.workplace import Workplace
+
+
+class Events(EventStore):
+    """What was sent, for a client that comes back."""
+
+    def __init__(self) -> None:
+        self._events: list[tuple[StreamId, types.JSONRPCMessage | None]] = []
+
+    async def store_event(
+        self, stream_id: StreamId, message: types.JSONRPCMessage | None
+    ) -> EventId:
+        self._events.append((stream_id, message))
+        return str(len(self._events))
+
+    async def replay_events_after(
+        self, last_event_id: EventId, send_callback: EventCallback
+    ) -> StreamId | None:
+        last = int(last_event_id)
+        stream, _ = self._events[last - 1]
+        for number, (of, message) in enumerate(self._events[last:], last + 1):
+            if of == stream and message is not None:
+                await send_callback(EventMessage(message, str(number)))
+        return stream
+
+
+class WithToken:
+    """Shows the token for a client that cannot: the suite sends no headers of ours."""
+
+    def __init__(self, app: App, token: str) -> None:
+        self._app = app
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            shown = (b"authorization", f"Bearer {self._token}".encode())
+            scope = {**scope, "headers": [*scope["headers"], shown]}
+        await self._app(scope, receive, send)
+
+
+def fixture_server(workplace: Workplace) -> McpServer:
+    """Our own server with one part more."""
+    offering, fixture = Offering(workplace), FixturePart()
+    server = McpServer([offering, fixture], version="0", instructions=offering.instructions)
+    fixture.server = server
+
+    async def level(context: Any, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        del context, params
+        return types.EmptyResult()
+
+    server.sdk.add_request_handler("logging/setLevel", types.SetLevelRequestParams, level)
+    return server
+
+
+async def serve(workplace: Workplace, transport: str) -> None:
+    server = fixture_server(workplace)
+    if transport == "stdio":
+        lines = stdio_transport()
+        try:
+            await with_notices(server, workplace, lambda: server.serve(lines))
+        finally:
+            await lines.aclose()
+        return
+    door = open_door(0)
+    app = server.app(event_store=Events(), retry=100)
+    print(door.url, flush=True)  # noqa: T201 - whoever started us waits for it
+    guarded = WithToken(Guard(app, door.token), door.token)
+    await with_notices(server, workplace, lambda: run_app(guarded, door.listener))
+
+
+async def main(transport: str) -> None:
+    site = Site(Path.cwd(), bus=ClientSettings(dial=dial_running))
+    await at_work(site, lambda workplace: serve(workplace, transport))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

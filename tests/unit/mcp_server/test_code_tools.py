@@ -1,0 +1,122 @@
+"""Questions about the code."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
+
+from symposium.bus.errors import BusReconnectingError
+from symposium.bus.shapes import FileLocation as WireLocation
+from symposium.bus.shapes import FileRange as WireRange
+from symposium.bus.shapes import Selection
+from symposium.bus.shapes import SymbolDef as WireSymbol
+from symposium.ide.dialect.port import NoIde
+from symposium.ide.operations import FileLocation, FileRange, SymbolDef
+from symposium.mcp_server.ide_port import EditorFirst
+
+
+def place(line: int, path: str = "/w/a.py") -> FileRange:
+    return FileRange(path, FileLocation(line, 5), FileLocation(line, 9), "def user(): ...")
+
+
+class FakeIde(NoIde):
+    """Knows two symbols."""
+
+    async def symbols(self, name: str) -> Sequence[SymbolDef]:
+        return (
+            [
+                SymbolDef("user", place(1), "Function"),
+                SymbolDef("users", place(2)),
+            ]
+            if name.startswith("user") or name == "us"
+            else []
+        )
+
+    async def references(self, symbol: SymbolDef) -> Sequence[FileRange]:
+        return [place(7), place(symbol.defined_at.start.line + 7), place(7)]
+
+
+def wire_symbol() -> WireSymbol:
+    start, end = WireLocation(1, 5), WireLocation(1, 9)
+    return WireSymbol("user", WireRange("/editor.py", start, end), "Function")
+
+
+@pytest.mark.requirement("mcp-server.code-tools")
+async def test_an_editor_answers_before_anybody_else(tmp_path: Path) -> None:
+    bus = FakeBus()
+    ide = EditorFirst(bus, FakeIde())
+    without = await ide.symbols("user")
+    bus.answer("resolve_symbol_by_name", [wire_symbol()])
+    bus.answer("find_all_references", [wire_symbol().defined_at])
+    with_one = await ide.symbols("user")
+    used = await ide.references(with_one[0])
+    bus.answer("resolve_symbol_by_name", BusReconnectingError("reconnecting", ""))
+
+    assert [each.defined_at.path for each in without] == ["/w/a.py", "/w/a.py"]
+    assert [each.defined_at.path for each in with_one] == ["/editor.py"]
+    assert [each.path for each in used] == ["/editor.py"]
+    assert len(await ide.symbols("user")) == 2
+    del tmp_path
+
+
+@pytest.mark.requirement("mcp-server.code-tools")
+async def test_a_symbol_is_found_by_its_exact_name_first(tmp_path: Path) -> None:
+    workplace = workplace_in(tmp_path, ide=FakeIde())
+    exact = await call_tool(workplace, "resolve_symbol_by_name", {"name": "user"})
+    like = await call_tool(workplace, "resolve_symbol_by_name", {"name": "us"})
+    none = await call_tool(workplace, "resolve_symbol_by_name", {"name": "nothing"})
+
+    assert [each.name for each in exact.value.symbols] == ["user"]
+    assert "Function user /w/a.py:1:5  def user(): ..." in exact.text
+    assert (like.value.is_exact, len(like.value.symbols)) == (False, 2)
+    assert "Nothing is called exactly 'us'" in like.text
+    assert none.value.symbols == []
+    assert not none.is_error
+
+
+@pytest.mark.requirement("mcp-server.code-tools")
+async def test_uses_are_told_once(tmp_path: Path) -> None:
+    workplace = workplace_in(tmp_path, ide=FakeIde())
+    answer = await call_tool(workplace, "find_all_references", {"name": "user"})
+
+    assert [each.start.line for each in answer.value.references] == [7, 8]
+    assert answer.value.definitions == 1
+
+
+@pytest.mark.requirement("mcp-server.code-tools", "mcp-server.errors")
+async def test_where_nobody_knows_the_code_the_tool_says_what_else_to_do(tmp_path: Path) -> None:
+    answer = await call_tool(workplace_in(tmp_path), "resolve_symbol_by_name", {"name": "user"})
+
+    assert answer.is_error
+    assert "search(path, regex)" in answer.text
+
+
+@pytest.mark.requirement("mcp-server.code-tools")
+async def test_a_program_is_evaluated_at_the_root(tmp_path: Path) -> None:
+    workplace = workplace_in(tmp_path)
+    (workplace.root / "app.py").write_text("one\ntwo\n", encoding="utf-8")
+    answer = await call_tool(workplace, "ide_operation", {"program": "lines(`app.py`, 2, 2)"})
+    wrong = await call_tool(workplace, "ide_operation", {"program": "lines(`app.py`, 2"})
+
+    assert json.loads(answer.text)["content"] == "two"
+    assert answer.value.value["content"] == "two"
+    assert wrong.is_error
+    assert "^" in wrong.text
+
+
+@pytest.mark.requirement("mcp-server.code-tools")
+async def test_a_selection_is_where_the_user_points(tmp_path: Path) -> None:
+    bus = FakeBus()
+    workplace = workplace_in(tmp_path, bus)
+    without = await call_tool(workplace, "get_selection", {})
+    shown = Selection(selected_text="x = 1", file_path="/w/a.py", start_line=3, end_line=3)
+    bus.answer("get_selection", shown)
+    with_one = await call_tool(workplace, "get_selection", {})
+
+    assert without.value.selected_text is None
+    assert "no editor is attached" in without.text
+    assert not without.is_error
+    assert with_one.value == shown
+    assert with_one.text == "/w/a.py:3-3\nx = 1"

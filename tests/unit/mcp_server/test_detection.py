@@ -1,0 +1,123 @@
+"""Which taskspace, and which terminal."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.mcp_scenes import TASK, call_tool, workplace_in
+
+from symposium.mcp_server.detection import standing_of
+from symposium.mcp_server.processes import (
+    Process,
+    Terminal,
+    ancestors,
+    choose,
+    read_ps_line,
+    read_stat,
+    terminal_of,
+)
+
+
+@pytest.mark.requirement("mcp-server.detection")
+def test_a_directory_says_its_taskspace(tmp_path: Path) -> None:
+    place = tmp_path / "App.symposium" / f"task-{TASK.upper()}" / "app" / "src"
+    place.mkdir(parents=True)
+    found = standing_of(place, {})
+
+    assert (found.project, found.taskspace) == (str(tmp_path / "App.symposium"), TASK)
+    assert not standing_of(tmp_path, {}).is_in_taskspace
+
+
+@pytest.mark.requirement("mcp-server.detection")
+def test_the_environment_knows_better(tmp_path: Path) -> None:
+    place = tmp_path / "App.symposium" / "task-11111111-1111-1111-1111-111111111111"
+    place.mkdir(parents=True)
+    said = standing_of(place, {"SYMPOSIUM_TASKSPACE": TASK.upper(), "SYMPOSIUM_PROJECT": "/p"})
+    odd = standing_of(place, {"SYMPOSIUM_TASKSPACE": "../x"})
+
+    assert (said.project, said.taskspace) == ("/p", TASK)
+    assert odd.taskspace == "11111111-1111-1111-1111-111111111111"
+
+
+@pytest.mark.requirement("mcp-server.detection", "mcp-server.errors")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("log_progress", {"message": "m", "category": "info"}),
+        ("signal_user", {"message": "m"}),
+        ("update_taskspace", {"name": "n", "description": "d"}),
+        ("spawn_taskspace", {"name": "n", "task_description": "d", "initial_prompt": "p"}),
+        ("delete_taskspace", {}),
+    ],
+)
+async def test_outside_a_taskspace_a_tool_says_so(
+    tool: str, arguments: dict[str, str], tmp_path: Path
+) -> None:
+    answer = await call_tool(workplace_in(tmp_path, taskspace=""), tool, arguments)
+
+    assert answer.is_error
+    assert "is in no taskspace" in answer.text
+    assert "symposium task new" in answer.text
+
+
+def process(pid: int, name: str, *arguments: str) -> Process:
+    return Process(pid, pid - 1, name, [name, *arguments])
+
+
+@pytest.mark.requirement("mcp-server.terminal")
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        ([], Terminal(None, None)),
+        ([process(9, "node"), process(8, "zsh"), process(7, "tmux")], Terminal(8, None)),
+        (
+            [process(9, "bash", "-c", "agent"), process(8, "-zsh"), process(7, "login")],
+            Terminal(8, None),
+        ),
+        (
+            [process(9, "fish"), process(8, "zsh"), process(7, "code")],
+            Terminal(8, 7),
+        ),
+        ([process(9, "bash", "run.sh"), process(7, "cursor")], Terminal(9, 7)),
+        ([process(9, "zsh", "--login"), process(8, "nvim")], Terminal(9, 8)),
+        (
+            [
+                process(9, "zsh"),
+                process(8, "Code Helper"),
+                process(7, "/Applications/Visual Studio Code.app/Contents/MacOS/Electron"),
+            ],
+            Terminal(9, 7),
+        ),
+        ([process(9, "zsh (qterm)", "-c"), process(8, "bash"), process(7, "x")], Terminal(9, None)),
+        ([process(9, "encode"), process(8, "python")], Terminal(None, None)),
+    ],
+)
+def test_the_shell_of_the_terminal_is_chosen(chain: list[Process], expected: Terminal) -> None:
+    assert choose(chain) == expected
+
+
+@pytest.mark.requirement("mcp-server.terminal")
+def test_linux_and_macos_say_it_in_their_ways() -> None:
+    stat = "42 (odd) (name) S 7 42 42 0"
+    assert read_stat(42, stat, b"prog\0-x\0") == Process(42, 7, "odd) (name", ["prog", "-x"])
+    line = "  42   7 /bin/zsh         /bin/zsh -l"
+    assert read_ps_line(line) == Process(42, 7, "zsh", ["/bin/zsh", "-l"])
+
+
+@pytest.mark.requirement("mcp-server.terminal")
+@given(st.text(max_size=40), st.binary(max_size=20))
+def test_what_is_odd_breaks_nothing(text: str, line: bytes) -> None:
+    read_stat(1, text, line)
+    read_ps_line(text)
+
+
+@pytest.mark.requirement("mcp-server.terminal")
+def test_our_own_ancestors_are_seen_and_the_variable_counts_more() -> None:
+    found = ancestors(os.getpid())
+
+    assert os.getppid() in {0, 1, *(each.pid for each in found)}
+    assert terminal_of(os.getpid(), {"SYMPOSIUM_SHELL_PID": "4711"}).shell == 4711
+    assert terminal_of(os.getpid(), {"SYMPOSIUM_SHELL_PID": "x"}) == choose(found)
+    assert ancestors(2**22 + 1) == []

@@ -1,0 +1,120 @@
+"""Who may speak over HTTP (users §7, E-4)."""
+
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.mcp_server.guard import Guard, Receive, Scope, Send
+from symposium.mcp_server.over_http import ADDRESS, ServingError, open_door, token_of
+
+TOKEN = "a-token-that-nobody-guesses"  # noqa: S105 - of this test
+HOST = (b"host", b"127.0.0.1:4242")
+SHOWN = (b"authorization", b"Bearer a-token-that-nobody-guesses")
+
+
+async def status_for(headers: list[tuple[bytes, bytes]], method: str = "POST") -> int:
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": method, "path": "/mcp", "headers": headers}
+    await Guard(app, TOKEN)(scope, receive, send)
+    return sent[0]["status"]
+
+
+@pytest.mark.requirement("mcp-server.http-guard")
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [HOST],
+        [SHOWN],
+        [HOST, (b"authorization", b"Bearer an-old-token")],
+        [HOST, (b"authorization", b"Basic a-token-that-nobody-guesses")],
+        [HOST, (b"authorization", b"")],
+        [HOST, SHOWN, SHOWN],
+        [HOST, HOST, SHOWN],
+        [(b"host", b"evil.example"), SHOWN],
+        [(b"host", b"127.0.0.1.evil.example"), SHOWN],
+        [(b"host", b"127.0.0.1:80:80"), SHOWN],
+        [(b"host", b"127.0.0.1@evil.example"), SHOWN],
+        [HOST, SHOWN, (b"origin", b"https://evil.example")],
+        [HOST, SHOWN, (b"origin", b"null")],
+        [HOST, SHOWN, (b"origin", b"http://localhost.evil.example")],
+        [HOST, SHOWN, (b"origin", b"http://localhost"), (b"origin", b"http://localhost")],
+    ],
+)
+async def test_a_stranger_is_refused(headers: list[tuple[bytes, bytes]], method: str) -> None:
+    assert await status_for(headers, method) == 403
+
+
+@pytest.mark.requirement("mcp-server.http-guard")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [HOST, SHOWN],
+        [(b"Host", b"localhost"), SHOWN],
+        [(b"host", b"[::1]:99"), (b"Authorization", b"bearer a-token-that-nobody-guesses")],
+        [HOST, SHOWN, (b"origin", b"http://127.0.0.1:4242")],
+    ],
+)
+async def test_the_owner_may(headers: list[tuple[bytes, bytes]]) -> None:
+    assert await status_for(headers) == 200
+
+
+@pytest.mark.requirement("mcp-server.http-guard")
+@given(st.lists(st.tuples(st.sampled_from([b"host", b"origin", b"authorization"]), st.binary())))
+def test_odd_headers_are_refused_and_break_nothing(headers: list[tuple[bytes, bytes]]) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    assert Guard(app, TOKEN).allows(headers) is False
+
+
+@pytest.mark.requirement("mcp-server.http-guard")
+async def test_a_websocket_is_closed() -> None:
+    sent: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive, send
+        raise AssertionError
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message["type"])
+
+    await Guard(app, TOKEN)({"type": "websocket", "headers": [HOST, SHOWN]}, receive, send)
+
+    assert sent == ["websocket.close"]
+
+
+@pytest.mark.requirement("mcp-server.http-guard")
+def test_only_this_machine_is_listened_to() -> None:
+    with open_door(0, {}).listener as listener:
+        taken = listener.getsockname()
+
+        assert taken[0] == ADDRESS == "127.0.0.1"
+        with pytest.raises(ServingError, match="cannot be opened"):
+            open_door(taken[1], {})
+
+
+@pytest.mark.requirement("mcp-server.http-guard")
+def test_a_token_that_can_be_guessed_is_refused() -> None:
+    assert token_of({"SYMPOSIUM_MCP_TOKEN": TOKEN}) == TOKEN
+    assert len(token_of({})) > 40
+    assert token_of({}) != token_of({})
+    for weak in ("", "short", "has\nline ends in it"):
+        with pytest.raises(ServingError):
+            token_of({"SYMPOSIUM_MCP_TOKEN": weak})

@@ -1,0 +1,234 @@
+"""Walkthroughs, reviews and sources of packages."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
+
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.create_synthetic_pr import CreateSyntheticPr
+from symposium.bus.messages.present_walkthrough import PresentWalkthrough
+from symposium.bus.messages.update_synthetic_pr import UpdateSyntheticPr
+from symposium.bus.vocabulary import Done
+
+TEXT = """# A change
+
+```comment
+location: lines(`app.py`, 1, 1)
+
+Why it is so.
+```
+
+```comment
+location: lines(`missing.py`, 1, 1)
+
+Gone.
+```
+"""
+
+
+def with_code(root: Path) -> None:
+    (root / "app.py").write_text("one\n", encoding="utf-8")
+
+
+@pytest.mark.requirement("mcp-server.walkthroughs")
+async def test_what_was_not_found_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("present_walkthrough", Done())
+    workplace = workplace_in(tmp_path, bus)
+    with_code(workplace.root)
+    answer = await call_tool(workplace, "present_walkthrough", {"content": TEXT, "baseUri": "."})
+    (message,) = bus.asked
+    stored = workplace.walkthroughs.load(answer.value.id)
+
+    assert answer.value.status == "shown"
+    assert [fault["line"] for fault in answer.value.faults] == [9]
+    assert "1 block(s) need mending" in answer.text
+    assert "missing.py" in answer.text
+    assert isinstance(message, PresentWalkthrough)
+    assert "Why it is so." in message.content
+    assert message.base_uri == str(workplace.root)
+    assert stored.markdown == TEXT
+
+
+@pytest.mark.requirement("mcp-server.walkthroughs")
+async def test_without_anybody_to_see_it_it_is_kept_and_said_so(tmp_path: Path) -> None:
+    workplace = workplace_in(tmp_path)
+    with_code(workplace.root)
+    answer = await call_tool(workplace, "present_walkthrough", {"content": "# Hi", "baseUri": "."})
+
+    assert answer.value.status == "stored"
+    assert f"symposium walkthrough show {answer.value.id}" in answer.text
+    assert "Every location was found" in answer.text
+
+
+@pytest.mark.requirement("mcp-server.walkthroughs")
+async def test_a_check_shows_and_keeps_nothing(tmp_path: Path) -> None:
+    bus = FakeBus()
+    workplace = workplace_in(tmp_path, bus)
+    arguments = {"content": TEXT, "baseUri": ".", "validate": True}
+    answer = await call_tool(workplace, "present_walkthrough", arguments)
+
+    assert (answer.value.status, len(answer.value.faults)) == ("checked", 2)
+    assert bus.asked == []
+    assert list(workplace.walkthroughs.newest()) == []
+
+
+@pytest.mark.requirement("mcp-server.walkthroughs")
+async def test_a_part_that_is_added_is_shown_with_the_whole(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("present_walkthrough", Done())
+    workplace = workplace_in(tmp_path, bus)
+    first = await call_tool(workplace, "present_walkthrough", {"content": "# One"})
+    arguments = {"content": "Two", "mode": "append", "id": first.value.id}
+    second = await call_tool(workplace, "present_walkthrough", arguments)
+    message = bus.asked[-1]
+
+    assert (second.value.id, second.value.version) == (first.value.id, 2)
+    assert isinstance(message, PresentWalkthrough)
+    assert "One" in message.content
+    assert "Two" in message.content
+
+
+@pytest.mark.requirement("mcp-server.walkthroughs")
+@pytest.mark.parametrize("uri", [".", "", "no/such/folder", "{root}", "file://{root}"])
+async def test_any_base_uri_is_made_absolute(uri: str, tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("present_walkthrough", Done())
+    workplace = workplace_in(tmp_path, bus)
+    arguments = {"content": "# Hi", "baseUri": uri.format(root=workplace.root)}
+    answer = await call_tool(workplace, "present_walkthrough", arguments)
+    (message,) = bus.asked
+
+    assert not answer.is_error
+    assert isinstance(message, PresentWalkthrough)
+    assert message.base_uri.removeprefix("file://") == str(workplace.root)
+
+
+def git(root: Path, *words: str) -> None:
+    who = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    subprocess.run(["/usr/bin/env", "git", *who, *words], cwd=root, check=True)
+
+
+@pytest.fixture
+def bus() -> FakeBus:
+    return FakeBus()
+
+
+@pytest.fixture
+def reviewed(tmp_path: Path, bus: FakeBus) -> Any:
+    workplace = workplace_in(tmp_path, bus)
+    (workplace.root / ".git").rmdir()
+    git(workplace.root, "init", "-q")
+    with_code(workplace.root)
+    git(workplace.root, "add", "app.py")
+    git(workplace.root, "commit", "-qm", "one")
+    (workplace.root / "app.py").write_text("two\n", encoding="utf-8")
+    git(workplace.root, "commit", "-qam", "two")
+    return workplace
+
+
+ASKED = {"commit_range": "HEAD~1..HEAD", "title": "Two", "description": "why"}
+
+
+@pytest.mark.requirement("mcp-server.reviews")
+async def test_without_a_reviewer_each_tool_says_so(reviewed: Any) -> None:
+    before = await call_tool(reviewed, "get_review_status", {})
+    asked = await call_tool(reviewed, "request_review", ASKED)
+    after = await call_tool(reviewed, "get_review_status", {})
+    updated = await call_tool(reviewed, "update_review", {"description": "again"})
+
+    for answer in (before, asked, after, updated):
+        assert "No reviewer attached" in answer.text
+        assert answer.value.status == "no_reviewer"
+        assert not answer.is_error
+
+
+@pytest.mark.requirement("mcp-server.reviews")
+async def test_what_a_reviewer_says_is_told(reviewed: Any, bus: FakeBus) -> None:
+    bus.answer("create_synthetic_pr", {"feedback_type": "comment", "comment_text": "why two?"})
+    bus.answer("update_synthetic_pr", {"feedback_type": "complete_review"})
+    asked = await call_tool(reviewed, "request_review", ASKED)
+    id_ = asked.value.review_id
+    status = await call_tool(reviewed, "get_review_status", {"review_id": id_})
+    updated = await call_tool(reviewed, "update_review", {"description": "better"})
+    first, second = bus.asked
+
+    assert "why two?" in asked.text
+    assert status.text == asked.text
+    assert updated.value.review_id == id_
+    assert isinstance(first, CreateSyntheticPr)
+    assert [(file.path, file.additions, file.deletions) for file in first.files_changed] == [
+        ("app.py", 1, 1)
+    ]
+    assert isinstance(second, UpdateSyntheticPr)
+    assert (second.commit_range, second.description) == ("HEAD~1..HEAD", "better")
+
+
+@pytest.mark.requirement("mcp-server.reviews")
+async def test_a_reviewer_who_takes_long_is_waited_for_later(reviewed: Any, bus: FakeBus) -> None:
+    bus.answer("create_synthetic_pr", BusRefusedError("late", "timeout"))
+    answer = await call_tool(reviewed, "request_review", ASKED)
+
+    assert answer.value.status == "waiting"
+    assert "get_review_status" in answer.text
+
+
+@pytest.mark.requirement("mcp-server.reviews", "mcp-server.errors")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "text"),
+    [
+        ("request_review", {"commit_range": "nope", "title": "t"}, "nope"),
+        ("get_review_status", {"review_id": "x"}, "there is no review 'x'"),
+        ("update_review", {}, "call request_review first"),
+    ],
+)
+async def test_a_review_that_cannot_be_says_why(
+    tool: str, arguments: dict[str, str], text: str, reviewed: Any
+) -> None:
+    answer = await call_tool(reviewed, tool, arguments)
+
+    assert answer.is_error
+    assert text in answer.text
+
+
+@pytest.mark.requirement("mcp-server.packages", "mcp-server.errors")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("get_rust_crate_source", {"crate_name": "serde", "pattern": "("}),
+        ("get_package_source", {"ecosystem": "python", "name": "click", "pattern": "("}),
+    ],
+)
+async def test_a_bad_pattern_is_said_before_anything_is_asked(
+    tool: str, arguments: dict[str, str], tmp_path: Path
+) -> None:
+    answer = await call_tool(workplace_in(tmp_path), tool, arguments)
+
+    assert answer.is_error
+    assert "Invalid regex pattern" in answer.text
+
+
+@pytest.mark.requirement("mcp-server.packages")
+async def test_what_is_installed_is_found_searched_and_read(tmp_path: Path) -> None:
+    workplace = workplace_in(tmp_path)
+    folder = workplace.root / ".venv" / "lib" / "python3.11" / "site-packages"
+    (folder / "tiny").mkdir(parents=True)
+    (folder / "tiny" / "__init__.py").write_text("def wave(): ...\n", encoding="utf-8")
+    info = folder / "tiny-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.2\n")
+    (info / "RECORD").write_text("tiny/__init__.py,,\ntiny-1.2.dist-info/METADATA,,\n")
+    (workplace.root / ".venv" / "pyvenv.cfg").write_text("version = 3.11.7\n")
+    named = {"ecosystem": "python", "name": "tiny"}
+    found = await call_tool(workplace, "get_package_source", named)
+    searched = await call_tool(workplace, "get_package_source", named | {"pattern": "wave"})
+    read = await call_tool(workplace, "get_package_source", named | {"path": "tiny/__init__.py"})
+    both = named | {"path": "x", "pattern": "y"}
+
+    assert '"version": "1.2"' in found.text
+    assert "def wave" in searched.text
+    assert "def wave" in read.text
+    assert (await call_tool(workplace, "get_package_source", both)).is_error

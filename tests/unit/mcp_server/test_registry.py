@@ -1,0 +1,111 @@
+"""Tools by their modules."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.mcp_scenes import Told, workplace_in
+
+from peerwire.jsonrpc.errors import RpcError
+from symposium.mcp_server import tools as package
+from symposium.mcp_server.paging import PAGE, page
+from symposium.mcp_server.registry import all_tools, instructions
+from symposium.mcp_server.tool import Answer, Call, Hints, tool
+
+
+class Params(msgspec.Struct, forbid_unknown_fields=True):
+    count: int = 1
+
+
+class Counted(msgspec.Struct, rename="camel"):
+    how_many: int
+
+
+@tool("code", Hints("Count"), result=Counted)
+async def count(params: Params, call: Call) -> Answer:
+    """Count to something.
+
+    Slowly.
+    """
+    del call
+    if params.count < 0:
+        raise ValueError("backwards")
+    return Answer(str(params.count), Counted(params.count))
+
+
+@pytest.mark.requirement("mcp-server.registry")
+def test_each_module_is_one_tool_of_its_name() -> None:
+    modules = {path.stem for path in Path(package.__path__[0]).glob("[a-z]*.py")}
+
+    assert set(all_tools()) == modules
+
+
+@pytest.mark.requirement("mcp-server.registry")
+def test_a_function_says_everything_once() -> None:
+    assert (count.name, count.summary) == ("count", "Count to something.")
+    assert count.input_schema["properties"] == {"count": {"type": "integer", "default": 1}}
+    assert count.output_schema is not None
+    assert count.output_schema["required"] == ["howMany"]
+    assert "- `count`: Count to something." in instructions([count])
+    assert "`log_progress`" not in instructions([count])
+
+
+@pytest.mark.requirement("mcp-server.errors")
+async def test_a_bug_in_a_tool_is_told_as_ours(tmp_path: Path) -> None:
+    call = Call(workplace_in(tmp_path), Told())
+    good = await count.call({"count": 2}, call)
+    bad = await count.call({"count": -1}, call)
+
+    assert (good.text, good.is_error) == ("2", False)
+    assert bad.is_error
+    assert "backwards (ValueError; this is our fault)" in bad.text
+
+
+json_arguments = st.dictionaries(
+    st.sampled_from(["id", "name", "message", "content", "program", "x"]),
+    st.none() | st.integers() | st.text(max_size=10) | st.lists(st.text(max_size=3), max_size=2),
+    max_size=3,
+)
+
+
+@pytest.mark.requirement("mcp-server.arguments")
+@given(st.sampled_from(sorted(all_tools())), json_arguments)
+def test_any_arguments_are_taken_or_told(name: str, arguments: dict[str, object]) -> None:
+    kind = all_tools()[name].params
+    try:
+        params = msgspec.convert(arguments, kind)
+    except msgspec.ValidationError:
+        return
+    listed = all_tools()[name].input_schema["properties"]
+    assert set(arguments) <= set(listed)
+    assert json.loads(msgspec.json.encode(params)).keys() <= set(listed)
+
+
+@pytest.mark.requirement("mcp-server.errors")
+def test_a_long_list_comes_in_pieces() -> None:
+    entries = list(range(2 * PAGE + 1))
+    seen: list[int] = []
+    cursor: str | None = None
+    while True:
+        piece = page("entries", entries, cursor)
+        seen += piece["entries"]
+        cursor = piece.get("nextCursor")
+        if cursor is None:
+            break
+
+    assert seen == entries
+    assert len(page("entries", entries, None)["entries"]) == PAGE
+
+
+@pytest.mark.requirement("mcp-server.errors")
+@given(st.text(max_size=20) | st.integers().map(lambda number: f"after:{number}"))
+def test_a_strange_cursor_is_refused_or_taken(cursor: str) -> None:
+    try:
+        piece = page("entries", [1, 2, 3], cursor)
+    except RpcError as error:
+        assert error.code == -32602  # noqa: PT017 - either is right
+    else:
+        assert piece["entries"] == [1, 2, 3][int(cursor.removeprefix("after:")) :]

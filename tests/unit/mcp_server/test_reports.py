@@ -1,0 +1,188 @@
+"""Telling people, and knowing whether it was heard."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.mcp_scenes import TASK, FakeBus, call_tool, workplace_in
+
+from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedError
+from symposium.bus.messages.log_progress import LogProgress
+from symposium.bus.messages.signal_user import SignalUser
+from symposium.bus.shapes import ProgressCategory, Recorded
+from symposium.mcp_server import outbox as module
+from symposium.mcp_server.outbox import Outbox
+from symposium.mcp_server.reporting import PATIENCE, Report
+
+HEARD = {"message": "Half of it works", "category": "milestone"}
+
+
+def said(message: str) -> SignalUser:
+    return SignalUser(project_path="p", taskspace_uuid=TASK, message=message)
+
+
+@pytest.mark.requirement("mcp-server.reports")
+@pytest.mark.parametrize(("watchers", "text"), [(2, "2 view(s)"), (0, "nobody is watching")])
+async def test_a_report_says_how_many_see_it(watchers: int, text: str, tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("log_progress", Recorded(watchers=watchers))
+    answer = await call_tool(workplace_in(tmp_path, bus), "log_progress", HEARD)
+
+    assert answer.value == Report("recorded", watchers)
+    assert text in answer.text
+    assert bus.patience == [PATIENCE]
+    (message,) = bus.asked
+    assert isinstance(message, LogProgress)
+    assert (message.taskspace_uuid, message.category) == (TASK, ProgressCategory.MILESTONE)
+
+
+@pytest.mark.requirement("mcp-server.reports")
+@pytest.mark.parametrize(
+    ("word", "category"),
+    [
+        *((each.value, each.value) for each in ProgressCategory),
+        ("WARN", "warn"),
+        ("\u2705", "milestone"),
+        ("\u2753", "question"),
+        ("\u26a0\ufe0f", "warn"),
+        ("anything", "info"),
+    ],
+)
+async def test_words_and_signs_name_a_category(word: str, category: str, tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("log_progress", Recorded())
+    await call_tool(workplace_in(tmp_path, bus), "log_progress", HEARD | {"category": word})
+    (message,) = bus.asked
+
+    assert isinstance(message, LogProgress)
+    assert message.category.value == category
+
+
+@pytest.mark.requirement("mcp-server.reports", "mcp-server.outbox")
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        BusReconnectingError("bus reconnecting", ""),
+        BusLostError("lost", ""),
+        BusRefusedError("nobody", "no_handler"),
+        BusRefusedError("late", "timeout"),
+    ],
+    ids=str,
+)
+async def test_what_nobody_takes_is_queued_and_told_so(trouble: Exception, tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("signal_user", trouble)
+    workplace = workplace_in(tmp_path, bus)
+    answer = await call_tool(workplace, "signal_user", {"message": "I am stuck"})
+
+    assert answer.value == Report("queued")
+    assert "Queued" in answer.text
+    (line,) = workplace.outbox.waiting()
+    assert json.loads(line)["payload"]["message"] == "I am stuck"
+
+
+@pytest.mark.requirement("mcp-server.reports", "mcp-server.errors")
+async def test_a_refusal_is_an_error_and_is_not_queued(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("signal_user", BusRefusedError("no such taskspace", "not_found", "ask the user"))
+    workplace = workplace_in(tmp_path, bus)
+    answer = await call_tool(workplace, "signal_user", {"message": "I am stuck"})
+
+    assert answer.is_error
+    assert "no such taskspace\nask the user" in answer.text
+    assert workplace.outbox.is_empty
+
+
+@pytest.mark.requirement("mcp-server.reports", "mcp-server.outbox")
+async def test_what_cannot_be_kept_either_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 10)
+    workplace = workplace_in(tmp_path)
+    answer = await call_tool(workplace, "signal_user", {"message": "I am stuck"})
+
+    assert answer.is_error
+    assert "is full" in answer.text
+    assert "tell the user" in answer.text
+
+
+@pytest.mark.requirement("mcp-server.outbox")
+async def test_what_waits_is_said_in_order_when_somebody_takes_it(tmp_path: Path) -> None:
+    outbox, bus = Outbox(tmp_path), FakeBus()
+    for word in ("one", "two", "three"):
+        outbox.keep(said(word))
+    await outbox.say(bus)
+    assert len(outbox.waiting()) == 3
+    bus.answer("signal_user", Recorded())
+    bus.asked.clear()
+    await Outbox(tmp_path).say(bus)
+
+    assert bus.asked == [said("one"), said("two"), said("three")]
+    assert outbox.is_empty
+
+
+@pytest.mark.requirement("mcp-server.outbox")
+async def test_what_comes_while_it_is_said_stays(tmp_path: Path) -> None:
+    outbox, bus = Outbox(tmp_path), FakeBus()
+    outbox.keep(said("one"))
+
+    async def taking(message: Any, news: Any) -> Recorded:
+        del news
+        if message.message == "one":
+            outbox.keep(said("two"))
+        return Recorded()
+
+    bus.answers["signal_user"] = taking
+    await outbox.say(bus)
+    (line,) = outbox.waiting()
+
+    assert b"two" in line
+
+
+@pytest.mark.requirement("mcp-server.outbox")
+async def test_a_line_that_is_none_holds_up_nothing(tmp_path: Path) -> None:
+    outbox, bus = Outbox(tmp_path), FakeBus()
+    bus.answer("signal_user", Recorded())
+    outbox.keep(said("one"))
+    path = tmp_path / "outbox" / "reports.jsonl"
+    odd = b'not JSON\n{"type":"nobody","payload":{}}\n{"type":"polo","payload":{}}\n'
+    path.write_bytes(odd + path.read_bytes() + b'{"type":"signal_user","payl')
+    await outbox.say(bus)
+
+    assert bus.asked == [said("one")]
+    assert outbox.is_empty
+
+
+@pytest.mark.requirement("mcp-server.outbox")
+async def test_one_that_is_refused_for_good_does_not_stop_the_rest(tmp_path: Path) -> None:
+    outbox, bus = Outbox(tmp_path), FakeBus()
+    outbox.keep(said("one"))
+    bus.answer("signal_user", BusRefusedError("gone for good", "not_found"))
+    await outbox.say(bus)
+
+    assert outbox.is_empty
+
+
+@pytest.mark.requirement("mcp-server.outbox")
+async def test_it_is_tried_again_at_each_look(tmp_path: Path) -> None:
+    outbox, bus = Outbox(tmp_path), FakeBus()
+    outbox.keep(said("one"))
+    looks = 0
+
+    class EnoughError(Exception):
+        pass
+
+    async def pause() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            bus.answer("signal_user", Recorded())
+        if looks == 3:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        await outbox.run(bus, pause)
+
+    assert len(bus.asked) == 3
+    assert outbox.is_empty

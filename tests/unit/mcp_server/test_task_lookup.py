@@ -1,0 +1,125 @@
+"""What is known of the taskspace, in each way that it can go wrong."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.mcp_scenes import TASK, FakeBus, workplace_in
+
+from symposium.bus.errors import (
+    BusLostError,
+    BusReconnectingError,
+    BusRefusedError,
+    BusUnreachableError,
+)
+from symposium.bus.exchange import OnProgress
+from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
+from symposium.guidance.boot import TaskContext
+from symposium.mcp_server.task_lookup import look_up
+from symposium.mcp_server.workplace import Workplace
+from symposium.taskspaces.model import Layout, Standing, Taskspace
+from symposium.taskspaces.task_file import write_task_file
+
+ON_DISK = TaskContext("From disk", "As it was", "Mend it.", "sparkle")
+
+
+def write_down(workplace: Workplace, where: Path) -> None:
+    taskspace = Taskspace(
+        TASK,
+        str(workplace.root),
+        Layout.BESIDE,
+        "From disk",
+        str(workplace.root),
+        "task/import",
+        "2026-01-01T00:00:00Z",
+        description="As it was",
+        standing=Standing.READY,
+        initial_prompt="Mend it.",
+        collaborator="sparkle",
+    )
+    where.mkdir(parents=True)
+    write_task_file(where / "taskspace.json", taskspace, [])
+
+
+def beside(workplace: Workplace) -> Path:
+    project = Path(workplace.standing.project)
+    return project.with_name(f"{project.name}.tasks") / ".symposium" / f"task-{TASK}"
+
+
+@pytest.mark.requirement("mcp-server.prompts")
+async def test_the_daemon_is_asked_first(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("taskspace_state", TaskspaceInfo(name="Import", description="d", collaborator="c"))
+    workplace = workplace_in(tmp_path, bus)
+    write_down(workplace, beside(workplace))
+    found = await look_up(workplace.standing, bus)
+
+    assert found == TaskContext("Import", "d", None, "c")
+    assert bus.asked == [TaskspaceState(project_path=str(workplace.root), taskspace_uuid=TASK)]
+
+
+@pytest.mark.requirement("mcp-server.degraded")
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        BusUnreachableError("no daemon", ""),
+        BusReconnectingError("reconnecting", ""),
+        BusLostError("lost", ""),
+        BusRefusedError("no such taskspace", "not_found"),
+        BusRefusedError("nobody", "no_handler"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_the_disk_says_it_where_the_daemon_does_not(
+    trouble: Exception, tmp_path: Path
+) -> None:
+    bus = FakeBus()
+    bus.answer("taskspace_state", trouble)
+    workplace = workplace_in(tmp_path, bus)
+    nothing = await look_up(workplace.standing, bus)
+    write_down(workplace, beside(workplace))
+
+    assert nothing is None
+    assert await look_up(workplace.standing, bus) == ON_DISK
+
+
+@pytest.mark.requirement("mcp-server.degraded")
+async def test_a_silent_daemon_costs_less_than_200_ms(tmp_path: Path) -> None:
+    bus = FakeBus()
+
+    async def silent(message: Any, news: OnProgress | None) -> Any:
+        del message, news
+        await asyncio.Event().wait()
+
+    bus.answers["taskspace_state"] = silent
+    workplace = workplace_in(tmp_path, bus)
+    write_down(workplace, beside(workplace))
+    began = time.monotonic()
+    found = await look_up(workplace.standing, bus)
+    prompt = workplace.boot.inlined(found)
+
+    assert time.monotonic() - began < 0.2
+    assert found == ON_DISK
+    assert "Mend it." in prompt
+
+
+@pytest.mark.requirement("mcp-server.degraded")
+async def test_outside_a_taskspace_nobody_is_asked(tmp_path: Path) -> None:
+    bus = FakeBus()
+    workplace = workplace_in(tmp_path, bus, taskspace="")
+
+    assert await look_up(workplace.standing, bus) is None
+    assert bus.asked == []
+
+
+@pytest.mark.requirement("mcp-server.degraded")
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"id": 3}', '{"id": "nope"}', "\ud800"])
+async def test_a_damaged_file_says_nothing(text: str, tmp_path: Path) -> None:
+    workplace = workplace_in(tmp_path)
+    beside(workplace).mkdir(parents=True)
+    file = beside(workplace) / "taskspace.json"
+    file.write_bytes(text.encode(errors="surrogatepass"))
+
+    assert await look_up(workplace.standing, workplace.bus) is None

@@ -1,0 +1,156 @@
+"""Tools that ask the daemon for something that may take long."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.mcp_scenes import TASK, FakeBus, Told, call_tool, workplace_in
+
+from symposium.bus.errors import BusLostError, BusRefusedError
+from symposium.bus.exchange import OnProgress
+from symposium.bus.messages.delete_taskspace import Decided
+from symposium.bus.messages.progress import Progress
+from symposium.bus.messages.spawn_taskspace import Spawned, SpawnTaskspace
+from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
+
+ORDER = {"name": "Docs", "task_description": "Write them", "initial_prompt": "Write the docs."}
+
+
+@pytest.mark.requirement("mcp-server.taskspace-tools")
+@pytest.mark.parametrize(
+    ("asked", "mine", "expected"),
+    [(None, "sparkle", "sparkle"), ("base-agent", "sparkle", "base-agent"), (None, None, None)],
+)
+async def test_a_new_taskspace_inherits_the_collaborator(
+    asked: str | None, mine: str | None, expected: str | None, tmp_path: Path
+) -> None:
+    bus = FakeBus()
+    bus.answer("taskspace_state", TaskspaceInfo(collaborator=mine))
+    bus.answer("spawn_taskspace", Spawned(new_taskspace_uuid="new-one"))
+    arguments = ORDER if asked is None else ORDER | {"collaborator": asked}
+    answer = await call_tool(workplace_in(tmp_path, bus), "spawn_taskspace", arguments)
+    message = bus.asked[-1]
+
+    assert "new-one" in answer.text
+    assert isinstance(message, SpawnTaskspace)
+    assert (message.taskspace_uuid, message.collaborator) == (TASK, expected)
+    assert message.initial_prompt == "Write the docs."
+
+
+@pytest.mark.requirement("mcp-server.taskspace-tools", "mcp-server.errors")
+async def test_a_taskspace_that_was_not_made_is_not_told_as_made(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("spawn_taskspace", BusRefusedError("at most 8 children", "failed", "do it here"))
+    answer = await call_tool(workplace_in(tmp_path, bus), "spawn_taskspace", ORDER)
+
+    assert answer.is_error
+    assert "at most 8 children\ndo it here" in answer.text
+
+
+@pytest.mark.requirement("mcp-server.taskspace-tools")
+@pytest.mark.parametrize(("prompt", "is_cleared"), [(None, True), ("still", False)])
+async def test_an_update_says_what_is_so_now(
+    prompt: str | None, *, is_cleared: bool, tmp_path: Path
+) -> None:
+    bus = FakeBus()
+    now = TaskspaceInfo(name="Locked by the user", description="d", initial_prompt=prompt)
+    bus.answer("taskspace_state", now)
+    arguments = {"name": "Mine", "description": "d"}
+    answer = await call_tool(workplace_in(tmp_path, bus), "update_taskspace", arguments)
+    (message,) = bus.asked
+
+    assert isinstance(message, TaskspaceState)
+    assert (message.name, message.description, message.collaborator) == ("Mine", "d", None)
+    assert "'Locked by the user'" in answer.text
+    assert answer.value.initial_prompt_cleared is is_cleared
+    assert ("cleared" in answer.text) is is_cleared
+
+
+@pytest.mark.requirement("mcp-server.delete")
+@pytest.mark.parametrize(
+    ("reply", "outcome", "text"),
+    [
+        (Decided(outcome="deleted"), "deleted", "has been deleted"),
+        (Decided(outcome="archived"), "archived", "can be had back"),
+        (Decided(outcome="cancelled"), "cancelled", "Nothing has been deleted"),
+        (Decided(outcome="expired"), "expired", "Nothing has been deleted"),
+        (Decided(outcome="pending"), "pending", "Nothing has been deleted"),
+        (
+            BusRefusedError("Taskspace deletion was cancelled by user"),
+            "cancelled",
+            "Nothing has been deleted",
+        ),
+        (BusRefusedError("no answer", "timeout"), "pending", "Nothing has been deleted"),
+    ],
+)
+async def test_the_answer_is_what_was_decided(
+    reply: Any, outcome: str, text: str, tmp_path: Path
+) -> None:
+    bus = FakeBus()
+    bus.answer("delete_taskspace", reply)
+    answer = await call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {})
+
+    assert answer.value.outcome == outcome
+    assert text in answer.text
+    assert not answer.is_error
+
+
+@pytest.mark.requirement("mcp-server.delete")
+async def test_what_happens_meanwhile_is_told(tmp_path: Path) -> None:
+    bus, told = FakeBus(), Told()
+    decide = asyncio.Event()
+
+    async def deciding(message: Any, news: OnProgress | None) -> Decided:
+        del message
+        assert news is not None
+        news(Progress(request_id="r", message="2 commits are on no remote"))
+        await decide.wait()
+        return Decided(outcome="deleted")
+
+    bus.answers["delete_taskspace"] = deciding
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        call = call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {}, told)
+        answer = tasks.create_task(call)
+        while "2 commits are on no remote" not in told.lines:
+            told.came.clear()
+            await told.came.wait()
+        assert not answer.done()
+        decide.set()
+
+    assert answer.result().value.outcome == "deleted"
+
+
+@pytest.mark.requirement("mcp-server.delete", "mcp-server.errors")
+@pytest.mark.parametrize("trouble", [BusLostError("lost", "look"), BusRefusedError("no", "failed")])
+async def test_a_failure_is_no_deletion(trouble: Exception, tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("delete_taskspace", trouble)
+    answer = await call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {})
+
+    assert answer.is_error
+    assert "deleted" not in answer.text
+
+
+@pytest.mark.requirement("mcp-server.delete")
+async def test_a_call_that_is_taken_back_asks_nobody_any_more(tmp_path: Path) -> None:
+    bus, told = FakeBus(), Told()
+    ended = asyncio.Event()
+
+    async def deciding(message: Any, news: OnProgress | None) -> Decided:
+        del message, news
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return Decided()
+
+    bus.answers["delete_taskspace"] = deciding
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        call = call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {}, told)
+        asking = tasks.create_task(call)
+        await told.came.wait()
+        asking.cancel()
+        await ended.wait()
+
+    assert asking.cancelled()
