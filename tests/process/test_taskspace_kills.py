@@ -28,6 +28,7 @@ def test_a_kill_at_any_stage_loses_nothing(
     make_template(tmp_path / "template")
     stages = [stage for stage in STAGES if stage.startswith(f"{kind}.")]
 
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [
             sys.executable,
@@ -39,7 +40,7 @@ def test_a_kill_at_any_stage_loses_nothing(
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": path, "HOME": str(tmp_path)},
     )
 
     assert done.returncode == 0, done.stderr

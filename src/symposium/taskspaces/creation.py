@@ -35,6 +35,7 @@ from symposium.taskspaces.model import (
 from symposium.taskspaces.operations import Kind, Operation
 from symposium.taskspaces.projects import OpenProject, open_project
 from symposium.taskspaces.setting_up import set_up
+from symposium.taskspaces.setup_files.reading import read_set_up
 
 LOCK: Final = "a symposium taskspace"
 """Why our worktrees are locked: a `git worktree prune` must not forget one that is gone for now."""
@@ -58,6 +59,7 @@ class Order:
         project: the clone, or a seed project's directory.
         task: what its agent is to do first, in the user's words.
         base: the branch to start from; the project's own where None.
+        ports: how many; as many as the set-up files ask for where None.
         id: wanted by who asks; a new one where None.
     """
 
@@ -72,7 +74,7 @@ class Order:
     parent: str | None = None
     limits: Limits = UNBOUND
     is_name_locked: bool = False
-    ports: int = USUAL_PORTS
+    ports: int | None = None
 
 
 def prompt_for(project: str, task: str) -> str:
@@ -187,9 +189,11 @@ async def _record(ground: Ground, order: Order, opened: OpenProject) -> tuple[Ta
         limits=order.limits,
     )
     operation = Operation(id_, Kind.CREATE, "create.recorded", {})
+    asked = await asyncio.to_thread(read_set_up, repository.root, repository.root)
+    count = order.ports or asked.ports or USUAL_PORTS
 
     def record(connection: Connection) -> Taskspace:
-        ports = port_blocks.claim(connection, id_, order.ports, ground.is_port_free)
+        ports = port_blocks.claim(connection, id_, count, ground.is_port_free)
         made = replace(taskspace, ports=ports)
         save(connection, made)
         operations.note(connection, operation)

@@ -15,7 +15,7 @@ from symposium.taskspaces.projects import open_project
 from symposium.taskspaces.records import Records
 from symposium.taskspaces.recovery import Recovered, recover
 from symposium.taskspaces.roster import Orphan, adopt, check, find, orphans, take_in
-from symposium.taskspaces.setting_up import recipe_of, set_up
+from symposium.taskspaces.setting_up import recipe_of, resume, set_up
 from symposium.taskspaces.setup_files.recipe import SetUp
 from symposium.taskspaces.spawning import Spawning
 from symposium.taskspaces.trash import Trash
@@ -68,6 +68,16 @@ class Engine:
         taskspace = await self._ground.get(id_)
         opened = await open_project(Path(taskspace.project))
         return await set_up(self._ground, taskspace, opened.repository)
+
+    async def resume(self, id_: str) -> bool:
+        """Start a taskspace's agent again, as after a reboot; False if it may be running.
+
+        Raises:
+            TaskspaceError: the taskspace is not ready, or its agent cannot be started.
+        """
+        taskspace = await self._ground.get(id_)
+        opened = await open_project(Path(taskspace.project))
+        return await resume(self._ground, taskspace, opened.repository)
 
     async def recipe(self, id_: str) -> SetUp:
         """What the set-up files of a taskspace ask for, to be shown.

@@ -13,7 +13,7 @@ from symposium.taskspaces import log_book, operations
 from symposium.taskspaces.events import Changed, Event, Listener, Passed
 from symposium.taskspaces.failures import UnknownTaskspaceError
 from symposium.taskspaces.journal import Journal, load, load_all, save
-from symposium.taskspaces.layouts import TASKSPACE_FILE, Project
+from symposium.taskspaces.layouts import ROOT_FILE, TASKSPACE_FILE, Project
 from symposium.taskspaces.model import Layout, Standing, Taskspace, canonical_id
 from symposium.taskspaces.operations import Operation, StageHook
 from symposium.taskspaces.port_blocks import is_unused
@@ -168,4 +168,12 @@ def project_of(taskspace: Taskspace) -> Project:
 
 def file_of(taskspace: Taskspace) -> Path:
     """Where its `taskspace.json` is."""
-    return project_of(taskspace).places(taskspace.id, "").home / TASKSPACE_FILE
+    project = project_of(taskspace)
+    if is_root(taskspace):
+        return project.tasks / ROOT_FILE
+    return project.places(taskspace.id, "").home / TASKSPACE_FILE
+
+
+def is_root(taskspace: Taskspace) -> bool:
+    """Whether it works on the checkout itself: the root taskspace of an embedded project."""
+    return taskspace.worktree == taskspace.project

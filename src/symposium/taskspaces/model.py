@@ -158,11 +158,6 @@ class LogEntry:
     acknowledged_at: str | None = None
 
 
-def needs_attention(entry: LogEntry) -> bool:
-    """Whether a person is asked for and has not seen it (§3.6)."""
-    return entry.category is Category.QUESTION and entry.acknowledged_at is None
-
-
 def canonical_id(text: str) -> str:
     """A taskspace's id in lower case.
 

@@ -12,8 +12,8 @@ from symposium.taskspaces.failures import RefusedNameError
 from symposium.taskspaces.git.repository import Worktree, commit_of, find_base, worktrees
 from symposium.taskspaces.ground import Ground, file_of
 from symposium.taskspaces.journal import load, save
-from symposium.taskspaces.layouts import TASKSPACE_FILE, Project
-from symposium.taskspaces.model import Standing, Taskspace, checked_name
+from symposium.taskspaces.layouts import ROOT_FILE, TASKSPACE_FILE, Project
+from symposium.taskspaces.model import Layout, Standing, Taskspace, checked_name
 from symposium.taskspaces.projects import OpenProject, open_project
 from symposium.taskspaces.task_file import Known, read_task_file
 
@@ -29,6 +29,8 @@ class Orphan:
 async def take_in(ground: Ground, opened: OpenProject) -> list[Taskspace]:
     """Note the taskspaces of a project that only its files know; those that were new."""
     found: list[Taskspace] = []
+    if opened.project.layout is Layout.EMBEDDED:
+        found += await _take_root(ground, opened.project)
     for id_, home in opened.project.existing():
         if await ground.journal.look(lambda connection, id_=id_: load(connection, id_)):
             continue
@@ -38,6 +40,18 @@ async def take_in(ground: Ground, opened: OpenProject) -> list[Taskspace]:
             continue
         found.append(await _note(ground, known, opened.project))
     return found
+
+
+async def _take_root(ground: Ground, project: Project) -> list[Taskspace]:
+    """The taskspace of the checkout itself, which an embedded project may have (§3.1)."""
+    known = await asyncio.to_thread(read_task_file, project.tasks / ROOT_FILE)
+    if known is None:
+        return []
+    id_ = known.taskspace.id
+    if await ground.journal.look(lambda connection: load(connection, id_)):
+        return []
+    root = replace(known.taskspace, worktree=str(project.directory), branch="")
+    return [await _note(ground, Known(root, known.log), project)]
 
 
 def _fits(taskspace: Taskspace, project: Project) -> bool:

@@ -1,6 +1,7 @@
 """Makes a worktree ready: files brought over, commands run where they are trusted, the agent."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Connection
@@ -8,6 +9,7 @@ from sqlite3 import Connection
 from symposium.errors import SymposiumError
 from symposium.taskspaces import operations
 from symposium.taskspaces.events import Changed, Said
+from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.repository import Repository
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import save
@@ -45,7 +47,7 @@ async def set_up(
         failure = await _commands(ground, taskspace, repository, recipe)
     operation = await ground.reach(operation, "create.setup")
     if failure is None:
-        failure = await _agent(ground, taskspace, recipe)
+        failure = await _agent(ground, taskspace, recipe.env if is_trusted else {})
     operation = await ground.reach(operation, "create.agent")
     reasons = [failure or ""]
     if taskspace.standing is Standing.CREATING:
@@ -103,9 +105,29 @@ async def _commands(
     return None if failure is None else f"setup failed: {failure.text}"
 
 
-async def _agent(ground: Ground, taskspace: Taskspace, recipe: SetUp) -> str | None:
+async def resume(ground: Ground, taskspace: Taskspace, repository: Repository) -> bool:
+    """Start the agent of a taskspace again; whether that was needed.
+
+    Raises:
+        TaskspaceError: the taskspace is not ready, or its agent cannot be started.
+    """
+    if taskspace.standing is not Standing.READY:
+        hint = taskspace.reason or "see symposium task list"
+        raise TaskspaceError(f"{taskspace.name!r} is {taskspace.standing}", hint)
+    # Nothing runs twice: one of which nothing is known is not started beside itself.
+    if ground.agents.is_running(taskspace.id) is not False:
+        return False
+    recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
+    is_trusted = await _is_trusted(ground, taskspace, recipe)
+    failure = await _agent(ground, taskspace, recipe.env if is_trusted else {})
+    if failure is not None:
+        raise TaskspaceError(failure, "mend it, then resume again")
+    return True
+
+
+async def _agent(ground: Ground, taskspace: Taskspace, env: Mapping[str, str]) -> str | None:
     try:
-        await ground.agents.start(taskspace, {**variables(taskspace), **recipe.env})
+        await ground.agents.start(taskspace, {**variables(taskspace), **env})
     except SymposiumError as error:
         return f"the agent did not start: {error.message}"
     return None

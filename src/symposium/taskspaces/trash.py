@@ -12,7 +12,7 @@ from symposium.taskspaces.deletion.report import Report
 from symposium.taskspaces.deletion.requests import Requests
 from symposium.taskspaces.deletion.undo import is_old, purge, undo_removal
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
-from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.ground import Ground, is_root
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.presence import Presence
 from symposium.taskspaces.projects import open_project
@@ -64,7 +64,7 @@ class Trash:
             taskspace = await self._ground.get(id_)
             if taskspace.standing in {Standing.ARCHIVED, Standing.CREATING}:
                 raise TaskspaceError(f"{taskspace.name!r} is {taskspace.standing}", "")
-            if not taskspace.branch and taskspace.worktree == taskspace.project:
+            if is_root(taskspace):
                 raise TaskspaceError(f"{taskspace.name!r} is the checkout itself", "it stays")
             if consent is Consent.ONLY_IF_SAFE:
                 report = await self.report(id_)

@@ -1,6 +1,8 @@
 """Taskspaces are made in stages, beside the user's clone, and leave nothing when they fail."""
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from tests.support.taskspace_scenes import Scene, Surroundings, git, open_scene
 from symposium.taskspaces.creation import Order
 from symposium.taskspaces.events import Passed
 from symposium.taskspaces.failures import RefusedNameError, StageError, TaskspaceError
-from symposium.taskspaces.model import Standing
+from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.port_blocks import variables
 
 
@@ -188,3 +190,48 @@ async def test_a_project_that_is_none_is_explained(kind: str, scene: Scene) -> N
     with pytest.raises(TaskspaceError) as refused:
         await scene.engine.create(Order(path, "x"))
     assert refused.value.hint
+
+
+@dataclass(slots=True)
+class CountedAgents:
+    """Counts how often each was started."""
+
+    running: set[str] = field(default_factory=set[str])
+    started: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
+        self.running.add(taskspace.id)
+        self.started.append((taskspace.id, env["SYMPOSIUM_PORT"]))
+
+    async def stop(self, taskspace: str) -> None:
+        self.running.discard(taskspace)
+
+    def is_running(self, taskspace: str) -> bool | None:
+        return taskspace in self.running
+
+
+@pytest.mark.requirement("taskspaces.resume")
+async def test_after_a_reboot_an_agent_is_started_again_and_never_twice(place: Path) -> None:
+    agents = CountedAgents()
+    scene = open_scene(place, Surroundings(agents=agents))
+    made = await scene.make()
+    agents.running.clear()
+
+    first = await scene.engine.resume(made.id)
+    second = await scene.engine.resume(made.id)
+
+    scene.engine.close()
+    assert made.ports is not None
+    assert (first, second) == (True, False)
+    assert agents.started == [(made.id, str(made.ports.first))] * 2
+
+
+@pytest.mark.requirement("taskspaces.ports")
+async def test_a_clone_may_ask_for_another_number_of_ports(scene: Scene) -> None:
+    (scene.clone / ".symposium").mkdir()
+    (scene.clone / ".symposium/workspace.toml").write_text("ports = 2", encoding="utf-8")
+
+    made = await scene.make()
+
+    assert made.ports is not None
+    assert made.ports.count == 2

@@ -236,3 +236,35 @@ async def test_a_file_that_names_a_worktree_elsewhere_is_not_believed(scene: Sce
 )
 def test_the_worktrees_folder_is_called_as_the_repository(url: str, name: str) -> None:
     assert repo_name_of(url) == name
+
+
+@pytest.mark.requirement("taskspaces.embedded")
+async def test_the_root_taskspace_is_the_checkout_itself_and_is_never_removed(
+    scene: Scene,
+) -> None:
+    folder = scene.clone / ".symposium"
+    folder.mkdir()
+    (folder / "project.json").write_text(json.dumps(VERSIONS["2"]), encoding="utf-8")
+    root: dict[str, Any] = {
+        "id": ID,
+        "name": "Root",
+        "description": "",
+        "state": {"resume": {}},
+        "logs": [],
+    }
+    (folder / "root-taskspace.json").write_text(json.dumps(root), encoding="utf-8")
+
+    [found] = await scene.engine.taskspaces(scene.clone)
+    await scene.engine.records.log(found.id, "said", "info")
+    (scene.clone / "work").write_text("x", encoding="utf-8")
+    await scene.engine.history.snapshot(found.id, "tool call")
+    (scene.clone / "work").unlink()
+    await scene.engine.history.undo(found.id)
+    with pytest.raises(TaskspaceError, match="the checkout itself"):
+        await scene.engine.trash.delete(found.id, Consent.ARCHIVE)
+
+    assert found.worktree == str(scene.clone)
+    assert (scene.clone / "work").exists()
+    assert git("branch", "--show-current", cwd=scene.clone) == "main"
+    written = json.loads((folder / "root-taskspace.json").read_text(encoding="utf-8"))
+    assert written["logs"][0]["message"] == "said"

@@ -21,7 +21,6 @@ from symposium.taskspaces.deletion.work_tree_checks import kept_ignored, status_
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
 from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
-from symposium.taskspaces.git.repository import Repository
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots.capture import INDEX
 from symposium.taskspaces.snapshots.state import Snapshot
@@ -45,7 +44,6 @@ class Manifest:
 
     Attributes:
         sums: SHA-256 of each file of it.
-        omitted: what was not kept although it was there.
     """
 
     taskspace: Taskspace
@@ -54,7 +52,6 @@ class Manifest:
     tip: str
     at: float
     sums: dict[str, str]
-    omitted: tuple[str, ...] = ()
 
 
 def trash_of(state: Path, id_: str) -> Path:
@@ -231,8 +228,3 @@ def unpack_files(trash: Path, worktree: Path) -> None:
                 with target.open("xb") as file:
                     shutil.copyfileobj(content, file)
                 target.chmod(member.mode & 0o777)
-
-
-async def bundle_is_whole(repository: Repository, trash: Path) -> bool:
-    """Whether git takes the bundle of an archive."""
-    return not (await repository.git.run("bundle", "verify", "--quiet", str(trash / _BUNDLE))).code
