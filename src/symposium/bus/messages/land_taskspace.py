@@ -7,7 +7,7 @@ from symposium.bus.vocabulary import About, Reply, Request, Target
 
 
 class Landing(Reply, frozen=True):
-    """`landed`, `conflict` or `checks_failed`, with lines for people; the others changed nothing."""
+    """`landed`, `conflict` or `checks_failed`, for people in lines; the others changed nothing."""
 
     outcome: str
     lines: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from symposium.agent_sessions.session import Status
 from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
-from symposium.taskspaces.model import LogEntry, Standing, Taskspace, needs_attention
+from symposium.taskspaces.model import Category, LogEntry, Standing, Taskspace
 from symposium.taskspaces.snapshots.state import Snapshot
 
 _STATES = {
@@ -46,7 +46,9 @@ def task_view(
         session: how its agent's session stands; None where there was none.
         asks: whether its agent waits for a permission.
     """
-    waiting = sum(needs_attention(entry) for entry in entries)
+    waiting = sum(
+        entry.category is Category.QUESTION and entry.acknowledged_at is None for entry in entries
+    )
     return TaskView(
         id=taskspace.id,
         name=taskspace.name,
