@@ -15,7 +15,7 @@ class GitRepository:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
-        self.git("init", "--quiet", "--initial-branch=main")
+        self.git("init", "--quiet", "--initial-branch=main", "--template=")
 
     def write(self, name: str, text: str) -> Path:
         """Write a file."""
@@ -28,11 +28,10 @@ class GitRepository:
         """Write at the end of a file."""
         self.write(name, (self.path / name).read_text(encoding="utf-8") + text)
 
-    def commit(self, message: str = "change") -> str:
-        """Commit everything; the commit."""
+    def commit(self, message: str = "change") -> None:
+        """Commit everything."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
-        return self.git("rev-parse", "HEAD").strip()
 
     def git(self, *arguments: str) -> str:
         """Run git, without what the machine has set."""

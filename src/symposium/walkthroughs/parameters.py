@@ -63,9 +63,6 @@ def parameters(body: str) -> tuple[dict[str, str], str]:
     lines = body.split("\n")
     while lines:
         key, colon, value = lines[0].strip().partition(":")
-        if not key and not colon:
-            lines.pop(0)
-            break
         if not colon or not _is_key(key):
             break
         values[key.strip()] = value.strip()

@@ -235,6 +235,7 @@ async def test_a_repository_runs_nothing_by_being_asked(
         repository.git("config", "include.path", str(target))
     for name in ("post-index-change", "fsmonitor-watchman", "reference-transaction"):
         hook = repository.path / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
         hook.write_text(f"#!/bin/sh\ntouch {mark}\n", encoding="utf-8")
         hook.chmod(0o755)
     repository.write(".gitattributes", "*.txt diff=evil filter=evil\nb.txt filter=a=b\n")
