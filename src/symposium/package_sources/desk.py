@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from symposium.package_sources.choosing import (
     unknown_version,
 )
 from symposium.package_sources.model import (
+    DamagedError,
     OfflineError,
     Origin,
     Packages,
@@ -24,6 +26,7 @@ from symposium.package_sources.model import (
     Release,
     Source,
     UnknownVersionError,
+    UnpublishedError,
 )
 from symposium.package_sources.store import SourceStore
 
@@ -71,12 +74,14 @@ class SourceDesk:
             self._packages.allowed(wanted)
         here = await asyncio.to_thread(self._here, spelt)
         choice, releases = await self._choose(spelt, wanted, here)
-        place = next((each for each in here if each.version == choice.version), None)
-        if place is None:
+        order = self._packages.order(choice.version)
+        place = next((each for each in here if self._packages.order(each.version) == order), None)
+        if isinstance(place, Packed):
+            # One that is damaged is fetched anew.
+            with suppress(DamagedError):
+                place = await self._kept(spelt, place.version, (place.archive, ".tar.gz"))
+        if not isinstance(place, Place):
             place = await self._fetched(spelt, choice, releases)
-        elif isinstance(place, Packed):
-            packed = (place.archive, ".tar.gz")
-            place = await self._kept(spelt, place.version, packed)
         return Source(self._packages.ecosystem, spelt, place, choice.why)
 
     def _here(self, name: str) -> list[Place | Packed]:
@@ -103,9 +108,16 @@ class SourceDesk:
             ]
             if choice := newest(packages, ours, source="that is installed for the project"):
                 return choice, ()
+            if pinned.elsewhere:
+                raise UnpublishedError(
+                    f"{name} comes from {pinned.elsewhere}, says {pinned.said_by}",
+                    "read it there; with a version, the published one of that name is found",
+                )
             wanted, said_by = pinned.wanted, f"that {pinned.said_by} asks for"
-        elif (exact := packages.exact(wanted)) in versions:
-            return Choice(str(exact), "the one that was asked for"), ()
+        elif exact := packages.exact(wanted):
+            same = [each for each in versions if packages.order(each) == packages.order(exact)]
+            if same:
+                return Choice(same[0], "the one that was asked for"), ()
         try:
             releases = await packages.published(name)
         except OfflineError:

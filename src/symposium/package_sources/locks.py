@@ -4,7 +4,7 @@ A file that is broken, or of a form that is not known here, names nothing: then 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +17,10 @@ Same: TypeAlias = Callable[[str], bool]
 _REQUIREMENT: Final = re.compile(
     r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?P<range>\(?[<>=!~][^;#\\]*)?"
 )
+_UNPUBLISHED: Final = ("git", "path", "directory", "editable", "virtual", "url", "file")
+"""Kinds of sources that are no index, as uv and Poetry name them."""
+
+_SHOWN: Final = 200
 _NPM_KEY: Final = re.compile(
     r"""^  ['"]?/?(@?[^@'"()\s]+?)[@/]v?([0-9]+\.[0-9]+\.[0-9]+[^:'"()\s_]*)"""
 )
@@ -26,7 +30,7 @@ _YARN_NAME: Final = re.compile(r"""^(@?[^@]+)@""")
 
 def cargo_pin(project: Path, same: Same) -> Pinned | None:
     """What Cargo.lock says."""
-    return _first(project, {"Cargo.lock": _tables("package")}, same)
+    return _first(project, {"Cargo.lock": _cargo_lock}, same)
 
 
 def python_pin(project: Path, same: Same) -> Pinned | None:
@@ -52,39 +56,60 @@ def npm_pin(project: Path, same: Same) -> Pinned | None:
     return _first(project, readers, same) or _asked_of_npm(project, same)
 
 
-Reader: TypeAlias = Callable[[Path, Same], Sequence[str]]
+Reader: TypeAlias = Callable[[Path, Same], Iterable[tuple[str, str]]]
+"""Versions, each with where it comes from; empty for one that is published."""
 
 
 def _first(project: Path, readers: Mapping[str, Reader], same: Same) -> Pinned | None:
     for folder in upward(project):
         for name, read in readers.items():
-            versions = tuple(dict.fromkeys(read(folder / name, same)))
-            if versions:
-                return Pinned(name, versions)
+            found = dict(read(folder / name, same))
+            published = tuple(version for version, place in found.items() if not place)
+            if found:
+                places = [place for place in found.values() if place]
+                return Pinned(name, published, elsewhere="" if published else places[0][:_SHOWN])
     return None
 
 
-def _tables(key: str) -> Reader:
-    """Of an array of tables with `name` and `version`."""
+def _published(versions: Iterable[str]) -> Iterator[tuple[str, str]]:
+    return ((each, "") for each in versions)
 
-    def read(file: Path, same: Same) -> list[str]:
-        rows = (members(each) for each in elements(toml_of(file).get(key)))
-        return [
-            version
-            for row in rows
-            if isinstance(name := row.get("name"), str) and same(name)
-            if isinstance(version := row.get("version"), str)
-        ]
+
+def _cargo_lock(file: Path, same: Same) -> Iterator[tuple[str, str]]:
+    for version, row in _rows(file, "package", same):
+        source = row.get("source")
+        # What lies in the workspace has none.
+        place = source if isinstance(source, str) else "the workspace"
+        yield version, "" if place.startswith(("registry+", "sparse+")) else place
+
+
+def _tables(key: str) -> Reader:
+    """Of an array of tables with `name` and `version`, and perhaps `source`."""
+
+    def read(file: Path, same: Same) -> Iterator[tuple[str, str]]:
+        for version, row in _rows(file, key, same):
+            source = members(row.get("source"))
+            # Poetry says the kind in `type`, uv by the name of the member.
+            kinds = [source["type"]] if "type" in source else source
+            kind = next((each for each in _UNPUBLISHED if each in kinds), None)
+            yield version, f"{kind} {source.get('url', source.get(kind))}" if kind else ""
 
     return read
 
 
-def _pipfile(file: Path, same: Same) -> list[str]:
+def _rows(file: Path, key: str, same: Same) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for row in map(members, elements(toml_of(file).get(key))):
+        name, version = row.get("name"), row.get("version")
+        if isinstance(name, str) and same(name) and isinstance(version, str):
+            yield version, row
+
+
+def _pipfile(file: Path, same: Same) -> Iterator[tuple[str, str]]:
     lock = json_of(file)
     groups = (members(lock.get(each)) for each in ("default", "develop"))
     rows = (members(row) for group in groups for name, row in group.items() if same(name))
     versions = (str(row.get("version", "")) for row in rows)
-    return [each[2:] for each in versions if each.startswith("==")]
+    return _published(each[2:] for each in versions if each.startswith("=="))
 
 
 def _required(project: Path, same: Same) -> Pinned | None:
@@ -116,7 +141,7 @@ def _requirements(folder: Path) -> Iterator[tuple[str, str]]:
                 yield "pyproject.toml", each
 
 
-def _package_lock(file: Path, same: Same) -> list[str]:
+def _package_lock(file: Path, same: Same) -> Iterator[tuple[str, str]]:
     lock = json_of(file)
     direct: list[str] = []
     nested: list[str] = []
@@ -129,10 +154,10 @@ def _package_lock(file: Path, same: Same) -> list[str]:
     row = next((row for name, row in members(lock.get("dependencies")).items() if same(name)), None)
     if isinstance(version := members(row).get("version"), str):
         direct.append(version)
-    return direct[:1] or nested
+    return _published(direct[:1] or nested)
 
 
-def _pnpm_lock(file: Path, same: Same) -> list[str]:
+def _pnpm_lock(file: Path, same: Same) -> Iterator[tuple[str, str]]:
     versions: list[str] = []
     section = ""
     for line in (text_of(file) or "").splitlines():
@@ -140,10 +165,10 @@ def _pnpm_lock(file: Path, same: Same) -> list[str]:
             section = line.rstrip(": ")
         elif section == "packages" and (found := _NPM_KEY.match(line)) and same(found[1]):
             versions.append(found[2])
-    return versions
+    return _published(versions)
 
 
-def _yarn_lock(file: Path, same: Same) -> list[str]:
+def _yarn_lock(file: Path, same: Same) -> Iterator[tuple[str, str]]:
     versions: list[str] = []
     is_ours = False
     for line in (text_of(file) or "").splitlines():
@@ -153,7 +178,7 @@ def _yarn_lock(file: Path, same: Same) -> list[str]:
         elif is_ours and (said := _YARN_VERSION.match(line)):
             versions.append(said[1])
             is_ours = False
-    return versions
+    return _published(versions)
 
 
 def _asked_of_npm(project: Path, same: Same) -> Pinned | None:

@@ -5,6 +5,7 @@ PackageError
 ├── RangeError           what was asked for is no range of versions
 ├── UnknownPackageError  whoever publishes packages says that there is none of this name
 ├── UnknownVersionError  there is the package, and not in this version
+├── UnpublishedError     the project has it from a repository or a directory, and from no index
 ├── OfflineError         it is not on this machine, and the network cannot be asked
 ├── DamagedError         what came is not what was published, or no archive of sources
 └── PatternError         what was asked for is no regular expression
@@ -49,6 +50,10 @@ class UnknownPackageError(PackageError):
 
 class UnknownVersionError(PackageError):
     """No such version is published."""
+
+
+class UnpublishedError(PackageError):
+    """The project has it from somewhere that is no index."""
 
 
 class OfflineError(PackageError):
@@ -122,11 +127,13 @@ class Pinned:
         versions: exact ones; more than one where the lock has several.
         wanted: a range, where there is no exact one.
         said_by: the file's name.
+        elsewhere: where it comes from, if that is no index.
     """
 
     said_by: str
     versions: tuple[str, ...] = ()
     wanted: str | None = None
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True, slots=True)

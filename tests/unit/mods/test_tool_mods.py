@@ -317,7 +317,9 @@ async def test_the_source_of_a_crate_is_told_in_the_shape_of_old(
     cache.mkdir(parents=True)
     files = {"a-1.0.0/src/lib.rs": b"fn x() {}\n", "a-1.0.0/examples/e.rs": b"fn y() {}\n"}
     (cache / "a-1.0.0.crate").write_bytes(tar_gz({**files, "a-1.0.0/x.md": b"fn z"}))
-    (project / "Cargo.lock").write_text('[[package]]\nname = "a"\nversion = "1.0.0"\n')
+    (project / "Cargo.lock").write_text(
+        '[[package]]\nname = "a"\nversion = "1.0.0"\nsource = "sparse+https://index.crates.io/"\n'
+    )
     async with chain_of(Ferris()) as editor:
         await editor.new_session(cwd=str(project))
         told = await use(editor, "ferris::get_rust_crate_source", crate_name="a")

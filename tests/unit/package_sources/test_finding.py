@@ -22,10 +22,19 @@ from symposium.package_sources.model import (
     RangeError,
     UnknownPackageError,
     UnknownVersionError,
+    UnpublishedError,
 )
 
 NOBODY = "http://127.0.0.1:9"
 """An address at which nothing answers."""
+
+
+LOCKED = """
+[[package]]
+name = "serde"
+version = "1.0.0"
+source = "registry+https://github.com/rust-lang/crates.io-index"
+"""
 
 
 @dataclass
@@ -151,9 +160,36 @@ async def test_a_range_gives_the_highest_crate_that_it_allows(scene: Scene) -> N
 @pytest.mark.requirement("package-sources.version-choice")
 async def test_the_lock_decides_where_nothing_was_asked_for(scene: Scene) -> None:
     scene.publish_crate("serde", {each: crate("serde", each) for each in ("1.0.0", "2.0.0")})
-    (scene.project / "Cargo.lock").write_text('[[package]]\nname = "serde"\nversion = "1.0.0"\n')
+    (scene.project / "Cargo.lock").write_text(LOCKED)
     found = await scene.desk(Ecosystem.RUST).find("serde")
     assert (found.version, found.why) == ("1.0.0", "as Cargo.lock says")
+
+
+@pytest.mark.requirement("package-sources.version-choice")
+async def test_what_the_project_has_from_elsewhere_is_not_taken_from_an_index(scene: Scene) -> None:
+    scene.publish_crate("serde", {"1.0.0": crate("serde", "1.0.0")})
+    text = LOCKED.replace("registry+", "git+")
+    (scene.project / "Cargo.lock").write_text(text)
+    desk = scene.desk(Ecosystem.RUST)
+    with pytest.raises(UnpublishedError, match=r"git\+https.*says Cargo.lock"):
+        await desk.find("serde")
+    assert (await desk.find("serde", "1")).version == "1.0.0"
+
+
+@pytest.mark.requirement("package-sources.version-choice")
+async def test_one_version_may_be_written_in_several_ways(scene: Scene) -> None:
+    scene.install("click", "1.0", {"click.py": ""})
+    assert (await scene.desk(Ecosystem.PYTHON).find("click", "==1.0.0")).version == "1.0"
+    assert scene.web.asked == []
+
+
+@pytest.mark.requirement("package-sources.crate-places")
+async def test_a_damaged_archive_of_cargo_s_is_fetched_anew(scene: Scene) -> None:
+    cache = scene.home / ".cargo/registry/cache/index.crates.io-1949"
+    cache.mkdir(parents=True)
+    (cache / "serde-1.0.0.crate").write_bytes(b"half")
+    scene.publish_crate("serde", {"1.0.0": crate("serde", "1.0.0")})
+    assert (await scene.desk(Ecosystem.RUST).find("serde", "=1.0.0")).place.origin == "download"
 
 
 @pytest.mark.requirement("package-sources.version-choice")
@@ -412,6 +448,14 @@ async def test_a_link_in_node_modules_that_leads_away_is_not_followed(
     (secret / "package.json").write_text(json.dumps({"name": name, "version": "1.0.0"}))
     (scene.project / "node_modules").mkdir()
     (scene.project / "node_modules" / "left").symlink_to(secret)
+    with pytest.raises(UnknownPackageError):
+        await scene.desk(Ecosystem.NPM).find("left")
+
+
+@pytest.mark.requirement("package-sources.npm-installed")
+async def test_a_directory_of_another_name_is_another_package(scene: Scene) -> None:
+    other = in_node_modules(scene, "other", "1.0.0")
+    (scene.project / "node_modules" / "left").symlink_to(other)
     with pytest.raises(UnknownPackageError):
         await scene.desk(Ecosystem.NPM).find("left")
 

@@ -19,9 +19,18 @@ source = "registry+https://github.com/rust-lang/crates.io-index"
 [[package]]
 name = "rand"
 version = "0.8.5"
+source = "registry+https://github.com/rust-lang/crates.io-index"
 [[package]]
 name = "rand"
 version = "0.9.1"
+source = "sparse+https://index.crates.io/"
+[[package]]
+name = "ours"
+version = "0.1.0"
+[[package]]
+name = "theirs"
+version = "0.1.0"
+source = "git+https://example.org/theirs#abc"
 """
 PACKAGE_LOCK = """{"packages": {
   "": {"version": "0.0.1"},
@@ -67,6 +76,27 @@ def test_cargo_lock_names_each_version_that_it_has(project: Path) -> None:
     assert cargo_pin(inner, "serde".__eq__) == Pinned("Cargo.lock", ("1.0.200",))
     assert cargo_pin(project, "rand".__eq__) == Pinned("Cargo.lock", ("0.8.5", "0.9.1"))
     assert cargo_pin(project, "tokio".__eq__) is None
+    assert cargo_pin(project, "ours".__eq__) == Pinned("Cargo.lock", elsewhere="the workspace")
+    theirs = "git+https://example.org/theirs#abc"
+    assert cargo_pin(project, "theirs".__eq__) == Pinned("Cargo.lock", elsewhere=theirs)
+
+
+@pytest.mark.requirement("package-sources.lock-files")
+@pytest.mark.parametrize(
+    ("source", "elsewhere"),
+    [
+        ('{ registry = "https://pypi.org/simple" }', ""),
+        ('{ git = "https://example.org/a" }', "git https://example.org/a"),
+        ('{ editable = "." }', "editable ."),
+        ('{ type = "git", url = "https://example.org/a" }', "git https://example.org/a"),
+        ('{ type = "legacy", url = "https://example.org/simple" }', ""),
+    ],
+)
+def test_a_lock_says_what_comes_from_no_index(project: Path, source: str, elsewhere: str) -> None:
+    row = f'[[package]]\nname = "a"\nversion = "1"\nsource = {source}\n'
+    (project / "uv.lock").write_text(row)
+    versions = () if elsewhere else ("1",)
+    assert python_pin(project, "a".__eq__) == Pinned("uv.lock", versions, elsewhere=elsewhere)
 
 
 @pytest.mark.requirement("package-sources.lock-files")
