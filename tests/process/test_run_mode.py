@@ -225,6 +225,11 @@ def test_starting_imports_nothing_heavy(
     assert not {name for name in imported if name.startswith("symposium.registry")}
 
 
+def same_figures(text: str) -> str:
+    """The text, whatever was measured."""
+    return re.sub(r"p50 \S+ ms, p95 \S+ ms", "p50 0.02 ms, p95 0.02 ms", text)
+
+
 @pytest.mark.requirement("run-mode.page")
 def test_the_page_on_run_mode_shows_what_is_said(
     editor: Callable[..., Editor], config: Path
@@ -236,6 +241,6 @@ def test_the_page_on_run_mode_shows_what_is_said(
     it = editor()
     session = it.session()
     typed = re.findall(r"^> (.+)$", chat, re.MULTILINE)
-    said = [f"> {text}\n\n{it.say(session, text).rstrip()}\n" for text in typed]
+    said = [f"> {text}\n\n{same_figures(it.say(session, text).rstrip())}\n" for text in typed]
     assert "\n".join(said) == chat
     assert it.end() == 0

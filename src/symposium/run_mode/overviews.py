@@ -15,7 +15,8 @@ async def overview(text: str, session: Session, floor: Floor) -> str | None:
     if text in HELP:
         return help_text()
     if text in STATUS:
-        return status_text(session, floor.sessions) + running_text(session)
+        told = status_text(session, floor.sessions)
+        return "\n".join([told.rstrip(), "", running_text(session)])
     if text in AGENTS:
         return await _agents(floor)
     return await _mods(floor) if text in MODS else None
