@@ -46,6 +46,7 @@ def test_a_broken_link_breaks_the_build_and_nothing_else_does(copy: Path) -> Non
 
 
 @pytest.mark.requirement("house.docs-show-files")
+@pytest.mark.timeout(30)
 def test_a_page_that_shows_a_file_shows_that_file(copy: Path) -> None:
     assert status_of_generate(copy) == 0
     example = copy / "examples" / "shout.py"
@@ -97,6 +98,7 @@ def test_the_ways_to_have_the_program_at_hand_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("house.docs-reference-current")
+@pytest.mark.timeout(30)
 def test_a_generated_page_that_was_changed_by_hand_is_seen(copy: Path) -> None:
     assert status_of_generate(copy) == 0
     assert status_of_generate(copy, "--check") == 0
