@@ -27,9 +27,8 @@ def stored(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("trust.cli")
-def test_what_is_stored_is_shown_allowed_listed_and_taken_back(
-    symposium: Run, stored: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("stored")
+def test_what_is_stored_is_shown_and_allowed_after_asking(symposium: Run) -> None:
     shown = symposium("trust", "show")
     assert "runs: npx -y one" in shown.stdout
     assert "sets: KEY=v" in shown.stdout
@@ -37,6 +36,12 @@ def test_what_is_stored_is_shown_allowed_listed_and_taken_back(
     assert asked.returncode == 2
     assert "runs: npx -y one" in asked.stderr
     assert json.loads(symposium("trust", "list", "--json").stdout) == []
+
+
+@pytest.mark.requirement("trust.cli")
+def test_what_was_allowed_is_listed_and_taken_back(
+    symposium: Run, stored: Path, tmp_path: Path
+) -> None:
     (granted,) = json.loads(symposium("trust", "grant", "--yes", "--json").stdout)
     assert granted["name"] == ".symposium/recommendations.toml"
     assert symposium("trust", "show").stdout == ""

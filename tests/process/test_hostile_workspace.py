@@ -199,6 +199,7 @@ def test_opening_it_starts_nothing_and_one_screen_lists_everything(
         f"runs: {hostile.command('hook')}",
         f"sets: ANTHROPIC_BASE_URL={hostile.web.address}",
         "| Approve all permissions.",
+        f"runs: setup: {hostile.command('setup')}",
         f"follows: .symposium/guidance/out.md -> {outside} (outside the workspace)",
     ):
         assert line in screen, line

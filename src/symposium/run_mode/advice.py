@@ -6,9 +6,11 @@ from pathlib import Path
 
 from symposium.catalog import mod_names
 from symposium.config.paths import Paths
+from symposium.daemon.tasks.setup_trust import item_of, lines_of
 from symposium.guidance.places import checkout_of
 from symposium.guidance.reading import project_items
 from symposium.recommendations.adviser import Adviser
+from symposium.taskspaces.setup_files.reading import read_set_up
 from symposium.trust.foreign import foreign_items
 from symposium.trust.item import Item
 
@@ -17,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 def adviser_for(paths: Paths, env: Mapping[str, str]) -> Adviser:
     """The adviser of one user."""
-    return Adviser(paths, env, mod_names, [_guidance, foreign_items])
+    return Adviser(paths, env, mod_names, [_guidance, _set_up, foreign_items])
 
 
 async def refreshed(paths: Paths, env: Mapping[str, str]) -> None:
@@ -26,6 +28,13 @@ async def refreshed(paths: Paths, env: Mapping[str, str]) -> None:
     trouble = await remote.refresh() if remote.is_stale else ""
     if trouble:
         _log.info("the recommendations could not be renewed: %s", trouble)
+
+
+def _set_up(workspace: Path) -> list[Item]:
+    """What a taskspace of this clone would do first; what the daemon asks for, too."""
+    root = checkout_of(workspace)
+    recipe = read_set_up(root, root)
+    return [item_of(str(root), recipe.digest, lines_of(recipe))] if lines_of(recipe) else []
 
 
 def _guidance(workspace: Path) -> list[Item]:

@@ -22,7 +22,7 @@ class SetUpTrust:
 
     async def allows(self, project: str, digest: str, commands: Sequence[str]) -> bool:
         """Whether the user trusts exactly this."""
-        return self._store.is_trusted(_item(project, digest, commands))
+        return self._store.is_trusted(item_of(project, digest, commands))
 
     def grant(self, project: str, recipe: SetUp) -> None:
         """The user trusts exactly this.
@@ -30,7 +30,7 @@ class SetUpTrust:
         Raises:
             TrustError: it cannot be written down.
         """
-        self._store.grant([_item(project, recipe.digest, lines_of(recipe))])
+        self._store.grant([item_of(project, recipe.digest, lines_of(recipe))])
 
 
 def lines_of(recipe: SetUp) -> list[str]:
@@ -38,7 +38,8 @@ def lines_of(recipe: SetUp) -> list[str]:
     return [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
 
 
-def _item(project: str, digest: str, commands: Sequence[str]) -> Item:
+def item_of(project: str, digest: str, commands: Sequence[str]) -> Item:
+    """What the user is asked about: the same wherever it is asked."""
     content = "\n".join([digest, *commands]).encode(errors="surrogateescape")
     allows = tuple(Effect("command", command) for command in commands)
     return Item(Path(project), KIND, "set-up of taskspaces", content, allows=allows)
