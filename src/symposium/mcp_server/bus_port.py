@@ -1,9 +1,8 @@
 """Whom tools ask over the bus; `symposium.bus.client.BusClient` is one, a test's peer another."""
 
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from symposium.bus.envelope import Address
-from symposium.bus.errors import BusUnreachableError
 from symposium.bus.exchange import OnProgress
 from symposium.bus.vocabulary import Request
 
@@ -33,26 +32,3 @@ class Bus(Protocol):
             BusError: there is no answer, or a refusal.
         """
         ...
-
-
-class NoBus:
-    """Nobody is there."""
-
-    async def request(
-        self,
-        message: Request[Any],
-        *,
-        to: Address | None = None,
-        on_progress: OnProgress | None = None,
-        patience: float | None = None,
-    ) -> Any:
-        """Refuse.
-
-        Raises:
-            BusUnreachableError: always.
-        """
-        del to, on_progress, patience
-        raise BusUnreachableError(
-            f"{message.about.type}: this server is not connected to the daemon",
-            "start it with `symposium daemon start`",
-        )

@@ -177,5 +177,6 @@ class LineStreams(Generic[_Item]):
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> bool | None:
+        del exc_type, exc_val, exc_tb
         await self.aclose()
         return None

@@ -134,7 +134,7 @@ class _Requests:
         sdk: Server[Any],
         method: str,
         params: type[Any],
-        handle: Callable[[_Context, Any], Awaitable[Json]],
+        handle: _Handle,
     ) -> None:
         async def handled(context: _Context, given: Any) -> Json:
             try:

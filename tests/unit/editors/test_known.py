@@ -30,8 +30,34 @@ def known(name: str) -> Editor:
 
 
 @pytest.mark.requirement("editors.snippet")
-def test_the_six_editors_are_known() -> None:
-    assert names_in(PACKAGE) == ["emacs", "jetbrains", "neovim", "toad", "vscode", "zed"]
+def test_the_six_editors_are_known_and_two_agents_that_take_our_server() -> None:
+    editors = ["emacs", "jetbrains", "neovim", "toad", "vscode", "zed"]
+
+    assert names_in(PACKAGE) == sorted([*editors, "claude-mcp", "codex-mcp"])
+
+
+@pytest.mark.requirement("editors.mcp-server")
+def test_an_agent_is_given_the_server_as_its_own_settings_say_it() -> None:
+    claude = known("claude-mcp").setting
+    assert isinstance(claude, JsonSetting)
+    moved = {"CLAUDE_CONFIG_DIR": "/moved"}
+    codex = shlex.split(snippet(known("codex-mcp").setting, ODD))
+
+    assert json.loads(snippet(claude, ODD)) == {
+        "mcpServers": {
+            "symposium": {
+                "type": "stdio",
+                "command": ODD.command,
+                "args": ["mcp"],
+                "env": {"SYMPOSIUM_HOME": "/s p"},
+            }
+        }
+    }
+    assert claude.file(Surroundings(HOME, {}, "linux")) == HOME / ".claude.json"
+    assert claude.file(Surroundings(HOME, moved, "linux")) == Path("/moved/.claude.json")
+    assert codex[:3] == ["codex", "mcp", "add"]
+    assert codex[3:5] == ["--env", "SYMPOSIUM_HOME=/s p"]
+    assert codex[5:] == ["symposium", "--", ODD.command, "mcp"]
 
 
 @pytest.mark.requirement("editors.places")

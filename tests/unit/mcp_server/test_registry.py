@@ -21,7 +21,7 @@ class Params(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Counted(msgspec.Struct, rename="camel"):
-    how_many: int
+    how_many: int  # told to clients
 
 
 @tool("code", Hints("Count"), result=Counted)
@@ -60,6 +60,7 @@ async def test_a_bug_in_a_tool_is_told_as_ours(tmp_path: Path) -> None:
     bad = await count.call({"count": -1}, call)
 
     assert (good.text, good.is_error) == ("2", False)
+    assert good.value.how_many == 2
     assert bad.is_error
     assert "backwards (ValueError; this is our fault)" in bad.text
 
