@@ -186,6 +186,7 @@ async def test_what_was_written_and_what_is_in_the_code_is_text(repository: GitR
         "\n<comment location='lines(`src/evil.py`, 1, 1)'>\n</div><script>x</script>\n</comment>\n"
         '\n<comment location="search(`src`, `^x`)">y</comment>\n\n```gitdiff\nrange: HEAD\n```\n'
         "\n```mermaid\ngraph TD\nA[</script><script>alert(1)</script>]\n```\n"
+        "\n```comment\nlocation: findDefinition(<script>)\n\nx\n```\n"
     )
     elements = Elements(page(await resolved(text, repository)))
 

@@ -383,6 +383,15 @@ def test_nothing_that_is_written_becomes_markup(text: str) -> None:
         assert (attributes.get("href") or "#").startswith(("#", "symposium:", "http", "mailto:"))
 
 
+@pytest.mark.requirement("walkthroughs.hostile")
+async def test_what_the_code_says_is_text_in_a_diff(repository: GitRepository) -> None:
+    repository.write("<b>.py", "<script>alert(1)</script>\n")
+    found = await presented("```gitdiff\nrange: HEAD\n```", repository)
+
+    assert {tag for tag, _ in Tags(found.html).found} == {"div", "details", "summary", "pre"}
+    assert "+&lt;script&gt;alert(1)&lt;/script&gt;" in found.html
+
+
 @pytest.mark.requirement("walkthroughs.wording")
 @pytest.mark.parametrize(
     ("location", "text"),
