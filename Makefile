@@ -76,6 +76,7 @@ demo: setup ## see a conversation pass through a chain (AGENT='…' for another 
 	@test -f examples/demo.py || { echo >&2 "examples/demo.py is not written yet"; exit 1; }
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python examples/demo.py # AGENT reaches it through the environment
+	@$(BIN)/python examples/tasks.py
 
 bench: setup ## measure chains beside pipes and proxies, the bus beside NATS and Redis (BENCH=--quick)
 	@$(BIN)/python -m compileall -q src

@@ -53,6 +53,25 @@ def test_the_readme_shows_what_the_demo_prints(environment: dict[str, str]) -> N
     assert demo(environment).stdout.strip("\n") in readme
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.requirement("tasks.demo")
+def test_two_tasks_are_asked_lost_brought_back_and_landed_as_the_readme_shows(
+    environment: dict[str, str],
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "examples/tasks.py"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=55,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip("\n") in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.requirement("cli.demo-other-agent")
 def test_another_agent_stands_at_the_end_of_the_same_chain(
     environment: dict[str, str], scripted: Spec

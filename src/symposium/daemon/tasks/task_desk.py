@@ -20,7 +20,6 @@ from symposium.daemon.tasks.task_views import log_view, snapshot_view, task_view
 from symposium.taskspaces.creation import Order
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import Standing, Taskspace
-from symposium.taskspaces.port_blocks import variables
 
 RECENT = 200
 """Lines of progress that a list looks at for open questions."""
@@ -103,7 +102,7 @@ class TaskDesk:
         elif taskspace.standing is not Standing.READY:
             raise BusRefusedError(f"{taskspace.name!r} is {taskspace.standing.value}", "refused")
         else:
-            await self._agents.start(taskspace, variables(taskspace))
+            await self._engine.resume(taskspace.id)
         return TaskMade(taskspace=await self._view(taskspace))
 
     async def _rename(self, message: RenameTaskspace, asked: Asked) -> TaskMade:

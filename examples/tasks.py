@@ -1,0 +1,150 @@
+"""Two tasks side by side in a repository of their own: asked, lost, brought back, landed.
+
+Everything happens in a temporary directory, with the commands that a person would type.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+PROGRAM: Final = [sys.executable, "-m", "symposium"]
+WORKER: Final = Path(__file__).with_name("worker.py")
+PATIENCE: Final = 30.0
+"""Seconds for an agent to get on."""
+
+
+class Scene:
+    """One repository, and the commands on it."""
+
+    def __init__(self, place: Path) -> None:
+        self.clone = place / "greetings"
+        self.clone.mkdir()
+        # Sockets want short paths, and what is shown should not be about temporary directories.
+        self._env = {**os.environ, "SYMPOSIUM_HOME": str(place / "h"), "NO_COLOR": "1"}
+
+    def begin(self) -> None:
+        """A repository with one commit."""
+        self._git("init", "--quiet", "--initial-branch", "main")
+        (self.clone / "README").write_text("Greetings\n", encoding="utf-8")
+        self._git("add", "README")
+        self._git("commit", "--quiet", "--message", "Begin")
+
+    def run(self, *words: str) -> str:
+        """What `symposium` prints with these words."""
+        done = subprocess.run(  # noqa: S603 - ourselves
+            [*PROGRAM, *words],
+            cwd=self.clone,
+            env=self._env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode not in {0, 10}:
+            raise SystemExit(f"{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def json(self, *words: str) -> Any:
+        """The same as a value."""
+        return json.loads(self.run(*words, "--json"))
+
+    def agent(self, file: str, text: str) -> str:
+        """An agent that writes this into that file."""
+        return shlex.join([sys.executable, str(WORKER), file, text])
+
+    def until_waiting(self, count: int) -> list[Any]:
+        """What waits, once so much does."""
+        deadline = time.monotonic() + PATIENCE
+        while len(items := self.json("inbox")) != count:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"{len(items)} things wait, and {count} were to")
+            time.sleep(0.1)
+        return items
+
+    def until_done(self, name: str) -> None:
+        """The agent of a task has written its file, and committed it."""
+        deadline = time.monotonic() + PATIENCE
+        while "1 file changed" not in self.run("task", "diff", name, "--stat"):
+            if time.monotonic() > deadline:
+                raise SystemExit(f"the agent of {name!r} has written nothing")
+            time.sleep(0.1)
+
+    def log(self) -> str:
+        """The commits of `main`."""
+        return self._git("log", "--format=%s", "main")
+
+    def end(self) -> None:
+        """End what was started."""
+        for session in self.json("session", "list"):
+            self.run("session", "kill", session["id"])
+        self.run("daemon", "stop")
+
+    def _git(self, *words: str) -> str:
+        who = ["-c", "user.name=You", "-c", "user.email=you@example.org"]
+        command = ["git", *who, *words]
+        return subprocess.run(  # noqa: S603 - words of ours
+            command, cwd=self.clone, capture_output=True, text=True, check=True
+        ).stdout
+
+
+def main() -> None:
+    """Play it."""
+    with tempfile.TemporaryDirectory(prefix="sym-") as place:
+        scene = Scene(Path(place))
+        scene.begin()
+        try:
+            play(scene)
+        finally:
+            scene.end()
+
+
+def play(scene: Scene) -> None:
+    """Two tasks from their beginning to their ends."""
+    print("  two tasks in one clone, each with a worktree and an agent of its own\n")
+    for name, file, text in (
+        ("greet in French", "bonjour.txt", "Bonjour"),
+        ("greet in German", "hallo.txt", "Hallo"),
+    ):
+        scene.run("task", "new", name, "--agent", scene.agent(file, text))
+    french, german = sorted(scene.until_waiting(2), key=lambda item: item["text"])
+    _states(scene)
+    note("both agents ask before they write: one inbox has it all")
+    for item in (french, german):
+        told = scene.run("inbox", "answer", item["id"], "yes")
+        print(f"  {item['name']}: {item['text']}? yes → {told.strip()}")
+    for name in ("greet in French", "greet in German"):
+        scene.until_done(name)
+    note("both files are written and committed, each on its own branch")
+
+    scene.run("task", "rm", "greet in German", "--discard-work")
+    _states(scene)
+    note("one was deleted by accident: its worktree and its agent are gone")
+    scene.run("task", "undo", "greet in German")
+    told = scene.run("task", "diff", "greet in German", "--stat")
+    print("".join(f"  {line.strip()}\n" for line in told.splitlines()), end="")
+    note("and brought back: tree, branch and log")
+
+    scene.run("task", "land", "greet in French")
+    print("".join(f"  {line}\n" for line in scene.log().splitlines()), end="")
+    note("the other has landed on main")
+
+
+def _states(scene: Scene) -> None:
+    tasks = scene.json("task", "list", "--all")
+    for task in sorted(tasks, key=lambda each: each["name"]):
+        print(f"  {task['name']:16}  {task['state']:18}  {task['branch']}")
+
+
+def note(text: str) -> None:
+    """Say what this shows."""
+    print(f"          ✔ {text}\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
