@@ -481,6 +481,7 @@ async def test_in_proxy_mode_each_form_is_understood_and_answered_in_its_terms(
     "acp.dialect-envelope-b1",
     "conductor.mod-mixed-with-processes",
     "conductor.chain-two-arrows",
+    "stories.a-13-eras",
 )
 async def test_a_chain_of_all_eras_works_and_each_gets_only_its_own_names() -> None:
     eras = ["sacp", "b1", "p1", "p0", "rfd"]

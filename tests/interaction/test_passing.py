@@ -197,6 +197,7 @@ async def test_every_request_of_an_agent_passes_and_its_answer_comes_back(chain:
     "peers.vibe-user-chunks",
     "peers.tool-call-update-alone",
     "peers.unknown-agent-methods",
+    "stories.a-13-unknown",
 )
 @pytest.mark.parametrize("chain", chains())
 async def test_every_notification_passes_as_the_bytes_that_came(chain: Any) -> None:
@@ -266,7 +267,11 @@ NUMBERS = (
 
 
 @pytest.mark.requirement(
-    "acp.t1-raw", "acp.t12-numbers", "acp.t12-lone-surrogates", "conductor.chain-nesting-no-byte"
+    "acp.t1-raw",
+    "acp.t12-numbers",
+    "acp.t12-lone-surrogates",
+    "conductor.chain-nesting-no-byte",
+    "stories.a-13-unknown",
 )
 @pytest.mark.parametrize("chain", chains())
 async def test_params_results_and_errors_cross_with_equal_bytes(chain: Any) -> None:
@@ -294,7 +299,9 @@ async def test_params_results_and_errors_cross_with_equal_bytes(chain: Any) -> N
             assert await asker.line() == b'{"jsonrpc":"2.0","id":"q","error":%b}' % error
 
 
-@pytest.mark.requirement("acp.t12-numbers", "acp.t12-lone-surrogates", "acp.t12-duplicate-keys")
+@pytest.mark.requirement(
+    "acp.t12-numbers", "acp.t12-lone-surrogates", "acp.t12-duplicate-keys", "stories.a-13-unknown"
+)
 async def test_a_mod_that_edits_one_member_loses_nothing_of_the_others() -> None:
     class Edits(Mod):
         @from_agent("m")

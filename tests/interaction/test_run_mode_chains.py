@@ -405,7 +405,7 @@ async def test_a_fork_is_a_new_session_of_the_same_chain(tmp_path: Path) -> None
         assert (await agent.read())["params"]["sessionId"] == "fork"
 
 
-@pytest.mark.requirement("run-mode.commands-merged")
+@pytest.mark.requirement("run-mode.commands-merged", "stories.a-03-merged")
 async def test_our_commands_stand_last_in_every_list_of_the_agent_and_once(tmp_path: Path) -> None:
     async with run_scene(tmp_path, CONFIG) as it:
         agent = await it.begin()
@@ -436,7 +436,7 @@ async def test_a_list_in_the_middle_of_a_stream_is_seen(tmp_path: Path) -> None:
         assert [len(each.get("availableCommands", [])) for each in updates] == [0, 0, many, 0, many]
 
 
-@pytest.mark.requirement("run-mode.own-commands")
+@pytest.mark.requirement("run-mode.own-commands", "stories.a-03-slash")
 async def test_our_commands_are_ours_and_others_the_agents(tmp_path: Path) -> None:
     async with run_scene(tmp_path, CONFIG) as it:
         agent = await it.begin()

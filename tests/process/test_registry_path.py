@@ -48,7 +48,7 @@ async def test_of_several_versions_of_node_the_newest_counts(tmp_path: Path) -> 
     assert found.program.parent.parent.name == "v20.1.0"
 
 
-@pytest.mark.requirement("registry.path-login-shell")
+@pytest.mark.requirement("registry.path-login-shell", "stories.a-09-dock")
 @pytest.mark.parametrize("shell", ["/bin/bash", "/bin/sh"])
 async def test_the_login_shell_is_asked_and_its_noise_stays_out(
     shell: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -69,7 +69,7 @@ async def test_the_login_shell_is_asked_and_its_noise_stays_out(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.requirement("registry.path-login-shell")
+@pytest.mark.requirement("registry.path-login-shell", "stories.a-09-dock")
 async def test_a_shell_that_hangs_is_given_up_and_ended(tmp_path: Path) -> None:
     shell = program(tmp_path / "shell", f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
 

@@ -56,7 +56,7 @@ def conversation(process: subprocess.Popen[str], *requests: Ask) -> list[Any]:
     return answers
 
 
-@pytest.mark.requirement("registry.gui-launch", "registry.path-login-shell")
+@pytest.mark.requirement("registry.gui-launch", "registry.path-login-shell", "stories.a-09-dock")
 @pytest.mark.parametrize("place", [".nvm/versions/node/v20.1.0/bin", ".local/bin", "the shell's"])
 def test_an_agent_that_path_does_not_lead_to_answers(
     place: str, dock: Path, start: Start, scripted: Spec, tmp_path: Path
@@ -77,7 +77,7 @@ def test_an_agent_that_path_does_not_lead_to_answers(
     assert "NOISE" not in variables
 
 
-@pytest.mark.requirement("registry.path-not-found")
+@pytest.mark.requirement("registry.path-not-found", "stories.a-09-dock")
 def test_an_agent_that_is_nowhere_is_named_with_where_it_was_looked_for(
     dock: Path, start: Start, tmp_path: Path
 ) -> None:

@@ -34,6 +34,9 @@ from symposium.conductor.relay import OPENING, opened
 
 _log = logging.getLogger(__name__)
 
+MOST_TOLD: Final = 20
+"""Lines of one peer that are no messages and are warned of."""
+
 _SPECIAL: Final = frozenset({CANCEL_REQUEST, *ENVELOPES})
 _LOOKED_AT: Final = _SPECIAL | NAMES_HOP_IDS | {INITIALIZE}
 
@@ -44,6 +47,7 @@ class Intake:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._alone = Alone(link.transport.send)
+        self._malformed_so_far = 0
         self.writing_paused = link.writing_paused
         self.writing_resumed = link.writing_resumed
         self.ended = link.ended
@@ -154,7 +158,12 @@ class Intake:
         return True
 
     def _malformed(self, malformed: Malformed, place: Place) -> None:
-        _log.warning("%s wrote what is no message: %s", self._link.name, malformed.error)
+        self._malformed_so_far += 1
+        if self._malformed_so_far <= MOST_TOLD:
+            _log.warning("%s wrote what is no message: %s", self._link.name, malformed.error)
+        if self._malformed_so_far == MOST_TOLD:
+            # An editor that does not read our stderr would hold us up once that is full.
+            _log.warning("what else of it %s writes is not told", self._link.name)
         if malformed.answer:
             _refuse(malformed.id, malformed.error, place)
             return

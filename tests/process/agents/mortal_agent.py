@@ -51,7 +51,9 @@ class MortalAgent:
             case "session/resume" if session in kept():
                 self.answer(request_id, {})
             case "session/prompt":
-                self.prompted(session, params["prompt"][0]["text"], request_id)
+                self.prompted(
+                    session, " ".join(block["text"] for block in params["prompt"]), request_id
+                )
             case _:
                 error = {"code": -32601, "message": "Method not found"}
                 write({"id": request_id, "error": error})
