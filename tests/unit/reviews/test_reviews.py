@@ -239,6 +239,7 @@ def test_a_review_is_stored_listed_and_updated(tmp_path: Path) -> None:
 @pytest.mark.parametrize("review_id", ["../r-1", "", "a/b", ".hidden", "x" * 65, "a\0"])
 def test_an_id_leads_nowhere_else(review_id: str, tmp_path: Path) -> None:
     store = ReviewStore(tmp_path / "kept")
+    (tmp_path / "kept").mkdir()
     (tmp_path / "r-1.json").write_bytes(msgspec.json.encode(REVIEW))
 
     with pytest.raises(NotFoundError):

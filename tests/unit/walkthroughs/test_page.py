@@ -186,7 +186,7 @@ async def test_what_was_written_and_what_is_in_the_code_is_text(repository: GitR
         "\n<comment location='lines(`src/evil.py`, 1, 1)'>\n</div><script>x</script>\n</comment>\n"
         '\n<comment location="search(`src`, `^x`)">y</comment>\n\n```gitdiff\nrange: HEAD\n```\n'
         "\n```mermaid\ngraph TD\nA[</script><script>alert(1)</script>]\n```\n"
-        "\n```comment\nlocation: findDefinition(<script>)\n\nx\n```\n"
+        "\n```comment\nlocation: findDefinition(<img src=x>)\n\nx\n```\n"
     )
     elements = Elements(page(await resolved(text, repository)))
 
@@ -257,7 +257,10 @@ async def test_a_huge_file_makes_no_huge_page(repository: GitRepository) -> None
         "<comment location='lines(`huge.py`, 1, 1)'>x</comment>\n\n```gitdiff\nrange: HEAD\n```\n"
     )
 
-    assert len(page(await resolved(text, repository))) < 1_000_000
+    found = page(await resolved(text, repository))
+
+    assert len(found) < 1_000_000
+    assert found.count("the file cannot be shown") == 1
 
 
 @pytest.mark.requirement("walkthroughs.terminal")

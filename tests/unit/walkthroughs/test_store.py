@@ -1,5 +1,6 @@
 """What is kept of walkthroughs: versions, lists, changes of one section."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -101,13 +102,15 @@ def test_a_replaced_section_leaves_the_others(before: str, after: str) -> None:
 
 
 @pytest.mark.requirement("walkthroughs.store-errors")
-def test_what_is_not_there_is_said(store: WalkthroughStore) -> None:
+def test_what_is_not_there_is_said(store: WalkthroughStore, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no walkthrough is stored here"):
         store.load()
     with pytest.raises(NotFoundError, match="no walkthrough is stored here"):
         store.save(Draft("x", "/base", mode="append"))
     known = store.save(Draft("x", "/base"))
-    for wanted in ("gone", "../../etc", "", "A" * 99):
+    kept = tmp_path / "kept" / known.id
+    shutil.copytree(kept, tmp_path / "out")
+    for wanted in ("gone", "../out", "", "A" * 99):
         with pytest.raises(NotFoundError, match="there is no walkthrough"):
             store.load(wanted)
     with pytest.raises(NotFoundError, match="has no version 9; it has 1 to 1"):
