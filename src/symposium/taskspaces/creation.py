@@ -48,6 +48,8 @@ def lock_reason(id_: str) -> str:
 
 USUAL_PORTS: Final = 5
 
+_TRIES: Final = 5
+
 UNBOUND: Final = Limits()
 
 
@@ -125,10 +127,12 @@ def _stages(
         return taskspace
 
     async def fetch(taskspace: Taskspace) -> Taskspace:
-        return await _fetch(ground, taskspace, opened.repository)
+        async with ground.clone_turn(opened.repository.common):
+            return await _fetch(ground, taskspace, opened.repository)
 
     async def worktree(taskspace: Taskspace) -> Taskspace:
-        return await _add_worktree(taskspace, opened.repository)
+        async with ground.clone_turn(opened.repository.common):
+            return await _add_worktree(taskspace, opened.repository)
 
     return [
         ("create.metadata", metadata),
@@ -248,14 +252,21 @@ async def _fetch(ground: Ground, taskspace: Taskspace, repository: Repository) -
 
 
 async def _add_worktree(taskspace: Taskspace, repository: Repository) -> Taskspace:
-    tracks = taskspace.base.startswith("refs/remotes/")
-    start = taskspace.base if tracks else taskspace.base_commit
-    await repository.git.ask(
+    git = repository.git
+    await git.ask(
         *("worktree", "add", "--quiet", "--lock", "--reason", lock_reason(taskspace.id)),
-        *("--track" if tracks else "--no-track", "-b", taskspace.branch),
-        *("--", taskspace.worktree, start),
+        *("--no-track", "-b", taskspace.branch, "--", taskspace.worktree, taskspace.base_commit),
         patience=600.0,
     )
+    base = base_of(taskspace)
+    if base is not None and base.remote is not None:
+        upstream = f"{base.remote}/{base.branch}"
+        for _ in range(_TRIES):
+            # Another git may hold the clone's settings for a moment. Without an upstream the
+            # branch is as good.
+            words = ("branch", "--quiet", f"--set-upstream-to={upstream}", "--", taskspace.branch)
+            if not (await git.run(*words)).code:
+                break
     return taskspace
 
 

@@ -112,6 +112,14 @@ class Ground:
         moment = datetime.fromtimestamp(self.now(), UTC)
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
+    def clone_turn(self, common: Path) -> asyncio.Lock:
+        """Held while a clone's shared files change: git refuses a second writer, it does not wait.
+
+        Args:
+            common: the clone's git directory.
+        """
+        return self.turns[f"clone {common}"]
+
     async def get(self, id_: str) -> Taskspace:
         """The taskspace of an id.
 

@@ -50,7 +50,9 @@ class History:
         Raises:
             TaskspaceError: there is no earlier state, or it cannot be restored.
         """
-        return await self._ground.snapshots.undo(await self._subject(id_))
+        subject = await self._subject(id_)
+        async with self._ground.clone_turn(subject.common):
+            return await self._ground.snapshots.undo(subject)
 
     async def restore(self, id_: str, ref: str) -> Restored:
         """Bring a taskspace back to a snapshot, by its ref; what is now is kept first.
@@ -62,7 +64,8 @@ class History:
         found = [each for each in await self._ground.snapshots.history(subject) if each.ref == ref]
         if not found:
             raise TaskspaceError(f"there is no snapshot {ref}", "see the list of its snapshots")
-        return await self._ground.snapshots.restore(subject, found[0])
+        async with self._ground.clone_turn(subject.common):
+            return await self._ground.snapshots.restore(subject, found[0])
 
     async def prune(self, id_: str, days: float = DAYS) -> int:
         """Let go of old snapshots; how many.

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import Scene, Surroundings, git, open_scene
+from tests.support.taskspace_scenes import Scene, Surroundings, every_port, git, open_scene
 
 from symposium.taskspaces.creation import Order
 from symposium.taskspaces.events import Passed
 from symposium.taskspaces.failures import RefusedNameError, StageError, TaskspaceError
 from symposium.taskspaces.model import Standing, Taskspace
-from symposium.taskspaces.port_blocks import variables
+from symposium.taskspaces.port_blocks import claim, variables
 
 
 @pytest.mark.requirement("taskspaces.three-at-once", "taskspaces.checkout-stays-clean")
@@ -97,21 +97,25 @@ async def test_each_stage_is_told_as_it_ends(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.ports")
 async def test_ten_taskspaces_have_ports_of_their_own_also_after_a_restart(scene: Scene) -> None:
-    blocks: list[set[int]] = []
-    for number in range(10):
+    made = await scene.make()
+    assert made.ports is not None
+    blocks = [made.ports]
+    for number in range(9):
         if number == 5:
             scene = scene.again()
-            await scene.engine.start()
-        made = await scene.make(f"Task {number}", task=None)
-        assert made.ports is not None
-        env = variables(made)
-        names = ["SYMPOSIUM_PORT", *(f"SYMPOSIUM_PORT_{each}" for each in range(1, 5))]
-        blocks.append({int(env[name]) for name in names})
-        assert made.id[:8] in env["COMPOSE_PROJECT_NAME"]
+        blocks.append(
+            await scene.ground.journal.change(
+                lambda connection, id_=str(number): claim(connection, id_, 5, every_port)
+            )
+        )
     scene.engine.close()
 
-    assert sum(len(block) for block in blocks) == 50
-    assert len(set[int]().union(*blocks)) == 50
+    ports = {block.first + offset for block in blocks for offset in range(block.count)}
+    assert len(ports) == 50
+    env = variables(made)
+    names = ["SYMPOSIUM_PORT", *(f"SYMPOSIUM_PORT_{each}" for each in range(1, 5))]
+    assert [int(env[name]) for name in names] == list(range(20000, 20005))
+    assert made.id[:8] in env["COMPOSE_PROJECT_NAME"]
 
 
 @pytest.mark.requirement("taskspaces.ports")

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.taskspace_scenes import AskedTrust, Scene, Surroundings, git, open_scene, there
 
@@ -122,6 +122,7 @@ def test_every_format_has_a_sample() -> None:
 
 @pytest.mark.requirement("taskspaces.set-up-broken")
 @pytest.mark.parametrize("source", FORMATS)
+@settings(max_examples=30)
 @given(text=st.text() | st.recursive(st.text(), st.lists).map(repr))
 def test_no_text_does_more_than_be_unreadable(source: str, text: str) -> None:
     try:

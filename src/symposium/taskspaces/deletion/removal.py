@@ -105,11 +105,13 @@ async def go_on(
         await _tear_down(ground, taskspace, repository)
         operation = await ground.reach(operation, "delete.teardown")
     if not operation.is_past("delete.worktree"):
-        await _remove_worktree(taskspace, repository)
+        async with ground.clone_turn(repository.common):
+            await _remove_worktree(taskspace, repository)
         operation = await ground.reach(operation, "delete.worktree")
     if not operation.is_past("delete.branch"):
         fate = BranchFate(operation.detail["fate"])
-        await _branch(taskspace, repository, manifest, fate)
+        async with ground.clone_turn(repository.common):
+            await _branch(taskspace, repository, manifest, fate)
         operation = await ground.reach(operation, "delete.branch")
     await _remove_home(taskspace)
     await ground.reach(operation, "delete.metadata")

@@ -70,9 +70,11 @@ async def go_on_undoing(
     subject = subject_of(ground, taskspace, repository)
     await unbundle(subject, trash_of(ground.state, taskspace.id), manifest)
     snapshot = await _snapshot(subject)
-    await _add_worktree(taskspace, repository, snapshot, manifest)
+    async with ground.clone_turn(repository.common):
+        await _add_worktree(taskspace, repository, snapshot, manifest)
     operation = await ground.reach(operation, "undo.worktree")
-    restored = await ground.snapshots.restore(subject, snapshot)
+    async with ground.clone_turn(repository.common):
+        restored = await ground.snapshots.restore(subject, snapshot)
     try:
         trash = trash_of(ground.state, taskspace.id)
         await asyncio.to_thread(unpack_files, trash, subject.worktree)

@@ -121,7 +121,8 @@ class _Landing:
 
 
 async def _land(ground: Ground, landing: _Landing, operation: Operation) -> LandOutcome:
-    notes = await _fetch(landing)
+    async with ground.clone_turn(landing.repository.common):
+        notes = await _fetch(landing)
     operation = await ground.reach(operation, "land.fetched")
     onto = await _newest_base(landing)
     dry = await dry_merge(landing.git, "HEAD", onto)
@@ -138,9 +139,10 @@ async def _land(ground: Ground, landing: _Landing, operation: Operation) -> Land
         return ChecksFailed(failure)
     operation = await ground.reach(operation, "land.checked")
     tip = await landing.git.text("rev-parse", "HEAD")
-    await _forward(landing, tip)
-    if landing.options.is_pushed:
-        await _push(landing, tip)
+    async with ground.clone_turn(landing.repository.common):
+        await _forward(landing, tip)
+        if landing.options.is_pushed:
+            await _push(landing, tip)
     await ground.reach(operation, "land.forwarded")
     ground.pass_stage(landing.taskspace.id, "land.done")
     return Landed(tip, landing.base.branch, tuple(notes))

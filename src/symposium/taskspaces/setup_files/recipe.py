@@ -33,10 +33,22 @@ class Recipe:
     ports: int | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def by_kind(self) -> dict[str, tuple[str, ...]]:
+        """All but the variables, by the kind of each, in the order in which they are done."""
+        return {
+            "copy": self.copy,
+            "link": self.link,
+            "setup": self.setup,
+            "run": self.run,
+            "check": self.check,
+            "teardown": self.teardown,
+        }
+
     def lines(self) -> Iterator[tuple[str, str]]:
-        """What is done, each with its kind, for people: first what is copied, then what is run."""
-        for kind in ("copy", "link", "setup", "check", "teardown"):
-            for line in getattr(self, kind):
+        """What may be done, each with its kind, for people; what is only shown is left out."""
+        for kind, lines in self.by_kind.items():
+            for line in lines if kind != "run" else ():
                 yield kind, line
         for name, value in self.env.items():
             yield "env", f"{name}={value}"
@@ -72,7 +84,7 @@ class SetUp:
 
     def all_of(self, kind: str) -> tuple[str, ...]:
         """One kind of lines of all recipes, in order, each once."""
-        found = [line for each in self.recipes for line in getattr(each, kind)]
+        found = [line for each in self.recipes for line in each.by_kind[kind]]
         return tuple(dict.fromkeys(found))
 
     @property
