@@ -181,7 +181,7 @@ def test_a_walkthrough_is_bounded_in_length_and_blocks() -> None:
 )
 def test_a_hostile_text_takes_no_more_than_a_moment(piece: str) -> None:
     # The time limit of the test is what it claims.
-    parse_walkthrough(piece * (40_000 // len(piece)))
+    parse_walkthrough(piece * (20_000 // len(piece)))
 
 
 @pytest.mark.requirement("walkthroughs.no-crash")
