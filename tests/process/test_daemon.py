@@ -311,5 +311,5 @@ async def test_status_and_stop_say_how_it_is(home: Yard) -> None:
     assert (none.code, json.loads(none.out)) == (4, {"running": False})
     assert (stopped.code, stop.code) == (0, 0)
     assert str(home.socket) in text.out
-    assert json.loads(data.out)["handles"] == ["daemon_status", "stop_daemon"]
+    assert {"daemon_status", "stop_daemon"} <= {*json.loads(data.out)["handles"]}
     assert not home.socket.exists()

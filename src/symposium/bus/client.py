@@ -290,3 +290,4 @@ class _Wire:
         if error is not None:
             _log.debug("the connection broke: %s", error)
         self.over.set()
+        self._exchange.broken()

@@ -94,6 +94,7 @@ class Exchange:
         self._sender = sender
         self._send = send
         self._pending: dict[str, Pending] = {}
+        self._opening: Pending | None = None
         self._answering = Answering(answers, sender, send)
         self.trouble = ""
         """Why there is no connection, in words, while there is none."""
@@ -162,20 +163,29 @@ class Exchange:
             self._pending.pop(envelope.id, None)
 
     async def first(self, message: Request[_Answer]) -> _Answer:
-        """Ask what must be answered before anything else on a new connection.
+        """Ask what must be answered on a new connection before anything else.
 
         Raises:
             BusRefusedError: the answer is an error.
-            BusUnreachableError: none comes.
+            BusUnreachableError: none comes, or the connection ends before.
         """
-        budget = message.about.budget
+        kind = type(message)
+        envelope = envelope_of(message, self._sender)
+        self._opening = Pending(kind)
         try:
-            return await self.request(message, patience=budget)
+            outcome = await self._ask(envelope, self._opening, message.about.budget)
         except BusRefusedError as error:
-            if error.code != refusals.TIMEOUT:
-                raise
             text = f"the daemon is there, and does not answer {message.about.type}"
             raise BusUnreachableError(text, "symposium daemon stop; it starts anew") from error
+        finally:
+            self._opening = None
+        return _reply(kind, outcome)
+
+    def broken(self) -> None:
+        """The connection has ended: what has opened it will not be answered."""
+        if self._opening is not None:
+            text = "the daemon has ended the connection before it answered hello"
+            _fail(self._opening, BusUnreachableError(text, "symposium daemon logs"))
 
     def announce(self, message: Announcement, *, to: Address | None = None) -> None:
         """Tell whoever listens; while there is no connection, nobody does."""

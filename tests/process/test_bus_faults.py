@@ -1,0 +1,153 @@
+"""The daemon is killed at every step of a request: who asked gets an answer, or a precise error."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import pytest
+from tests.support import dying_daemon
+from tests.support.daemons import Gone, Yard, yard
+
+from peerwire.jsonrpc.transport import Transport
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.dialling import dial_running
+from symposium.bus.envelope import Sender
+from symposium.bus.errors import BusError, BusRefusedError, BusUnreachableError
+from symposium.bus.messages.get_selection import GetSelection
+from symposium.bus.messages.presence import Presence
+from symposium.bus.messages.present_walkthrough import PresentWalkthrough
+from symposium.bus.messages.who import Who
+from symposium.bus.place import meeting_place
+from symposium.bus.roles import Role
+from symposium.bus.shapes import Selection, WindowKind
+from symposium.bus.starting import DaemonOptions
+from symposium.bus.vocabulary import Done
+
+pytestmark = pytest.mark.timeout(120)
+
+STEPS = 27
+"""More than a conversation of two hellos, one presence and one request takes."""
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Yard]:
+    async with yard(tmp_path) as found:
+        yield found
+
+
+class Nursery:
+    """Where daemons come from: those that die at a step, and those that do not."""
+
+    def __init__(self, socket: Path) -> None:
+        self._options = DaemonOptions(socket)
+        self._one_at_a_time = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, dying_daemon.__file__, str(self._options.socket)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.communicate()
+
+    async def start(self, last_step: int) -> None:
+        """Start one, and return when it listens."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(b"%d\n" % last_step)
+        assert await self._process.stdout.readline() == b"READY\n"
+
+    async def dial(self, options: DaemonOptions) -> Transport:
+        """Reach the daemon; start one that does not die, if there is none."""
+        async with self._one_at_a_time:
+            try:
+                return await dial_running(options)
+            except BusUnreachableError:
+                await self.start(0)
+                return await dial_running(options)
+
+    async def kill(self) -> None:
+        """Kill whichever daemon lives, and wait until it is gone."""
+        pid = int(meeting_place(self._options.socket).life_lock.read_text(encoding="utf-8"))
+        with suppress(ProcessLookupError):
+            gone = Gone(pid)
+            os.kill(pid, signal.SIGKILL)
+            await gone.wait()
+
+    def client(self, role: Role, folder: Path, answers: Answers | None = None) -> BusClient:
+        """A client that comes back to such daemons."""
+        where = Presence(kind=WindowKind.EDITOR, workspace_folders=(str(folder),))
+        presence = where if role is Role.EDITOR else None
+        who = Identity(role, role.value, Sender(str(folder)), presence)
+        return BusClient(who, answers, ClientSettings(self._options, self.dial))
+
+
+class Window:
+    """An editor that answers both kinds of request, and counts."""
+
+    def __init__(self) -> None:
+        self.selected = 0
+        self.shown = 0
+        self.answers = Answers()
+        self.answers.to(GetSelection, self._select)
+        self.answers.to(PresentWalkthrough, self._show)
+
+    async def _select(self, message: GetSelection, asked: Asked) -> Selection:
+        del message, asked
+        self.selected += 1
+        return Selection(selected_text="here")
+
+    async def _show(self, message: PresentWalkthrough, asked: Asked) -> Done:
+        del message, asked
+        self.shown += 1
+        return Done()
+
+
+async def settled(request: Awaitable[object]) -> str:
+    """How a request went: `answered`, or which error it got."""
+    try:
+        await request
+    except BusRefusedError as error:
+        return error.code
+    except BusError as error:
+        return type(error).__name__
+    return "answered"
+
+
+@pytest.mark.requirement("bus.kill-anywhere")
+async def test_a_daemon_killed_at_any_step_leaves_nobody_waiting(home: Yard) -> None:
+    async with Nursery(home.socket) as nursery:
+        for step in range(1, STEPS):
+            await nursery.start(step)
+            window = Window()
+            editor = nursery.client(Role.EDITOR, home.folder, window.answers)
+            async with editor, nursery.client(Role.MCP_SERVER, home.folder) as mcp:
+                with suppress(BusError):
+                    await editor.ready()
+                went = await ask_both(mcp)
+                assert went[0] in {"answered", "no_handler", "gone"}, (step, went)
+                assert went[1] in {"answered", "no_handler", "gone", "BusLostError"}, (step, went)
+                assert window.shown <= 1, "done twice"
+                assert window.shown or went[1] != "answered", "said to be done, and was not"
+                assert await mcp.request(Who()), "there is a daemon again"
+            await nursery.kill()
+
+
+async def ask_both(mcp: BusClient) -> tuple[str, str]:
+    """Ask for what may be asked twice, and for what may not."""
+    walkthrough = PresentWalkthrough(content="", base_uri="/")
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        select = tasks.create_task(settled(mcp.request(GetSelection())))
+        show = tasks.create_task(settled(mcp.request(walkthrough)))
+    return select.result(), show.result()

@@ -1,0 +1,125 @@
+"""A thousand clients, one of which reads nothing: what it costs the others, and the daemon."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.support.daemons import Yard, yard
+
+from peerwire.jsonrpc.codec import Overlong
+from peerwire.transports.unix import connect_unix
+from symposium.bus.messages.daemon_status import DaemonStatus
+from symposium.bus.roles import Role
+from symposium.daemon.pressure import CLIENT_BACKLOG
+
+pytestmark = pytest.mark.timeout(120)
+
+CLIENTS = 1000
+ROUNDS = 30
+
+LATEST = 2.0
+"""Seconds in which 99 of 100 deliveries arrive, on a machine that does other things too."""
+
+GROWTH = 2 * CLIENT_BACKLOG
+"""Bytes that the daemon may grow by for the sake of one reader that has stopped."""
+
+SENDER = '"sender":{"workingDirectory":"/"}'
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Yard]:
+    async with yard(tmp_path) as found:
+        yield found
+
+
+class Listener:
+    """One client: takes the time of each message, or reads nothing."""
+
+    def __init__(self, path: Path, name: str, subscribes: Sequence[str] = ("polo",)) -> None:
+        self.latencies: list[float] = []
+        self.connection = ""
+        self.notice: str | None = None
+        self.over = asyncio.Event()
+        self.welcomed = asyncio.Event()
+        self.all_heard = asyncio.Event()
+        self.transport = connect_unix(path)
+        self.transport.start(self)
+        payload = {"protocol": 2, "role": "cli", "name": name, "subscribes": list(subscribes)}
+        payload["pid"] = os.getpid()
+        hello = f'{{"type":"hello","id":"h",{SENDER},"payload":{json.dumps(payload)}}}'
+        self.transport.send(hello.encode())
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        now = time.monotonic_ns()
+        for line in lines:
+            assert isinstance(line, bytes)
+            message = json.loads(line)
+            if message["type"] == "polo":
+                self.latencies.append((now - int(message["id"])) / 1e9)
+                if len(self.latencies) == ROUNDS:
+                    self.all_heard.set()
+            elif not self.connection:
+                self.connection = message["payload"]["data"]["connection"]
+                self.notice = message["payload"]["data"].get("previous_end")
+                self.welcomed.set()
+
+    def writing_paused(self) -> None:
+        """What we send is little."""
+
+    def writing_resumed(self) -> None:
+        """As above."""
+
+    def ended(self, error: Exception | None) -> None:
+        del error
+        self.over.set()
+
+    def polo(self, to: str = "", pad: int = 0) -> None:
+        """Announce the time."""
+        address = f'"to":{{"connection":"{to}"}},' if to else ""
+        body = f'"payload":{{"pad":"{"x" * pad}"}}'
+        self.transport.send(
+            f'{{"type":"polo","id":"{time.monotonic_ns()}",{address}{SENDER},{body}}}'.encode()
+        )
+
+
+@pytest.mark.requirement("bus.load", "bus.slow-reader")
+async def test_one_reader_that_has_stopped_costs_the_others_nothing(home: Yard) -> None:
+    await home.start()
+    listeners = [Listener(home.socket, f"n{number}") for number in range(CLIENTS - 1)]
+    stopped = Listener(home.socket, "stopped")
+    for each in (*listeners, stopped):
+        await each.welcomed.wait()
+    publisher = Listener(home.socket, "publisher", ())
+    await publisher.welcomed.wait()
+    async with home.client(Role.CLI) as cli:
+        before = await cli.request(DaemonStatus())
+        stopped.transport.pause_reading()
+        for _ in range(ROUNDS):
+            # Addressed: so much that the stopped reader is beyond its bound before the end.
+            publisher.polo(stopped.connection, CLIENT_BACKLOG // (ROUNDS - 10))
+            publisher.polo(pad=800)
+            await publisher.transport.drain()
+        for each in listeners:
+            await each.all_heard.wait()
+        after = await cli.request(DaemonStatus())
+        stopped.transport.resume_reading()
+        await stopped.over.wait()
+
+        latencies = sorted(one for each in listeners for one in each.latencies)
+        assert len(latencies) == ROUNDS * (CLIENTS - 1), "nobody missed anything"
+        assert latencies[int(0.99 * len(latencies))] < LATEST
+        assert after.memory - before.memory < GROWTH
+        assert after.connections == before.connections - 1
+        (cut,) = after.cuts
+        assert cut.name == "stopped"
+        assert "bytes waited for it to read" in cut.reason
+
+    back = Listener(home.socket, "stopped")
+    await back.welcomed.wait()
+    assert back.notice == cut.reason, "it learns why when it comes back"
+    for each in (*listeners, publisher, stopped, back):
+        each.transport.close()
