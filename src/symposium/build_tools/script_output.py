@@ -96,7 +96,6 @@ class ScriptReading:
         # Before the sums nobody knows that these are tests; what comes after them tells why.
         for name in self._failed:
             named(counts, name)
-        self._failed.clear()
         kind = _KINDS[what]
         setattr(counts, kind, getattr(counts, kind) + count)
 

@@ -109,15 +109,14 @@ async def test_a_session_elsewhere_passes_as_it_came(
 ) -> None:
     agent = FakeAgent()
     async with chain_of(kind(), agent=agent, bridge="off") as editor:
-        await editor.new_session(cwd=str(project))
+        await editor.initialize()
+        await editor.connection.request("session/new", {"cwd": str(project)})
         (project / manifest).write_text("")
         (project / "src").mkdir()
         await editor.new_session(cwd=str(project / "src"))
-    elsewhere, here = [
-        each.params["mcpServers"] for each in agent.received.items if each.method == "session/new"
-    ]
-    assert elsewhere == []
-    assert [each["name"] for each in here] == [kind.__name__.lower()]
+    elsewhere, here = [each.params for each in agent.received.items if each.method == "session/new"]
+    assert elsewhere == {"cwd": str(project)}
+    assert [each["name"] for each in here["mcpServers"]] == [kind.__name__.lower()]
 
 
 @pytest.mark.requirement("built-in-mods.says-it-runs-code")

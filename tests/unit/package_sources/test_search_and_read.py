@@ -23,6 +23,7 @@ def root(tmp_path: Path) -> Path:
         "src/note.md": "needle 4\n",
         "target/x.rs": "needle 5\n",
         ".hidden/x.rs": "needle 6\n",
+        "src/.hidden.rs": "needle 8\n",
     }.items():
         (place / path).parent.mkdir(parents=True, exist_ok=True)
         (place / path).write_text(text)
