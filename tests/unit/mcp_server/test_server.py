@@ -129,6 +129,8 @@ async def test_wrong_arguments_are_told_with_the_form(
         ("prompts/get", {"name": "hi", "arguments": {"mood": "good"}}, -32602),
         ("tools/list", {"cursor": "nonsense"}, -32602),
         ("tools/list", {"cursor": "after:99999"}, -32602),
+        ("tools/list", {"cursor": "after:99"}, -32602),
+        ("tools/list", {"cursor": "after:x"}, -32602),
         ("tools/list", {"cursor": "after:\u0663"}, -32602),
         ("resources/read", {"uri": "nobody.md"}, -32002),
         ("resources/subscribe", {"uri": "nobody.md"}, -32002),
