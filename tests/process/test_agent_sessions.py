@@ -134,7 +134,7 @@ def test_what_a_program_has_started_ends_with_it(
     assert store.state(session).reason == "ended as asked"
 
 
-@pytest.mark.requirement("agent-sessions.lost")
+@pytest.mark.requirement("agent-sessions.lost", "agent-sessions.p2")
 @pytest.mark.parametrize("command", [["--", "cat"], ["--acp", "--", "eliza"]], ids=["pty", "acp"])
 def test_a_session_whose_keeper_was_killed_is_lost_and_can_be_resumed(
     store: SessionStore, command: list[str], symposium: Run, tmp_path: Path

@@ -1,0 +1,89 @@
+"""What is kept of sessions: written once, read by all, and true about who lives."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from symposium.agent_sessions.session import (
+    SessionError,
+    SessionKind,
+    SessionNotFoundError,
+    SessionSpec,
+    SessionState,
+    Status,
+)
+from symposium.agent_sessions.store import SessionStore
+from symposium.config.paths import Paths
+
+ID = "6f1c2a77-0c0e-4a38-9a5e-2b0d3a1c9f10"
+SPEC = SessionSpec(
+    ID, SessionKind.ACP, ("agent --acp",), "/w", {"A": "b"}, "Begin", ("arrow",), "t", "2026"
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    return SessionStore(Paths(tmp_path / "home", tmp_path / "cache", tmp_path / "run"))
+
+
+@pytest.mark.requirement("agent-sessions.p1")
+def test_without_anything_kept_there_are_no_sessions(store: SessionStore) -> None:
+    assert store.ids() == []
+    with pytest.raises(SessionNotFoundError, match="session list"):
+        store.spec(ID)
+
+
+@pytest.mark.requirement("agent-sessions.p3")
+def test_what_was_kept_is_read_again_whole(store: SessionStore) -> None:
+    store.add(SPEC)
+    state = SessionState(Status.EXITED, 7, 3, "ended", "acp-1", is_fresh=True)
+    store.write_state(ID, state)
+
+    assert store.ids() == [ID]
+    assert store.spec(ID.upper()) == SPEC
+    assert store.state(ID) == state
+
+
+@pytest.mark.requirement("agent-sessions.lost")
+@pytest.mark.parametrize("status", [Status.STARTING, Status.RUNNING])
+def test_what_was_running_is_lost_once_nobody_holds_its_lock(
+    status: Status, store: SessionStore
+) -> None:
+    store.add(SPEC)
+    store.write_state(ID, SessionState(status, 7))
+    lock = store.lock(ID)
+
+    assert store.is_kept(ID)
+    assert store.state(ID).status is status
+    with pytest.raises(SessionError, match="running already"):
+        store.add(SPEC)
+    with pytest.raises(SessionError, match="has a keeper already"):
+        store.lock(ID)
+    os.close(lock)
+    assert store.state(ID).status is Status.LOST
+
+
+@pytest.mark.requirement("agent-sessions.lost")
+def test_a_damaged_state_is_no_state_anybody_relies_on(store: SessionStore) -> None:
+    directory = store.add(SPEC)
+    (directory / "state.json").write_text('{"status": "flying"}')
+
+    assert store.state(ID).status is Status.LOST
+
+
+@pytest.mark.requirement("agent-sessions.exact-ids")
+@pytest.mark.parametrize("text", ["", "x", ID[:-1], ID + "0", "{" + ID + "}", "../" + ID])
+def test_what_is_no_whole_id_leads_nowhere(text: str, store: SessionStore) -> None:
+    for look in (store.directory, store.socket, store.spec, store.state):
+        with pytest.raises(SessionNotFoundError):
+            look(text)
+
+
+@pytest.mark.requirement("agent-sessions.start-errors")
+def test_a_session_is_forgotten_with_all_that_is_kept_of_it(store: SessionStore) -> None:
+    directory = store.add(SPEC)
+    store.forget(ID)
+
+    assert not directory.exists()
+    assert store.ids() == []
