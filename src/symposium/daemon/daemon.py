@@ -135,11 +135,11 @@ class Daemon:
             if not self._listener.is_reachable():
                 _log.error("the socket %s is gone", self._setting.place.socket)
                 self.stop()
-            elif self._idle.is_due(now) and self._leave():
+            elif self._idle.is_due(now) and self.leave():
                 _log.info("nobody has been here for %g s", self._setting.options.idle_timeout)
                 self.stop()
 
-    def _leave(self) -> bool:
+    def leave(self) -> bool:
         """Take the socket away, unless somebody has connected meanwhile."""
         path = self._setting.place.socket
         aside = path.with_name(path.name + ".leaving")

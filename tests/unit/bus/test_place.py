@@ -1,0 +1,95 @@
+"""Where the daemon is met, and which places are refused."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from symposium.bus import dialling
+from symposium.bus.dialling import reach
+from symposium.bus.place import (
+    MeetingPlace,
+    PlaceError,
+    check_directory,
+    make_directory,
+    meeting_place,
+)
+from symposium.daemon.daemon import canonical
+
+
+@pytest.mark.requirement("daemon.place")
+@pytest.mark.parametrize(
+    ("environment", "socket_"),
+    [
+        ({"HOME": "/h"}, "/h/.symposium/run/bus.sock"),
+        ({"HOME": "/h", "XDG_RUNTIME_DIR": "/run/user/1"}, "/run/user/1/symposium/bus.sock"),
+        ({"HOME": "/h", "XDG_RUNTIME_DIR": "/r", "SYMPOSIUM_HOME": "/s"}, "/s/run/bus.sock"),
+        ({"HOME": "/h", "SYMPOSIUM_SOCKET": "/x/y"}, "/x/y"),
+    ],
+)
+def test_the_environment_says_where_the_socket_is(
+    environment: dict[str, str], socket_: str
+) -> None:
+    assert meeting_place(None, environment).socket == Path(socket_)
+    assert meeting_place(Path("/z"), environment).socket == Path("/z"), "who names one means it"
+
+
+@pytest.mark.requirement("daemon.place")
+def test_each_socket_has_locks_and_a_log_of_its_own() -> None:
+    one, two = (meeting_place(Path(each), {"HOME": "/h"}) for each in ("/x/a", "/x/b"))
+
+    assert (
+        len({one.start_lock, one.life_lock, one.log, two.start_lock, two.life_lock, two.log}) == 6
+    )
+
+
+@pytest.mark.requirement("daemon.private")
+def test_another_users_directory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = MeetingPlace(tmp_path / "run" / "s", tmp_path / "log")
+    make_directory(place)
+    monkeypatch.setattr(os, "getuid", lambda: 4242)
+
+    with pytest.raises(PlaceError, match="belongs to user"):
+        check_directory(place)
+
+
+@pytest.mark.requirement("daemon.private")
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(PlaceError, match="cannot be made"):
+        make_directory(MeetingPlace(tmp_path / "file" / "run" / "s", tmp_path / "log"))
+
+
+def somebody(sock: socket.socket) -> int:
+    """A user who is not us."""
+    del sock
+    return 4242
+
+
+@pytest.mark.requirement("daemon.private")
+async def test_a_daemon_of_another_user_is_told_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = MeetingPlace(tmp_path / "run" / "s", tmp_path / "log")
+    make_directory(place)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place.socket))
+        listening.listen()
+        monkeypatch.setattr(dialling, "peer_uid", somebody)
+        with pytest.raises(PlaceError, match="is user 4242, not you"):
+            reach(place)
+
+
+@pytest.mark.requirement("bus.route-directory")
+def test_a_path_is_canonical_when_links_and_dots_are_gone(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+
+    assert canonical(f"{tmp_path}/link/./x/..") == tuple((tmp_path / "real").resolve().parts[1:])
+    assert canonical("relative") is None
+    assert canonical("/a\0b") is None
+    assert canonical("/") == ()

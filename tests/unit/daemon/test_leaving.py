@@ -1,0 +1,96 @@
+"""The moment in which a daemon leaves: whoever connects just then is not dropped."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from peerwire.transports.unix import connect_unix
+from symposium.bus.errors import BusError
+from symposium.bus.place import MeetingPlace
+from symposium.bus.starting import DaemonOptions
+from symposium.daemon.claim import RunningError, claim, starting
+from symposium.daemon.daemon import Daemon, Setting
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def place_in(folder: Path) -> MeetingPlace:
+    return MeetingPlace(folder / "run" / "s", folder / "log")
+
+
+def made(place: MeetingPlace, clock: Clock) -> Daemon:
+    with starting(place):
+        claim(place)
+        return Daemon(Setting(place, DaemonOptions(place.socket, None, 30), {}, clock))
+
+
+@pytest.mark.requirement("daemon.idle")
+async def test_who_has_connected_and_was_not_taken_yet_keeps_the_daemon(tmp_path: Path) -> None:
+    place, clock = place_in(tmp_path), Clock()
+    daemon = made(place, clock)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(daemon.run())
+        clock.now = 31
+        # In the kernel's queue: the loop has not run since, so nobody has taken it.
+        visitor = connect_unix(place.socket)
+        assert not daemon.leave()
+        assert place.socket.exists()
+        assert len(daemon.board.broker.peers) == 2, "itself and the visitor"
+        visitor.close()
+        daemon.stop()
+        await running
+
+    assert not place.socket.exists()
+
+
+@pytest.mark.requirement("daemon.idle", "daemon.one")
+async def test_when_nobody_is_there_the_socket_goes_and_the_next_daemon_may_come(
+    tmp_path: Path,
+) -> None:
+    place, clock = place_in(tmp_path), Clock()
+    daemon = made(place, clock)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(daemon.run())
+        assert daemon.leave()
+        assert not place.socket.exists()
+        daemon.stop()
+        await running
+
+
+@pytest.mark.requirement("daemon.one")
+async def test_where_a_daemon_listens_no_other_does(tmp_path: Path) -> None:
+    place, clock = place_in(tmp_path), Clock()
+    daemon = made(place, clock)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(daemon.run())
+        with starting(place), pytest.raises(RunningError):
+            claim(place)
+        place.socket.unlink()
+        with starting(place), pytest.raises(BusError, match=r"lives .* and its socket .* is gone"):
+            claim(place)
+        daemon.stop()
+        await running
+
+
+@pytest.mark.requirement("daemon.stale")
+async def test_the_socket_of_another_is_not_taken_along(tmp_path: Path) -> None:
+    place, clock = place_in(tmp_path), Clock()
+    daemon = made(place, clock)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(daemon.run())
+        place.socket.unlink()
+        place.socket.write_text("somebody else's", encoding="utf-8")
+        assert daemon.leave(), "nobody can reach us any more"
+        daemon.stop()
+        await running
+
+    assert place.socket.exists()
