@@ -21,6 +21,9 @@ MOST_PARAMETERS = 6
 IMPORTS_LATE: Mapping[str, str] = {
     "symposium.conductor.run_mod": "a mod's file is also imported by hosts, which never call it",
     "symposium.catalog": "what is installed is read only for a mod that is no built-in",
+    "symposium.run_mode.revival": "most agents do not die",
+    "symposium.run_mode.config_agent": "what runs is told to whoever asks",
+    "symposium.cli.commands.run_with": "the same",
     "symposium.conductor.mistyped": "the table of methods is for names that are not usual",
     "symposium.conductor.bridge.url_servers": "most chains reach no URL",
     "symposium.conductor.bridge.bridge": "most chains open no endpoint of a server",

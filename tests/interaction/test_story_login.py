@@ -146,7 +146,7 @@ async def test_a_session_that_is_refused_for_want_of_a_login_is_opened_after_it(
         assert again["method"] == "session/new"
         agent.refuse(again, AUTH_REQUIRED, "no token")
         texts, _ = await it.said(first)
-        assert "1. **Account**" in "".join(texts)
+        assert "Your message is kept" in "".join(texts)
 
         turn = it.prompt("1", session)
         asked = await agent.read()

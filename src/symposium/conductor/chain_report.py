@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from symposium.conductor.bridge.reach import Reach, reach
+from symposium.conductor.ledger import Ledger
 from symposium.conductor.running_chain import RunningChain
+
+
+def reaches(ledger: Ledger, session: str) -> list[Reach]:
+    """How each server of a session reaches the agent."""
+    known = ledger.sessions.get(session)
+    servers = () if known is None else known.servers
+    return [reach(server, ledger.mode, ledger.greeting) for server in servers]
 
 
 def chain_report(running: RunningChain, names: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -21,7 +30,7 @@ def chain_report(running: RunningChain, names: Mapping[str, str] | None = None) 
         {
             "id": known if names is None else names.get(known, known),
             "cwd": session.cwd,
-            "mcp": [asdict(reach) for reach in running.ledger.reaches(known)],
+            "mcp": [asdict(reach) for reach in reaches(running.ledger, known)],
         }
         for known, session in running.ledger.sessions.items()
         if names is None or known in names

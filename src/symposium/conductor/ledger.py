@@ -12,7 +12,6 @@ from peerwire.acp.names import INITIALIZE
 from symposium.conductor.blueprint import Component, InProcess
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.bridge.last_hop import LAST_HOP
-from symposium.conductor.bridge.reach import Reach, reach
 from symposium.conductor.component import Answer, Crossing, Forward, Mod, from_client
 from symposium.conductor.gate import members_of
 
@@ -45,12 +44,6 @@ class Ledger:
         self.sessions: dict[str, LedgerSession] = {}
         self.greeting: object = None
         self.mode: Mode = "auto"
-
-    def reaches(self, session: str) -> list[Reach]:
-        """How each server of a session reaches the agent."""
-        known = self.sessions.get(session)
-        servers = () if known is None else known.servers
-        return [reach(server, self.mode, self.greeting) for server in servers]
 
     def placed(
         self, mods: Sequence[Component], beside_agent: Sequence[InProcess]

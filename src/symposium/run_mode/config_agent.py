@@ -14,7 +14,6 @@ from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.transport import Transport
 from symposium.conductor.call import Call
-from symposium.conductor.chain_report import chain_report
 from symposium.conductor.conductor import CLOSE_GRACE
 from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.intake import Intake
@@ -82,6 +81,10 @@ class ConfigAgent:
 
     def reports(self) -> list[dict[str, Any]]:
         """What can be told of each chain, for people."""
+        from symposium.conductor.chain_report import (  # noqa: PLC0415 - see IMPORTS_LATE
+            chain_report,
+        )
+
         return [chain_report(chain.running, chain.sessions) for chain in self.supervisor.chains()]
 
     # -- for those who work on it

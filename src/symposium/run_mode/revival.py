@@ -5,14 +5,13 @@ not asked for: an interrupted prompt is offered, a fresh context is called so.
 """
 
 from contextlib import suppress
-from typing import Final
+from typing import Final, Protocol
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from symposium.conductor.component import Answer
 from symposium.config.user_config import Config, ConfigError, load
 from symposium.run_mode.care import Waiting
 from symposium.run_mode.chat_commands import text_line
-from symposium.run_mode.effort import Effort
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.revival_text import NOT_RUNNING, manner
@@ -22,12 +21,32 @@ CANCELLED: Final = {"stopReason": "cancelled"}
 """The end of a turn that was cancelled."""
 
 
+class Reviving(Protocol):
+    """The work on one config whose agent has died."""
+
+    def failed(self, chain: OpenChain) -> None:
+        """A chain of this config has died."""
+        ...
+
+    def forget_failures(self) -> None:
+        """The user wants it to be tried again."""
+        ...
+
+    def add(self, session: Session) -> None:
+        """Bring this session back, too."""
+        ...
+
+    def end(self) -> None:
+        """Start nothing any more."""
+        ...
+
+
 class Revivals:
     """The agents of one editor connection that have died, and their sessions."""
 
     def __init__(self, floor: Floor) -> None:
         self._floor = floor
-        self._efforts: dict[str, Effort] = {}
+        self._efforts: dict[str, Reviving] = {}
 
     def chain_died(self, chain: OpenChain, death: RpcError) -> None:
         """Begin to bring its sessions back."""
@@ -79,7 +98,9 @@ class Revivals:
         for session in self._floor.sessions.all():
             session.care.told()
 
-    def _effort(self, config: Config) -> Effort:
+    def _effort(self, config: Config) -> Reviving:
+        from symposium.run_mode.effort import Effort  # noqa: PLC0415 - see IMPORTS_LATE
+
         key = config.key()
         if key not in self._efforts:
             self._efforts[key] = Effort(self._floor, config)

@@ -1,5 +1,6 @@
 """What a session's chain adds and how its MCP servers are reached, as the chat shows it."""
 
+from symposium.conductor.chain_report import reaches
 from symposium.conductor.latency import Latency
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.sessions import Session
@@ -17,8 +18,8 @@ def _mods(chain: OpenChain) -> list[str]:
 
 
 def _servers(chain: OpenChain, session: Session) -> list[str]:
-    reaches = chain.running.ledger.reaches(session.inner_id)
-    rows = [f"- `{each.name}` ({each.kind}): {each.reaching}, {each.why}" for each in reaches]
+    found = reaches(chain.running.ledger, session.inner_id)
+    rows = [f"- `{each.name}` ({each.kind}): {each.reaching}, {each.why}" for each in found]
     return ["**MCP servers of this session:**", "", *rows, "", ""] if rows else []
 
 

@@ -24,7 +24,6 @@ from symposium.cli.recording import recorded
 from symposium.cli.running import run
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.bridge.agent_side import Mode
-from symposium.conductor.chain_report import chain_report
 from symposium.conductor.conductor import Conductor, Settings
 
 EXAMPLE = example("symposium run-with --proxy arrow --agent 'npx some-agent --acp'")
@@ -79,6 +78,10 @@ async def serve(chain: ChainSpec, options: RunWithOptions) -> int:
         conductor = Conductor(client, instantiate, records.settings)
 
         def report() -> dict[str, Any]:
+            from symposium.conductor.chain_report import (  # noqa: PLC0415 - see IMPORTS_LATE
+                chain_report,
+            )
+
             chain = conductor.chain
             return {"chains": [] if chain is None else [chain_report(chain)]}
 

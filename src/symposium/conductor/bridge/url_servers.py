@@ -6,14 +6,11 @@ that it takes. What the URL needs to be reached, tokens among it, stays in this 
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, cast
 
 from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE, SETUP_METHODS
 from peerwire.acp.names import INITIALIZE
-from peerwire.errors import PeerwireError
-from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
-from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.values import encode_value
 from symposium.conductor.bridge.agent_side import Mode, takes_http
 from symposium.conductor.component import (
@@ -23,6 +20,7 @@ from symposium.conductor.component import (
     Forward,
     Later,
     Mod,
+    Neighbour,
     Outcome,
     Reply,
     from_agent,
@@ -33,6 +31,55 @@ from symposium.conductor.gate import SHUTTING_DOWN, members_of
 _REACHED: Final = ("http://", "https://")
 
 _ID: Final = "symposium-url-"
+
+
+class ServerSide(Protocol):
+    """A server that has been reached."""
+
+    async def ask(self, method: str, params: Any) -> Any:
+        """Ask it.
+
+        Raises:
+            RpcError: it refused, or cannot be reached any more.
+        """
+        ...
+
+    def tell(self, method: str, params: Any) -> None:
+        """Tell it."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSide:
+    """The agent's MCP client, as the server at the other end reaches it.
+
+    Attributes:
+        agent: everything between us and the agent.
+        connection_id: which of its connections.
+    """
+
+    agent: Neighbour
+    connection_id: str
+
+    async def ask(self, method: str, params: Any) -> Any:
+        """Ask it.
+
+        Raises:
+            RpcError: it refused.
+        """
+        return await self.agent.request(MESSAGE, self._inner(method, params))
+
+    def tell(self, method: str, params: Any) -> None:
+        """Tell it."""
+        self.agent.notify(MESSAGE, self._inner(method, params))
+
+    def _inner(self, method: str, params: Any) -> dict[str, Any]:
+        inner = {"connectionId": self.connection_id, "method": method}
+        return inner if params is None else {**inner, "params": params}
 
 
 class UrlServers(Mod):
@@ -47,7 +94,7 @@ class UrlServers(Mod):
         self._is_needed = False
         self._ids: dict[bytes, str] = {}
         self._servers: dict[str, Mapping[str, Any]] = {}
-        self._open: dict[str, Connection] = {}
+        self._open: dict[str, ServerSide] = {}
         self._last = 0
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -95,33 +142,15 @@ class UrlServers(Mod):
         return Forward() if server is None else Later(self._connected(server))
 
     async def _connected(self, server: Mapping[str, Any]) -> Reply:
-        from peerwire.mcp.streamable_http import (  # noqa: PLC0415 - see IMPORTS_LATE
-            HttpTransport,
-        )
+        from symposium.conductor.bridge.url_connection import connected  # noqa: PLC0415 - see there
 
         if self._tasks is None:
             raise SHUTTING_DOWN
         self._last += 1
         connection_id = f"{_ID}{self._last}"
-        try:
-            transport = HttpTransport(str(server["url"]), _headers(server), self._tasks)
-        except PeerwireError as error:
-            raise RpcError(INTERNAL_ERROR, {"reason": "bad_url", "fault": str(error)}) from error
-        connection = Connection(transport, self._towards_agent(connection_id))
-        self._open[connection_id] = connection
-        self._tasks.create_task(connection.run())
+        agent = AgentSide(self.agent, connection_id)
+        self._open[connection_id] = connected(server, agent, self._tasks)
         return Reply({"connectionId": connection_id})
-
-    def _towards_agent(self, connection_id: str) -> Handlers:
-        async def ask(request: Request) -> Any:
-            return await self.agent.request(
-                MESSAGE, _inner(connection_id, request.method, request.params)
-            )
-
-        def tell(method: str, params: Any) -> None:
-            self.agent.notify(MESSAGE, _inner(connection_id, method, params))
-
-        return Handlers(other_request=ask, other_notification=tell)
 
     @from_agent(MESSAGE)
     def _message(self, message: Crossing) -> Outcome:
@@ -132,7 +161,7 @@ class UrlServers(Mod):
         method, inner = str(params.get("method")), params.get("params")
         if message.is_request:
             return Later(_asked(connection, method, inner))
-        connection.notify(method, inner)
+        connection.tell(method, inner)
         return Drop()
 
     @from_agent(DISCONNECT)
@@ -144,28 +173,11 @@ class UrlServers(Mod):
         return Reply({}) if message.is_request else Drop()
 
 
-async def _asked(connection: Connection, method: str, params: Any) -> Reply:
-    try:
-        return Reply(await connection.request(method, params))
-    except RpcError:
-        raise
-    except PeerwireError as error:
-        data = {"reason": "server_gone", "fault": str(error)}
-        raise RpcError(INTERNAL_ERROR, data) from error
+async def _asked(server: ServerSide, method: str, params: Any) -> Reply:
+    return Reply(await server.ask(method, params))
 
 
 def _is_url(entry: object) -> bool:
     members = members_of(entry)
     # Owners of the first era declare theirs as `http` too, with a URL that begins with `acp:`.
     return members.get("type") == "http" and str(members.get("url")).startswith(_REACHED)
-
-
-def _headers(server: Mapping[str, Any]) -> list[tuple[str, str]]:
-    listed: Any = server.get("headers") or ()
-    entries = [members_of(entry) for entry in cast("list[Any]", listed)]
-    return [(str(entry.get("name")), str(entry.get("value"))) for entry in entries]
-
-
-def _inner(connection_id: str, method: str, params: Any) -> dict[str, Any]:
-    inner = {"connectionId": connection_id, "method": method}
-    return inner if params is None else {**inner, "params": params}
