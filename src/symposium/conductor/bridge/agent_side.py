@@ -33,17 +33,7 @@ def choose_way(mode: Mode, result: object) -> Way:
     if _is_set(mcp.get("acp")) or speaks_first_era(result):
         return Way.NATIVE
     # Every agent must take servers over stdio.
-    return Way.HTTP if takes_http(result) else Way.STDIO
-
-
-def takes_http(result: object) -> bool:
-    """Whether the agent takes servers at a URL."""
-    return _is_set(_mcp(result).get("http"))
-
-
-def takes_sse(result: object) -> bool:
-    """Whether the agent takes servers of the older kind at a URL, with server-sent events."""
-    return _is_set(_mcp(result).get("sse"))
+    return Way.HTTP if takes_servers_over("http", result) else Way.STDIO
 
 
 def takes_servers_over(transport: str, result: object) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from symposium.conductor.bridge.agent_side import Mode, Way, choose_way, takes_http, takes_sse
+from symposium.conductor.bridge.agent_side import Mode, Way, choose_way, takes_servers_over
 
 _NAMES: Final = {"stdio": "programs", "acp": "MCP over ACP"}
 _BRIDGED: Final = frozenset({"http", "acp"})
@@ -58,9 +58,9 @@ def _takes(kind: str, mode: Mode, greeting: object) -> bool:
             # Every agent must.
             return True
         case "http":
-            return takes_http(greeting)
+            return takes_servers_over("http", greeting)
         case "sse":
-            return takes_sse(greeting)
+            return takes_servers_over("sse", greeting)
         case _:
             is_forced = mode in {"http", "stdio"}
             return kind == "acp" and not is_forced and choose_way("auto", greeting) is Way.NATIVE

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, cast
 from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE, SETUP_METHODS
 from peerwire.acp.names import INITIALIZE
 from peerwire.jsonrpc.values import encode_value
-from symposium.conductor.bridge.agent_side import Mode, takes_http
+from symposium.conductor.bridge.agent_side import Mode, takes_servers_over
 from symposium.conductor.component import (
     Answer,
     Crossing,
@@ -115,7 +115,7 @@ class UrlServers(Mod):
         return Forward(then=self._greeted)
 
     def _greeted(self, answer: Answer) -> None:
-        self._is_needed = not (self._is_off or takes_http(answer.result))
+        self._is_needed = not (self._is_off or takes_servers_over("http", answer.result))
 
     @from_client(*SETUP_METHODS)
     def _set_up(self, message: Crossing) -> Forward:
