@@ -1,0 +1,143 @@
+"""The messages of the bus, from their classes."""
+
+import inspect
+import re
+import types
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, ForwardRef, Literal, Union, get_args, get_origin
+
+from msgspec import Struct
+
+from symposium.bus.catalog import message_types
+from symposium.bus.roles import Role
+from symposium.bus.vocabulary import Message, Target, fields_of, reply_type
+
+PAGE = "reference/bus-messages.md"
+
+HEAD = """# Messages of the bus
+
+What the daemon carries between the parts of the host. Every message is a line of JSON with `type`,
+`id`, `sender` and `payload`; version 2 adds `to`, `ack` and `from`. How it is routed, and what
+version 1 is: [The bus](../design/bus.md). The answer to each request is a [`response`](#response)
+of the same id.
+"""
+
+AIMS = {
+    Target.BROKER: "the broker",
+    Target.ENGINE: "the daemon, or whoever has said that it answers it",
+    Target.WINDOW: "the one window that fits its sender",
+    Target.MCP_SERVER: "the MCP server of the same taskspace",
+    Target.ASKER: "whoever has asked",
+    Target.EVERYBODY: "everyone who has subscribed",
+}
+
+
+def sections() -> Iterator[str]:
+    """A section for each message, and the shapes that they share."""
+    yield HEAD.strip()
+    shapes: dict[str, type[Any]] = {}
+    for name, kind in message_types().items():
+        yield f"## `{name}`"
+        yield text_of(kind)
+        yield "\n".join(["| | |", "|---|---|", *facts(kind)])
+        rows = [row(each, hint) for each, hint in fields_of(kind).items()]
+        if rows:
+            yield "\n".join(["| Member | Type |", "|---|---|", *rows])
+        for hint in (*fields_of(kind).values(), reply_type(kind)):
+            collect(hint, shapes)
+    yield "## Shapes"
+    for name, shape in sorted(shapes.items()):
+        yield f"### `{name}`"
+        yield text_of(shape)
+        if issubclass(shape, Struct):
+            rows = [row(each, hint) for each, hint in fields_of(shape).items()]
+            if rows:
+                yield "\n".join(["| Member | Type |", "|---|---|", *rows])
+        else:
+            yield ", ".join(f"`{member.value}`" for member in shape)
+
+
+def facts(kind: type[Message]) -> Iterator[str]:
+    """What the bus knows of a message, as rows of a table."""
+    about = kind.about
+    yield f"| Sent by | {senders(about.sent_by)} |"
+    yield f"| For | {AIMS[about.target]} |"
+    if about.budget:
+        again = "; may be sent again after a reconnect" if about.is_idempotent else ""
+        yield f"| Reply | {written(reply_type(kind))} within {about.budget:g} s{again} |"
+    if about.stands_for:
+        yield f"| Stands for | [`{about.stands_for}`](#{about.stands_for}) |"
+    yield f"| Since | version {about.version} ({about.source}) |"
+
+
+def senders(roles: frozenset[Role]) -> str:
+    """Roles, by name; nearly all as all but a few."""
+    if len(roles) == len(Role):
+        return "anyone"
+    return ", ".join(f"`{role.value}`" for role in Role if role in roles)
+
+
+def text_of(kind: type[Any]) -> str:
+    """A class's docstring, its members as a list."""
+    text = inspect.cleandoc(kind.__doc__ or "")
+    before, _, members = text.partition("Attributes:\n")
+    if not members:
+        return before.strip()
+    lines = re.sub(r"\n {8,}", " ", "\n" + members).strip().splitlines()
+    items = [re.sub(r"^\s*([\w, ]+): ", r"- `\1`: ", line) for line in lines if line.strip()]
+    return before.strip() + "\n\n" + "\n".join(items)
+
+
+def row(name: str, hint: Any) -> str:
+    """One member."""
+    return f"| `{name}` | {written(hint)} |"
+
+
+def written(hint: Any) -> str:
+    """A type as a reader of JSON knows it."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and issubclass(hint, Struct | Enum):
+        text = f"[`{hint.__name__}`](#{hint.__name__.lower()})"
+    elif origin in {Union, types.UnionType}:
+        text = " or ".join(written(each) for each in inner)
+    elif origin is Literal:
+        text = ", ".join(f"`{each}`" for each in inner)
+    elif origin in {tuple, list, frozenset}:
+        text = f"array of {written(inner[0])}"
+    elif origin is dict:
+        text = f"object of {written(inner[1])}"
+    elif hasattr(hint, "__metadata__"):
+        text = written(inner[0])
+    else:
+        text = PLAIN.get(hint, "anything")
+    return text
+
+
+PLAIN = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "true or false",
+    type(None): "null",
+}
+
+
+def collect(hint: Any, found: dict[str, type[Any]]) -> None:
+    """Every struct and enum that a type mentions."""
+    if isinstance(hint, type) and issubclass(hint, Struct | Enum):
+        if hint.__name__ in found:
+            return
+        found[hint.__name__] = hint
+        if issubclass(hint, Struct):
+            for each in fields_of(hint).values():
+                collect(each, found)
+        return
+    for each in get_args(hint):
+        if not isinstance(each, str | ForwardRef):
+            collect(each, found)
+
+
+def render() -> str:
+    """The page, in alphabetical order."""
+    return "\n\n".join(sections())
