@@ -15,7 +15,7 @@ PARTS = "Host and agent meet only on the wire"
 CORES = "The cores do no I/O"
 SIBLINGS = "A mod and a built-in agent know nothing of their siblings"
 CYCLES = "No cycles at any depth"
-SDK = "The MCP SDK costs half a second: nobody imports it here"
+SDK = "The MCP SDK costs half a second: one module of the host imports it"
 
 TREE = {"symposium/__main__.py": "", "peerwire/errors.py": ""}
 

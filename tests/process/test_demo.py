@@ -68,6 +68,7 @@ def test_two_tasks_are_asked_lost_brought_back_and_landed_as_the_readme_shows(
         check=False,
     )
 
+    # The agents of it are examples/worker.py.
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip("\n") in (ROOT / "README.md").read_text(encoding="utf-8")
 
