@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.support.task_desk import Desk, task_desk
 
 PATIENCE: Final = 8.0
 """Seconds that a command may take; more means that it hangs."""
@@ -73,9 +74,22 @@ def start(
 
 
 @pytest.fixture
+def desk(environment: dict[str, str], tmp_path: Path) -> Iterator[Desk]:
+    """The command line in a clone, for tasks."""
+    with task_desk(tmp_path / "clone", environment) as made:
+        yield made
+
+
+@pytest.fixture
 def scripted() -> Callable[..., str]:
     """Makes the SPEC of an agent that behaves as these words say."""
     return lambda *words: _script("scripted_agent.py", *words)
+
+
+@pytest.fixture
+def playing() -> Callable[..., str]:
+    """Makes the SPEC of the agent of this file, with these words."""
+    return _script
 
 
 @pytest.fixture

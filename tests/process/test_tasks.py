@@ -3,101 +3,17 @@
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from click.testing import CliRunner
-
-from symposium.__main__ import main
+from tests.support.task_desk import PATIENCE, Desk, git, until
 
 Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 Spec: TypeAlias = Callable[..., str]
-
-PATIENCE = 8.0
-RETRY = 0.02
-GIT = shutil.which("git") or "git"
-
-
-def git(place: Path, *words: str) -> str:
-    who = ["-c", "user.name=Me", "-c", "user.email=me@example.org"]
-    done = subprocess.run(
-        [GIT, *who, *words], cwd=place, capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
-def until(check: Callable[[], Any]) -> Any:
-    """What `check` gives once that is true; another process does it: nothing tells us when."""
-    deadline = time.monotonic() + PATIENCE
-    while not (found := check()):
-        assert time.monotonic() < deadline, "it did not come to be"
-        time.sleep(RETRY)
-    return found
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a command ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@dataclass(frozen=True)
-class Desk:
-    """The command line in a clone: the commands in this process, daemon and agents in theirs."""
-
-    clone: Path
-    environment: dict[str, str]
-
-    @property
-    def home(self) -> Path:
-        return Path(self.environment["SYMPOSIUM_HOME"])
-
-    def run(self, *words: str) -> Ran:
-        done = CliRunner().invoke(main, list(words), env=self.environment)
-        return Ran(done.exit_code, done.stdout, done.stderr)
-
-    def ok(self, *words: str) -> str:
-        done = self.run(*words)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def json(self, *words: str) -> Any:
-        done = self.run(*words, "--json")
-        assert done.stdout, done.stderr
-        return json.loads(done.stdout)
-
-    def new(self, name: str, *words: str) -> dict[str, Any]:
-        made = self.run("task", "new", name, *words, "--project", str(self.clone), "--json")
-        assert made.returncode == 0, made.stderr
-        return json.loads(made.stdout)
-
-    def tasks(self) -> dict[str, Any]:
-        return {each["name"]: each for each in self.json("task", "list", "--all")}
-
-
-@pytest.fixture
-def desk(environment: dict[str, str], tmp_path: Path) -> Iterator[Desk]:
-    clone = tmp_path / "clone"
-    clone.mkdir()
-    git(clone, "init", "-q", "-b", "main")
-    (clone / "a.txt").write_text("one\ntwo\nthree\n")
-    git(clone, "add", ".")
-    git(clone, "commit", "-qm", "first")
-    made = Desk(clone, environment)
-    yield made
-    for session in made.json("session", "list"):
-        made.run("session", "kill", session["id"])
-    made.run("daemon", "stop")
 
 
 @pytest.mark.requirement("tasks.three-at-once")
@@ -229,7 +145,10 @@ def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
     task = desk.new("done with it")
     payload = json.dumps({"project_path": "", "taskspace_uuid": task["id"]})
     asking = [start("bus", "send", "delete_taskspace", payload, "--json") for _ in range(2)]
-    (item,) = until(lambda: desk.json("inbox"))
+    for each in asking:
+        assert each.stderr is not None
+        assert "waiting for the user" in each.stderr.readline()
+    (item,) = desk.json("inbox")
 
     desk.ok("inbox", "answer", item["id"], answer)
 
@@ -298,8 +217,8 @@ def test_the_tree_is_kept_before_a_tool_can_run_and_undo_brings_it_back(
 def test_after_everything_was_killed_each_task_is_there_and_can_go_on(desk: Desk) -> None:
     task = desk.new("goes on", "--agent", "eliza")
     desk.ok("task", "log", "goes on", "--add", "Which one?", "--category", "question")
-    keeper = json.loads((desk.home / "sessions" / task["id"] / "state.json").read_text())["keeper"]
-    os.kill(desk.json("daemon", "status")["pid"], signal.SIGKILL)
+    keeper = desk.keeper(task["id"])
+    desk.kill_daemon()
     os.kill(keeper, signal.SIGKILL)
 
     listed = until(lambda: (t := desk.tasks()["goes on"])["session"] == "lost" and t)

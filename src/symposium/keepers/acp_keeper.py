@@ -73,9 +73,10 @@ class AcpKeeper:
         return await self._questions.decide(permission)
 
     def describe(self) -> Mapping[str, Any]:
-        """Whether it works, what waits, and what it asks."""
+        """Whether it works and has a session, what waits, and what it asks."""
         return {
             "working": self._life.turn is not None,
+            "open": self._life.is_open,
             "waiting": len(self._prompts),
             "questions": self._questions.listed(),
             "seq": self._audience.seq,

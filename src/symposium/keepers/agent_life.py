@@ -11,10 +11,11 @@ from typing import Any, Final
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.errors import RpcError
 from symposium.agent_sessions.session import SessionSpec, SessionState, Status
-from symposium.chain_spec import read_chain
+from symposium.chain_spec import ChainSpec, read_chain
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.permissions import Chosen, Decider, Decision, Permission
 from symposium.client.turn import Turn
+from symposium.conductor.blueprint import Program
 from symposium.conductor.conductor import Settings
 from symposium.conductor.gate import members_of
 from symposium.errors import StepError, SymposiumError
@@ -44,6 +45,7 @@ class AgentLife:
     Attributes:
         state: how it stands.
         turn: the one that it is in; None while it waits.
+        is_open: whether it has a session, old or new; it may be asked for prompts.
         more: set when there is another prompt.
     """
 
@@ -57,6 +59,7 @@ class AgentLife:
     ) -> None:
         self.state = state
         self.turn: Turn | None = None
+        self.is_open = False
         self.more = asyncio.Event()
         self._spec = spec
         self._prompts = prompts
@@ -76,16 +79,18 @@ class AgentLife:
                 try:
                     await self._live(decider, on_state)
                 except (SymposiumError, PeerwireError, OSError) as error:
+                    self.is_open = False
                     if not self._may_try_again(error):
                         return replace(self.state, status=Status.EXITED, reason=str(error))
 
     async def _live(self, decider: Decider, on_state: OnState) -> None:
-        chain = read_chain(self._spec.mods, self._spec.command[0])
+        chain = with_variables(read_chain(self._spec.mods, self._spec.command[0]), self._spec.env)
         servers = (_our_server(self._spec),)
         directory = Path(self._spec.cwd)
         terms = Terms(directory, decider, self._updated, self._decided, servers=servers)
         async with converse(lambda _: chain.blueprint(), terms, Settings()) as conversation:
             session = await self._open(conversation, on_state)
+            self.is_open = True
             while True:
                 await conversation.unless_over(self.more.wait())
                 self.more.clear()
@@ -161,6 +166,15 @@ class AgentLife:
     def _decided(self, permission: Permission, decision: Decision) -> None:
         chosen = decision.option.id if isinstance(decision, Chosen) else None
         self._tell("permission", {"title": permission.tool_call.title, "optionId": chosen})
+
+
+def with_variables(chain: ChainSpec, variables: Mapping[str, str]) -> ChainSpec:
+    """The same chain, its agent with these in its environment; those of its own SPEC win."""
+    agent = chain.agent
+    if not isinstance(agent, Program):
+        return chain
+    command = replace(agent.command, env={**variables, **agent.command.env})
+    return replace(chain, agent=replace(agent, command=command))
 
 
 def _has_died(error: StepError) -> bool:

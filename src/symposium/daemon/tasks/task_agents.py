@@ -78,8 +78,25 @@ def session_of(taskspace: Taskspace, env: Mapping[str, str]) -> SessionSpec | No
         command=command,
         cwd=taskspace.worktree,
         env=env,
-        prompt=taskspace.initial_prompt if kind is SessionKind.ACP else None,
+        prompt=first_prompt(taskspace, env) if kind is SessionKind.ACP else None,
         mods=MODS if kind is SessionKind.ACP else (),
         title=taskspace.name,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def first_prompt(taskspace: Taskspace, env: Mapping[str, str]) -> str | None:
+    """What an agent that speaks ACP is told first: its task, and what is its own (users B-4)."""
+    task = taskspace.initial_prompt
+    if task is None:
+        return None
+    own: list[str] = []
+    ports = [int(env[name]) for name in env if name.startswith("SYMPOSIUM_PORT")]
+    if ports:
+        named = ", ".join(map(str, sorted(ports)))
+        own.append(f"the ports {named} (SYMPOSIUM_PORT, SYMPOSIUM_PORT_1, …)")
+    if (compose := env.get("COMPOSE_PROJECT_NAME")) is not None:
+        own.append(f"the name {compose} for containers (COMPOSE_PROJECT_NAME)")
+    return (
+        f"{task}\nOthers work beside you. Yours alone are {' and '.join(own)}.\n" if own else task
     )

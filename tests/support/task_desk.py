@@ -1,0 +1,129 @@
+"""Tasks from the command line: the commands in this process, daemon and agents in theirs."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from symposium.__main__ import main
+
+PATIENCE = 8.0
+RETRY = 0.02
+GIT = shutil.which("git") or "git"
+
+
+def git(place: Path, *words: str) -> str:
+    who = ["-c", "user.name=Me", "-c", "user.email=me@example.org"]
+    done = subprocess.run(
+        [GIT, *who, *words], cwd=place, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def until(check: Callable[[], Any]) -> Any:
+    """What `check` gives once that is true; another process does it: nothing tells us when."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := check()):
+        assert time.monotonic() < deadline, "it did not come to be"
+        time.sleep(RETRY)
+    return found
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The command line in a clone: the commands in this process, daemon and agents in theirs."""
+
+    clone: Path
+    environment: dict[str, str]
+
+    @property
+    def home(self) -> Path:
+        return Path(self.environment["SYMPOSIUM_HOME"])
+
+    def run(self, *words: str) -> Ran:
+        done = CliRunner().invoke(main, list(words), env=self.environment)
+        return Ran(done.exit_code, done.stdout, done.stderr)
+
+    def ok(self, *words: str) -> str:
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def json(self, *words: str) -> Any:
+        done = self.run(*words, "--json")
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)
+
+    def new(self, name: str, *words: str) -> dict[str, Any]:
+        made = self.run("task", "new", name, *words, "--project", str(self.clone), "--json")
+        assert made.returncode == 0, made.stderr
+        return json.loads(made.stdout)
+
+    def tasks(self) -> dict[str, Any]:
+        return {each["name"]: each for each in self.json("task", "list", "--all")}
+
+    def kill_daemon(self) -> None:
+        """As a machine does that goes down: nothing of it may be left when this returns."""
+        pid = self.json("daemon", "status")["pid"]
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not is_alive(pid))
+
+    def keeper(self, task: str) -> int:
+        state = self.home / "sessions" / task / "state.json"
+        return json.loads(state.read_text())["keeper"]
+
+    def events(self, task: str) -> list[dict[str, Any]]:
+        file = self.home / "sessions" / task / "events.jsonl"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [json.loads(line) for line in lines]
+
+    def said(self, task: str) -> str:
+        """All that its agent has said so far."""
+        updates = [each["data"] for each in self.events(task) if each["type"] == "update"]
+        texts = [each.get("content") for each in updates]
+        return "".join(each["text"] for each in texts if isinstance(each, dict) and "text" in each)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def make_clone(clone: Path) -> Path:
+    clone.mkdir()
+    git(clone, "init", "-q", "-b", "main")
+    (clone / "a.txt").write_text("one\ntwo\nthree\n")
+    git(clone, "add", ".")
+    git(clone, "commit", "-qm", "first")
+    return clone
+
+
+@contextmanager
+def task_desk(clone: Path, environment: dict[str, str]) -> Iterator[Desk]:
+    """A desk in a new clone; what it has started ends with it."""
+    made = Desk(make_clone(clone), environment)
+    yield made
+    for session in made.json("session", "list"):
+        made.run("session", "kill", session["id"])
+    made.run("daemon", "stop")
