@@ -147,6 +147,71 @@ async def test_a_peer_of_the_bus_stores_what_is_expanded_here(home: Yard) -> Non
     assert json.loads(answer["content"][0]["text"]) == {"a": 1}
 
 
+@pytest.mark.requirement("mcp-server.references")
+async def test_what_is_addressed_to_nobody_is_kept_by_the_daemon(home: Yard) -> None:
+    """As an editor of version 1 says it; no server need run then."""
+    await home.start()
+    async with home.client(Role.EDITOR) as editor:
+        await editor.request(StoreReference(key="abc", value=[1]))
+    async with speaking(home.folder, "--join") as server:
+        answer = await server.call("expand_reference", {"id": "abc"})
+
+    assert json.loads(answer["content"][0]["text"]) == [1]
+
+
+def repository_in(folder: Path) -> None:
+    """A clone with one commit."""
+    folder.mkdir()
+    who = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    for words in (["init", "-q", "-b", "main"], [*who, "commit", "-q", "--allow-empty", "-m", "1"]):
+        subprocess.run(["/usr/bin/env", "git", *words], cwd=folder, check=True)
+
+
+@pytest.mark.requirement("mcp-server.taskspace-tools", "mcp-server.prompts")
+async def test_a_real_taskspace_is_known_updated_and_told_of(home: Yard, tmp_path: Path) -> None:
+    clone = tmp_path / "app"
+    repository_in(clone)
+    await home.start()
+    order = ["--project", str(clone), "--json"]
+    made = await home.symposium("task", "new", "Import", "Mend the import.", *order)
+    assert made.code == 0, made.err
+    worktree = clone.with_name("app.tasks") / "import"
+    async with speaking(worktree, "--join", SYMPOSIUM_HOME=str(home.folder)) as server:
+        before = await server.result("prompts/get", {"name": "yiasou"})
+        said = await until_recorded(server, {"message": "Half of it", "category": "milestone"})
+        updated = await server.call("update_taskspace", {"name": "Importer", "description": "d"})
+        after = await server.result("prompts/get", {"name": "hi"})
+
+    assert "Mend the import." in before["messages"][0]["content"]["text"]
+    assert said["structuredContent"]["status"] == "recorded"
+    assert updated["structuredContent"]["initial_prompt_cleared"] is True
+    text = after["messages"][0]["content"]["text"]
+    assert "<name>Importer</name>" in text
+    assert "Mend the import." not in text
+
+
+async def until_recorded(server: Spoken, report: dict[str, str]) -> Any:
+    """Report until the daemon takes it: the server joins the bus in its own time."""
+    async with asyncio.timeout(20):
+        while True:
+            answer = await server.call("log_progress", report)
+            if answer["structuredContent"]["status"] == "recorded":
+                return answer
+
+
+@pytest.mark.requirement("mcp-server.detection", "mcp-server.terminal")
+def test_a_probe_says_where_this_is(
+    symposium: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    place = tmp_path / "App.symposium" / f"task-{TASK}" / "app"
+    place.mkdir(parents=True)
+    said = json.loads(symposium("mcp", "--probe", "--directory", str(place)).stdout)
+
+    assert (said["taskspace"], said["project"]) == (TASK, str(tmp_path / "App.symposium"))
+    assert said["guidance"]["main.md"] == "built-in"
+    assert {"shell_pid", "editor_pid", "untrusted", "troubles"} <= said.keys()
+
+
 def spoken_over(url: str, token: str, message: Any, session: str = "") -> tuple[int, str, str]:
     """Post a message; the status, the body and the session."""
     host = url.removeprefix("http://").removesuffix("/mcp")

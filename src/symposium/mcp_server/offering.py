@@ -10,7 +10,7 @@ from symposium.guidance.text import URI, GuidanceText
 from symposium.mcp_server.expansion import PROMPTS
 from symposium.mcp_server.part import Caller, Json, unknown
 from symposium.mcp_server.registry import all_tools, instructions
-from symposium.mcp_server.task_lookup import look_up
+from symposium.mcp_server.task_lookup import keep_collaborator, look_up
 from symposium.mcp_server.tool import Answer, Call, Tool
 from symposium.mcp_server.workplace import Workplace
 
@@ -101,8 +101,10 @@ class Offering:
         arguments: Mapping[str, str] = params.get("arguments") or {}
         for other in arguments.keys() - {"collaborator"}:
             raise unknown("argument", str(other), ["collaborator"])
-        task = await look_up(self._workplace.standing, self._workplace.bus)
-        text = self._workplace.boot.directives(task, arguments.get("collaborator"))
+        asked, workplace = arguments.get("collaborator"), self._workplace
+        task = await look_up(workplace.standing, workplace.bus)
+        await keep_collaborator(workplace.standing, workplace.bus, task, asked)
+        text = workplace.boot.directives(task, asked)
         message = {"role": "user", "content": {"type": "text", "text": text}}
         return {"description": _SUMMARY, "messages": [message]}
 

@@ -20,6 +20,7 @@ from symposium.guidance.library import library_for
 from symposium.guidance.places import checkout_of
 from symposium.ide.dialect.headless_port import HeadlessPort
 from symposium.ide.headless import Headless
+from symposium.mcp_server.bus_log import logged_to
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import standing_of
 from symposium.mcp_server.ide_port import EditorFirst
@@ -51,7 +52,8 @@ async def at_work(site: Site, serve: Callable[[Workplace], Awaitable[_Result]]) 
         beside = [tasks.create_task(headless.run()), tasks.create_task(outbox.run(bus))]
         bus.announce(Polo())
         try:
-            return await serve(workplace_of(site, bus, headless))
+            with logged_to(bus.announce):
+                return await serve(workplace_of(site, bus, headless))
         finally:
             bus.announce(Goodbye())
             for task in beside:

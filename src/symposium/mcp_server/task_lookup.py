@@ -33,5 +33,23 @@ async def look_up(
     return written_down(standing)
 
 
+async def keep_collaborator(
+    standing: Standing, bus: Bus, task: TaskContext | None, asked: str | None
+) -> None:
+    """Remember whom the user asked for, so that the next agent here is asked for the same.
+
+    Not while the initial prompt waits: every change of a taskspace ends it (seed 000).
+    """
+    if not asked or task is None or task.initial_prompt or task.collaborator == asked:
+        return
+    request = TaskspaceState(
+        project_path=standing.project, taskspace_uuid=standing.taskspace, collaborator=asked
+    )
+    try:
+        await bus.request(request, patience=PATIENCE)
+    except BusError as error:
+        _log.info("the collaborator is not remembered: %s", error)
+
+
 def _context(info: TaskspaceInfo) -> TaskContext:
     return TaskContext(info.name, info.description, info.initial_prompt, info.collaborator)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.mcp_scenes import TASK, FakeBus, workplace_in
+from tests.support.mcp_scenes import TASK, FakeBus, Told, workplace_in
 
 from symposium.bus.errors import (
     BusLostError,
@@ -17,7 +17,8 @@ from symposium.bus.errors import (
 from symposium.bus.exchange import OnProgress
 from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
 from symposium.guidance.boot import TaskContext
-from symposium.mcp_server.task_lookup import look_up
+from symposium.mcp_server.offering import Offering
+from symposium.mcp_server.task_lookup import keep_collaborator, look_up
 from symposium.mcp_server.workplace import Workplace
 from symposium.taskspaces.model import Layout, Standing, Taskspace
 from symposium.taskspaces.task_file import write_task_file
@@ -123,3 +124,48 @@ async def test_a_damaged_file_says_nothing(text: str, tmp_path: Path) -> None:
     file.write_bytes(text.encode(errors="surrogatepass"))
 
     assert await look_up(workplace.standing, workplace.bus) is None
+
+
+@pytest.mark.requirement("mcp-server.collaborator-kept")
+@pytest.mark.parametrize(
+    ("task", "asked", "expected"),
+    [
+        (TaskContext("n", "d"), "sparkle", ["sparkle"]),
+        (TaskContext("n", "d", None, "sparkle"), "sparkle", []),
+        (TaskContext("n", "d", "Mend it."), "sparkle", []),
+        (TaskContext("n", "d"), None, []),
+        (None, "sparkle", []),
+    ],
+)
+async def test_whom_the_user_asked_for_is_remembered_once_the_task_is_taken_up(
+    task: TaskContext | None, asked: str | None, expected: list[str], tmp_path: Path
+) -> None:
+    bus = FakeBus()
+    await keep_collaborator(workplace_in(tmp_path, bus).standing, bus, task, asked)
+    kept = [message.collaborator for message in bus.asked if isinstance(message, TaskspaceState)]
+
+    assert kept == expected
+
+
+@pytest.mark.requirement("mcp-server.collaborator-kept")
+async def test_the_prompt_remembers_whom_it_is_for(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("taskspace_state", TaskspaceInfo(name="Import", description="d"))
+    offering = Offering(workplace_in(tmp_path, bus))
+    params = {"arguments": {"collaborator": "sparkle"}}
+    await offering.prompt("hi", params, NobodyToTell())
+
+    assert [
+        message.collaborator for message in bus.asked if isinstance(message, TaskspaceState)
+    ] == [
+        None,
+        "sparkle",
+    ]
+
+
+class NobodyToTell:
+    """A client of which nothing is known."""
+
+    revision = "2025-11-25"
+    news = Told()
+    context = None

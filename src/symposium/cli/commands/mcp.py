@@ -1,5 +1,7 @@
 """Give an agent our tools, guidance and taskspace, as an MCP server."""
 
+import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.logs import set_up_logs
 from symposium.cli.options import example, log_option, taking
 from symposium.cli.running import run
+from symposium.mcp_server.probe import probed
 from symposium.mcp_server.site import Site
 
 EXAMPLE = example("symposium mcp --http --port 4242")
@@ -24,6 +27,7 @@ class McpOptions:
     port: int
     directory: str
     is_joining: bool
+    is_probing: bool
     level: str
 
 
@@ -40,6 +44,7 @@ class McpOptions:
     help="Where the agent works, if not here.",
 )
 @click.option("--join", "is_joining", is_flag=True, help="Use a daemon that runs, and start none.")
+@click.option("--probe", "is_probing", is_flag=True, help="Only say where this is, as JSON.")
 @log_option
 def command(options: McpOptions) -> int:
     """Serve MCP on standard input and output, or over HTTP to those who have the token.
@@ -48,6 +53,9 @@ def command(options: McpOptions) -> int:
     """
     if options.port and not options.is_http:
         raise click.UsageError("--port is for --http")
+    if options.is_probing:
+        click.echo(json.dumps(probed(Path(options.directory).resolve(), os.environ), indent=2))
+        return ExitCode.OK
     set_up_logs(options.level)
     return run(_serve(options))
 

@@ -1,12 +1,16 @@
 """Give work to another agent."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from symposium.bus.messages.spawn_taskspace import SpawnTaskspace
+from symposium.mcp_server.latest import ask_telling
 from symposium.mcp_server.task_lookup import look_up
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
+
+PATIENCE: Final = 300.0
+"""Seconds that a large repository and its set-up may take."""
 
 
 class Params(Struct, forbid_unknown_fields=True):
@@ -47,16 +51,16 @@ async def spawn_taskspace(params: Params, call: Call) -> Answer:
     if collaborator is None:
         mine = await look_up(where, workplace.bus)
         collaborator = mine.collaborator if mine else None
-    spawned = await workplace.bus.request(
-        SpawnTaskspace(
-            project_path=where.project,
-            taskspace_uuid=where.taskspace,
-            name=params.name,
-            task_description=params.task_description,
-            initial_prompt=params.initial_prompt,
-            collaborator=collaborator,
-        )
+    request = SpawnTaskspace(
+        project_path=where.project,
+        taskspace_uuid=where.taskspace,
+        name=params.name,
+        task_description=params.task_description,
+        initial_prompt=params.initial_prompt,
+        collaborator=collaborator,
     )
+    first = "The taskspace is being made."
+    spawned = await ask_telling(request, call, first=first, patience=PATIENCE)
     return Answer(
         f"The taskspace {params.name!r} has been made: {spawned.new_taskspace_uuid}.",
         Spawned(spawned.new_taskspace_uuid),

@@ -1,0 +1,43 @@
+"""The part of the daemon that keeps what is attached to messages, for whoever expands it later."""
+
+import asyncio
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.messages.store_reference import StoreReference
+from symposium.bus.vocabulary import Done
+from symposium.daemon.part import Bus, PartSpec, Surroundings
+from symposium.references.store import ReferenceStore
+
+
+class References:
+    """Stores; MCP servers read the same file."""
+
+    def __init__(self, store: ReferenceStore) -> None:
+        self._store = store
+
+    def answers(self) -> Answers:
+        """That of `store_reference`."""
+        answers = Answers()
+        answers.to(StoreReference, self._put)
+        return answers
+
+    async def run(self, bus: Bus) -> None:
+        """Nothing besides."""
+        del bus
+        await asyncio.Event().wait()
+
+    def is_busy(self) -> bool:
+        """Never: what was stored is on disk."""
+        return False
+
+    async def _put(self, message: StoreReference, asked: Asked) -> Done:
+        taskspace = asked.sender.taskspace_uuid or ""
+        await asyncio.to_thread(self._store.put, message.key, message.value, taskspace=taskspace)
+        return Done()
+
+
+def _make(surroundings: Surroundings) -> References:
+    return References(ReferenceStore(surroundings.home))
+
+
+spec = PartSpec("references", _make)

@@ -1,0 +1,25 @@
+"""What is logged reaches the bus."""
+
+import logging
+
+import pytest
+
+from symposium.bus.messages.log import Log
+from symposium.mcp_server.bus_log import LONGEST, logged_to
+
+
+@pytest.mark.requirement("mcp-server.logs")
+def test_what_is_logged_meanwhile_is_passed_on_but_for_the_bus_itself() -> None:
+    said: list[Log] = []
+    ours, bus = logging.getLogger("symposium.mcp_server.x"), logging.getLogger("symposium.bus.y")
+    ours.setLevel(logging.DEBUG)
+    with logged_to(said.append):
+        ours.debug("too much")
+        ours.warning("odd: %s", "x" * LONGEST)
+        ours.error("wrong")
+        bus.error("would never end")
+    ours.error("afterwards")
+
+    assert [each.level for each in said] == ["warn", "error"]
+    assert said[0].message.startswith("symposium.mcp_server.x: odd: x")
+    assert len(said[0].message) == LONGEST
