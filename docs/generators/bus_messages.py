@@ -5,7 +5,7 @@ import re
 import types
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, ForwardRef, Literal, Union, get_args, get_origin
+from typing import Any, ForwardRef, Literal, TypeGuard, Union, get_args, get_origin
 
 from msgspec import Struct
 
@@ -36,7 +36,7 @@ AIMS = {
 def sections() -> Iterator[str]:
     """A section for each message, and the shapes that they share."""
     yield HEAD.strip()
-    shapes: dict[str, type[Any]] = {}
+    shapes: dict[str, type[Struct | Enum]] = {}
     for name, kind in message_types().items():
         yield f"## `{name}`"
         yield text_of(kind)
@@ -89,6 +89,11 @@ def text_of(kind: type[Any]) -> str:
     return before.strip() + "\n\n" + "\n".join(items)
 
 
+def is_shape(hint: Any) -> TypeGuard[type[Struct] | type[Enum]]:
+    """Whether a type has a section of its own."""
+    return isinstance(hint, type) and issubclass(hint, Struct | Enum)
+
+
 def row(name: str, hint: Any) -> str:
     """One member."""
     return f"| `{name}` | {written(hint)} |"
@@ -97,7 +102,7 @@ def row(name: str, hint: Any) -> str:
 def written(hint: Any) -> str:
     """A type as a reader of JSON knows it."""
     origin, inner = get_origin(hint), get_args(hint)
-    if isinstance(hint, type) and issubclass(hint, Struct | Enum):
+    if is_shape(hint):
         text = f"[`{hint.__name__}`](#{hint.__name__.lower()})"
     elif origin in {Union, types.UnionType}:
         text = " or ".join(written(each) for each in inner)
@@ -114,7 +119,7 @@ def written(hint: Any) -> str:
     return text
 
 
-PLAIN = {
+PLAIN: dict[object, str] = {
     str: "string",
     int: "integer",
     float: "number",
@@ -123,9 +128,9 @@ PLAIN = {
 }
 
 
-def collect(hint: Any, found: dict[str, type[Any]]) -> None:
+def collect(hint: Any, found: dict[str, type[Struct] | type[Enum]]) -> None:
     """Every struct and enum that a type mentions."""
-    if isinstance(hint, type) and issubclass(hint, Struct | Enum):
+    if is_shape(hint):
         if hint.__name__ in found:
             return
         found[hint.__name__] = hint

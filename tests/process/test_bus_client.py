@@ -20,18 +20,19 @@ from symposium.bus.errors import (
     BusUnreachableError,
 )
 from symposium.bus.messages.daemon_status import DaemonStatus
-from symposium.bus.messages.delete_taskspace import Decided, DeleteTaskspace
 from symposium.bus.messages.get_selection import GetSelection
 from symposium.bus.messages.log import Log
 from symposium.bus.messages.polo import Polo
 from symposium.bus.messages.presence import Presence
+from symposium.bus.messages.present_walkthrough import PresentWalkthrough
 from symposium.bus.messages.who import Who
 from symposium.bus.roles import Role
 from symposium.bus.shapes import Selection, WindowKind
+from symposium.bus.vocabulary import Done
 
 pytestmark = pytest.mark.timeout(60)
 
-TASK = {"project_path": "/p", "taskspace_uuid": "t"}
+WALKTHROUGH = PresentWalkthrough(content="", base_uri="/")
 
 
 @pytest.fixture
@@ -112,35 +113,35 @@ async def test_what_may_not_be_done_twice_is_not_asked_again(home: Yard) -> None
     times: list[int] = []
     answers = Answers()
 
-    async def delete(message: DeleteTaskspace, who: Asked) -> Decided:
+    async def show(message: PresentWalkthrough, who: Asked) -> Done:
         del message, who
         times.append(1)
         asked.set()
         await asyncio.Event().wait()
-        return Decided()
+        return Done()
 
-    answers.to(DeleteTaskspace, delete)
+    answers.to(PresentWalkthrough, show)
     async with (
-        home.client(Role.APP, answers, starts=True) as app,
+        home.client(Role.EDITOR, answers, window(home), starts=True) as editor,
         home.client(starts=True) as mcp,
         asyncio.TaskGroup() as tasks,
     ):
-        await app.ready()
+        await editor.ready()
         request = tasks.create_task(lost(mcp))
         await asked.wait()
         await home.kill()
         error = await request
         await mcp.request(Who())
-        await app.request(Who())
+        await editor.request(Who())
 
-    assert "while delete_taskspace was on its way" in error.message
+    assert "while present_walkthrough was on its way" in error.message
     assert "not known" in error.hint
     assert times == [1]
 
 
 async def lost(mcp: BusClient) -> BusLostError:
     with pytest.raises(BusLostError) as failure:
-        await mcp.request(DeleteTaskspace(**TASK))
+        await mcp.request(WALKTHROUGH)
     return failure.value
 
 
@@ -218,20 +219,21 @@ async def test_who_stops_waiting_ends_the_work_that_was_done_for_it(home: Yard) 
     asked, ended = asyncio.Event(), asyncio.Event()
     answers = Answers()
 
-    async def delete(message: DeleteTaskspace, who: Asked) -> Decided:
+    async def show(message: PresentWalkthrough, who: Asked) -> Done:
         del message, who
         asked.set()
         try:
             await asyncio.Event().wait()
         finally:
             ended.set()
-        return Decided()
+        return Done()
 
-    answers.to(DeleteTaskspace, delete)
-    async with home.client(Role.APP, answers, starts=True) as app, home.client() as mcp:
-        await app.ready()
+    answers.to(PresentWalkthrough, show)
+    editor = home.client(Role.EDITOR, answers, window(home), starts=True)
+    async with editor, home.client() as mcp:
+        await editor.ready()
         async with asyncio.TaskGroup() as tasks:
-            request = tasks.create_task(mcp.request(DeleteTaskspace(**TASK)))
+            request = tasks.create_task(mcp.request(WALKTHROUGH))
             await asked.wait()
             request.cancel()
         await ended.wait()

@@ -155,7 +155,7 @@ class Exchange:
         except TimeoutError as error:
             was_sent = pending.is_sent
             self._withdraw(envelope.id)
-            raise self._late(pending.kind, was_sent=was_sent) from error
+            raise _late(pending.kind, None if was_sent else self.trouble) from error
         except asyncio.CancelledError:
             self._withdraw(envelope.id)
             raise
@@ -237,13 +237,6 @@ class Exchange:
             case _:
                 self._answering.start(envelope)
 
-    def _late(self, kind: type[Message], *, was_sent: bool) -> BusError:
-        type_ = kind.about.type
-        if was_sent:
-            return BusRefusedError(f"{type_} was not answered in its time", refusals.TIMEOUT)
-        text = f"bus reconnecting: {self.trouble}"
-        return BusReconnectingError(text, f"{type_} was not sent; ask again in a moment")
-
     def _withdraw(self, request_id: str) -> None:
         pending = self._pending.pop(request_id, None)
         if pending is not None and pending.is_sent and pending.kind.about.type != "hello":
@@ -270,6 +263,15 @@ class Exchange:
         pending = self._pending.get(news.request_id)
         if pending is not None and pending.on_progress is not None:
             pending.on_progress(news)
+
+
+def _late(kind: type[Message], trouble: str | None) -> BusError:
+    """No answer has come: it was sent and not answered, or there is this trouble."""
+    type_ = kind.about.type
+    if trouble is None:
+        return BusRefusedError(f"{type_} was not answered in its time", refusals.TIMEOUT)
+    text = f"bus reconnecting: {trouble}"
+    return BusReconnectingError(text, f"{type_} was not sent; ask again in a moment")
 
 
 def _reply(kind: type[Request[_Answer]], outcome: Outcome) -> _Answer:

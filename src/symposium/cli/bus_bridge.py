@@ -27,8 +27,8 @@ async def run_bridge(socket: Path | None, compat: Path | None, prefix: str) -> i
     over: asyncio.Future[ExitCode] = asyncio.get_running_loop().create_future()
     if compat is not None:
         bus.send(f"#identify:{prefix}(pid:{os.getpid()},cwd:{_short(Path.cwd())})".encode())
-    bus.start(_Carrier(bus, front, over, ExitCode.RUNTIME))
-    front.start(_Carrier(front, bus, over, ExitCode.OK))
+    bus.start(_Carrier(front, over, ExitCode.RUNTIME))
+    front.start(_Carrier(bus, over, ExitCode.OK))
     try:
         return await over
     finally:
@@ -52,10 +52,7 @@ async def _reach(options: DaemonOptions) -> Transport:
 class _Carrier:
     """Gives what one side writes to the other, no faster than that takes it."""
 
-    def __init__(
-        self, mine: Transport, other: Transport, over: asyncio.Future[ExitCode], code: ExitCode
-    ) -> None:
-        self._mine = mine
+    def __init__(self, other: Transport, over: asyncio.Future[ExitCode], code: ExitCode) -> None:
         self._other = other
         self._over = over
         self._code = code

@@ -10,7 +10,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -97,20 +97,6 @@ def remove_stale(path: Path) -> None:
         text = f"{path} belongs to user {found.st_uid}, not to you"
         raise BusError(text, "somebody may want to listen in; name another path")
     path.unlink()
-
-
-def daemon_pid(place: MeetingPlace) -> int | None:
-    """The process that listens at the place, as the kernel knows it; None if nobody does."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-        sock.settimeout(PROBE_TIME)
-        try:
-            sock.connect(os.fspath(place.socket))
-            check_peer(sock, place)
-        except OSError:
-            return None
-    with suppress(OSError, ValueError):
-        return int(place.life_lock.read_text(encoding="utf-8"))
-    return None
 
 
 def _somebody_listens(path: Path, place: MeetingPlace) -> bool:
