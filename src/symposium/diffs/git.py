@@ -156,7 +156,7 @@ async def _run(folder: Path, arguments: Sequence[str], settings: Mapping[str, st
         message = f"git {arguments[0]} has not answered within {PATIENCE:g} s"
         raise GitError(message, "ask for less") from error
     finally:
-        await _end(process)
+        await end_process(process)
 
 
 async def _read(process: asyncio.subprocess.Process) -> GitAnswer:
@@ -169,7 +169,7 @@ async def _read(process: asyncio.subprocess.Process) -> GitAnswer:
             output += chunk
         is_cut = len(output) > MOST_BYTES
         if is_cut:
-            _kill(process)
+            await end_process(process)
         code = await process.wait()
     return GitAnswer(bytes(output[:MOST_BYTES]), is_cut, 0 if is_cut else code, said.result())
 
@@ -181,12 +181,14 @@ async def _tail(stream: asyncio.StreamReader) -> str:
     return tail.decode(errors="replace").strip()
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        _kill(process)
-        await process.wait()
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
+async def end_process(process: asyncio.subprocess.Process) -> None:
+    """Kill a program and what it has started, if it still runs, and wait until it is gone."""
+    if process.returncode is not None:
+        return
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    assert process.stdout is not None
+    # Whoever waits for a program whose output is full waits until somebody has read it.
+    while await process.stdout.read(_CHUNK):
+        pass
+    await process.wait()

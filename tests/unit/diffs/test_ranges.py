@@ -1,13 +1,15 @@
 """What has changed, asked of real repositories."""
 
+import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.support.git_repository import GitRepository
 
 from symposium.diffs import git as asking
-from symposium.diffs.git import GitError, open_repository
+from symposium.diffs.git import GitError, end_process, open_repository
 from symposium.diffs.model import Changes
 from symposium.diffs.ranges import MOST_FILE_BYTES, DiffRange, changes
 
@@ -190,6 +192,21 @@ async def test_git_is_ended_after_a_time(
 
     with pytest.raises(GitError, match=r"has not answered within 0\.2 s"):
         await changes(repository.path, DiffRange("HEAD"))
+
+
+@pytest.mark.requirement("reviews.diff-bounds")
+async def test_a_program_whose_output_nobody_reads_is_ended() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *("yes", "x" * 100), stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    # It writes on until the reader has stopped listening, and never ends by itself.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await process.wait()
+    async with asyncio.timeout(5):
+        await end_process(process)
+
+    assert process.returncode == -9
 
 
 HOSTILE = {

@@ -3,14 +3,13 @@
 import asyncio
 import json
 import os
-import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from symposium.diffs.git import end_process
 from symposium.errors import SymposiumError
 from symposium.ide.operations import FileLocation, FileRange
 
@@ -95,10 +94,7 @@ async def _asked(question: bytes) -> bytes:
         message = f"the search has not ended within {PATIENCE:g} s"
         raise SearchError(message, "simplify the expression, or search fewer files") from error
     finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+        await end_process(process)
     if process.returncode:
         raise SearchError(f"the search has failed with {process.returncode}", "search fewer files")
     return output
