@@ -202,9 +202,16 @@ class Broker:
         if not answerers:
             reason = f"nobody who is connected answers {envelope.type}"
             return [_refusal(peer, envelope.id, refusals.NO_HANDLER, reason)]
-        deadline = now + about.budget
-        waiting = OpenRequest(envelope.id, envelope.type, peer.id, set(answerers), deadline)
-        self.open.add(waiting)
+        self.open.add(
+            OpenRequest(
+                id=envelope.id,
+                type=envelope.type,
+                asker=peer.id,
+                answerers=set(answerers),
+                since=now,
+                deadline=now + about.budget,
+            )
+        )
         return [Deliver(answerers, line)]
 
     def _announce(
@@ -232,7 +239,7 @@ class Broker:
     def _to_who_asked(
         self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float
     ) -> Sequence[Action]:
-        del about, now
+        del about
         is_response = envelope.type == "response"
         request_id = envelope.id if is_response else _about_request(envelope)
         request = self.open.get(request_id)
@@ -241,7 +248,7 @@ class Broker:
             return []
         if not is_response:
             return [Deliver((request.asker,), stamped(text, envelope, peer.stamp))]
-        self.open.close(request)
+        self.open.answered(request, now)
         return self._to_asker(request, stamped(text, envelope, peer.stamp))
 
     def _to_asker(self, request: OpenRequest, line: bytes) -> list[Action]:

@@ -18,14 +18,31 @@ class OpenRequest:
         type: its message type.
         asker: the connection that waits.
         answerers: the connections one of which is to answer; the first that does, counts.
-        deadline: when the broker answers for them, in seconds since the epoch.
+        since: when it was asked, in seconds since the epoch.
+        deadline: when the broker answers for them.
     """
 
     id: str
     type: str
     asker: str
     answerers: set[str]
+    since: float
     deadline: float
+
+
+@dataclass(slots=True)
+class Took:
+    """How long the answers to one message type have taken.
+
+    Attributes:
+        count: answers so far.
+        total: seconds of them all.
+        worst: seconds of the slowest.
+    """
+
+    count: int = 0
+    total: float = 0.0
+    worst: float = 0.0
 
 
 class OpenRequests:
@@ -35,6 +52,8 @@ class OpenRequests:
         self._open: dict[str, OpenRequest] = {}
         self._of: dict[str, int] = {}
         self._deadlines: list[tuple[float, str]] = []
+        self.took: dict[str, Took] = {}
+        """How long answers have taken, by message type."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -52,6 +71,14 @@ class OpenRequests:
         self._open[request.id] = request
         self._of[request.asker] = self._of.get(request.asker, 0) + 1
         heappush(self._deadlines, (request.deadline, request.id))
+
+    def answered(self, request: OpenRequest, now: float) -> None:
+        """Who was asked has answered."""
+        self.close(request)
+        took = self.took.setdefault(request.type, Took())
+        took.count += 1
+        took.total += now - request.since
+        took.worst = max(took.worst, now - request.since)
 
     def close(self, request: OpenRequest) -> None:
         """It is answered, or nobody waits any more."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,10 +19,11 @@ from symposium.bus.answers import Answers, Asked
 from symposium.bus.broker import Broker
 from symposium.bus.envelope import MAX_LINE
 from symposium.bus.history import History
-from symposium.bus.messages.daemon_status import DaemonInfo, DaemonStatus
+from symposium.bus.messages.daemon_status import DaemonInfo, DaemonStatus, Latency
 from symposium.bus.messages.hello import PROTOCOL
 from symposium.bus.messages.reload_window import ReloadWindow
 from symposium.bus.messages.stop_daemon import StopDaemon
+from symposium.bus.open_requests import Took
 from symposium.bus.peers import Door
 from symposium.bus.place import MeetingPlace
 from symposium.bus.roles import GIVEN
@@ -193,7 +194,21 @@ class Daemon:
             handles=tuple(sorted(self._handled)),
             parts=tuple(self._setting.parts),
             cuts=tuple(self.board.cuts),
+            latencies=latencies(broker.open.took),
         )
+
+
+def latencies(took: Mapping[str, Took]) -> tuple[Latency, ...]:
+    """How long answers have taken, for people and programs."""
+    return tuple(
+        Latency(
+            type=type_,
+            count=each.count,
+            mean_ms=round(each.total / each.count * 1000, 3),
+            worst_ms=round(each.worst * 1000, 3),
+        )
+        for type_, each in sorted(took.items())
+    )
 
 
 def memory() -> int:

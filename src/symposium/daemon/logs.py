@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
@@ -37,16 +38,32 @@ class JsonLines(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False)
 
 
+class PrivateFile(RotatingFileHandler):
+    """A file that nobody else may read, also when a new one is begun."""
+
+    def _open(self) -> TextIOWrapper:
+        handle = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return TextIOWrapper(os.fdopen(handle, "ab"), encoding=self.encoding, errors="replace")
+
+
 def log_to(path: Path, level: str) -> None:
     """Write what is logged from now on into this file, which only its owner may read.
 
     Raises:
         OSError: it cannot be written.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = RotatingFileHandler(path, maxBytes=MOST_BYTES, backupCount=KEPT, encoding="utf-8")
-    path.chmod(0o600)
-    file.setFormatter(JsonLines(Redactor(secret_values(os.environ))))
     root = logging.getLogger()
-    root.addHandler(file)
+    root.addHandler(log_file(path))
     root.setLevel(level.upper())
+
+
+def log_file(path: Path, *, most_bytes: int = MOST_BYTES) -> logging.Handler:
+    """The file, opened; put aside when it has so many bytes.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = PrivateFile(path, maxBytes=most_bytes, backupCount=KEPT, encoding="utf-8")
+    file.setFormatter(JsonLines(Redactor(secret_values(os.environ))))
+    return file

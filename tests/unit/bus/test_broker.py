@@ -307,6 +307,19 @@ def test_each_type_has_its_own_budget(scene: Scene) -> None:
     assert scene.types("asker") == ["response"], "a person may take long to decide"
 
 
+@pytest.mark.requirement("bus.latency")
+def test_how_long_answers_take_is_known_by_type(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user"])
+    for seconds in (0.5, 1.5):
+        scene.say("asker", "signal_user", {**TASK, "message": ""})
+        scene.now += seconds
+        scene.answer("app", scene.heard("app")[-1])
+
+    took = scene.broker.open.took["signal_user"]
+    assert (took.count, took.total, took.worst) == (2, 2.0, 1.5)
+
+
 @pytest.mark.requirement("bus.answered-once")
 def test_who_leaves_is_answered_for(scene: Scene) -> None:
     scene.join("asker", "mcp-server")

@@ -14,6 +14,15 @@ class Cut(Reply, frozen=True):
     reason: str
 
 
+class Latency(Reply, frozen=True):
+    """How long the answers to one message type have taken, in milliseconds."""
+
+    type: str
+    count: int
+    mean_ms: float
+    worst_ms: float
+
+
 class DaemonInfo(Reply, frozen=True):
     """The process, what it answers, and who is there.
 
@@ -31,6 +40,7 @@ class DaemonInfo(Reply, frozen=True):
         handles: the requests it answers itself.
         parts: what is plugged in.
         cuts: the connections it ended lately.
+        latencies: how long answers have taken, by message type.
     """
 
     pid: int
@@ -46,6 +56,7 @@ class DaemonInfo(Reply, frozen=True):
     handles: tuple[str, ...]
     parts: tuple[str, ...]
     cuts: tuple[Cut, ...]
+    latencies: tuple[Latency, ...]
 
 
 class DaemonStatus(Request[DaemonInfo], frozen=True, kw_only=True):

@@ -173,6 +173,10 @@ def _rows(info: DaemonInfo) -> list[tuple[str, str]]:
         ("parts", ", ".join(info.parts) or "none"),
         ("answers", ", ".join(info.handles)),
     ]
+    rows += [
+        (each.type, f"{each.count} answers, {each.mean_ms:g} ms, {each.worst_ms:g} ms at most")
+        for each in info.latencies
+    ]
     return rows + [("cut", f"{cut.name}: {cut.reason}") for cut in info.cuts]
 
 
