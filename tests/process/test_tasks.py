@@ -5,6 +5,7 @@ import os
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,6 +15,9 @@ from tests.support.task_desk import PATIENCE, Desk, git, until
 
 Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 Spec: TypeAlias = Callable[..., str]
+
+WITHIN = 10.0
+"""Seconds in which overlaps are to be seen (users B-10)."""
 
 
 @pytest.mark.requirement("tasks.three-at-once")
@@ -169,6 +173,27 @@ def test_tasks_that_change_the_same_lines_are_named_with_file_and_lines(desk: De
     assert overlap["lines"] == ["a.txt:2-2 (content)"]
     shown = desk.ok("task", "conflicts", "--project", str(desk.clone)).splitlines()[0]
     assert sorted(shown.split(" and ")) == ["one", "two"]
+
+
+@pytest.mark.requirement("tasks.radar-watch")
+@pytest.mark.timeout(30)
+def test_who_changes_the_same_lines_is_shown_in_both_by_itself_and_told_once(desk: Desk) -> None:
+    trees = {name: Path(desk.new(name)["worktree"]) for name in ("one", "two")}
+    (trees["one"] / "a.txt").write_text("one\n2, by one\nthree\n")
+    (trees["two"] / "a.txt").write_text("one\n2, by two\nthree\n")
+    begun = time.monotonic()
+
+    until(lambda: all(each["conflicts"] for each in desk.tasks().values()))
+    assert time.monotonic() - begun < WITHIN
+    assert desk.tasks()["one"]["conflicts"] == ["with 'two': a.txt:2-2 (content)"]
+    assert "with 'two': a.txt:2-2" in desk.ok("task", "show", "one")
+    (trees["two"] / "a.txt").write_text("one\n2, by two\n3, too\n")
+    until(lambda: "2-3" in desk.ok("task", "show", "two"))
+
+    log = desk.ok("task", "log", "one").splitlines()
+    assert [line.endswith("changes the same lines as 'two': a.txt") for line in log] == [True]
+    snapshots = desk.json("task", "show", "one")["snapshots"]
+    assert snapshots == [], "a look is no state to go back to"
 
 
 @pytest.mark.requirement("tasks.land")

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,8 +98,8 @@ class Desk:
     def said(self, task: str) -> str:
         """All that its agent has said so far."""
         updates = [each["data"] for each in self.events(task) if each["type"] == "update"]
-        texts = [each.get("content") for each in updates]
-        return "".join(each["text"] for each in texts if isinstance(each, dict) and "text" in each)
+        chunks = [each for each in updates if each["sessionUpdate"] == "agent_message_chunk"]
+        return "".join(each["content"]["text"] for each in chunks)
 
 
 def is_alive(pid: int) -> bool:
@@ -120,7 +120,7 @@ def make_clone(clone: Path) -> Path:
 
 
 @contextmanager
-def task_desk(clone: Path, environment: dict[str, str]) -> Iterator[Desk]:
+def task_desk(clone: Path, environment: dict[str, str]) -> Generator[Desk]:
     """A desk in a new clone; what it has started ends with it."""
     made = Desk(make_clone(clone), environment)
     yield made

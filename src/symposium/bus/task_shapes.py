@@ -32,6 +32,7 @@ class TaskView(Struct, frozen=True):
         ports: the first and the number of those it may use.
         waiting: questions that nobody has answered.
         last: the last line of progress.
+        conflicts: where it changes the same lines as others, as of the last look.
     """
 
     id: str
@@ -54,6 +55,7 @@ class TaskView(Struct, frozen=True):
     waiting: int = 0
     last: TaskLog | None = None
     archived_at: str | None = None
+    conflicts: tuple[str, ...] = ()
 
 
 class SnapshotView(Struct, frozen=True):

@@ -7,6 +7,7 @@ import msgspec
 
 from symposium.guidance.boot import ALIASES, COLLABORATORS
 from symposium.guidance.text import URI, GuidanceText
+from symposium.mcp_server.conflicts import CONFLICTS, LISTED, conflicts
 from symposium.mcp_server.expansion import PROMPTS
 from symposium.mcp_server.part import Caller, Json, unknown
 from symposium.mcp_server.registry import all_tools, instructions
@@ -47,8 +48,9 @@ class Offering:
         return _result(await tool.call(params.get("arguments"), call), tool)
 
     def resources(self) -> Sequence[Json]:
-        """The guidance that holds now."""
-        return [_listed_text(text) for text in self._workplace.library.shelf().listed]
+        """The guidance that holds now; in a taskspace also who changes the same lines."""
+        texts = [_listed_text(text) for text in self._workplace.library.shelf().listed]
+        return [*texts, LISTED] if self._workplace.standing.is_in_taskspace else texts
 
     def templates(self) -> Sequence[Json]:
         """Attached values by their id."""
@@ -67,6 +69,9 @@ class Offering:
         text = self._workplace.library.shelf().get(uri.removeprefix(URI))
         if text is not None:
             return {"contents": [{"uri": uri, "mimeType": MARKDOWN, "text": text.text}]}
+        if uri == CONFLICTS:
+            told = await conflicts(self._workplace)
+            return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": told}]}
         if not uri.startswith(REFERENCE):
             return None
         stored = self._workplace.references.get(uri.removeprefix(REFERENCE))

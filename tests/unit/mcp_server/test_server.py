@@ -182,6 +182,7 @@ async def test_guidance_is_listed_and_read_whole(client: RawClient) -> None:
         "coding-guidelines.md",
         "mcp-tool-usage-suggestions.md",
         "socrates.md",
+        "conflicts",
     ]
     for resource in resources:
         for uri in (resource["uri"], resource["uri"].rpartition("/")[2]):

@@ -140,6 +140,7 @@ def show(task: str, lines: int, *, as_json: bool) -> int:
             ("agent", f"{about.agent} ({about.session})" if about.agent else "none"),
             ("ports", "" if about.ports is None else f"{about.ports[0]}, {about.ports[1]} of them"),
             ("why", about.reason),
+            ("conflicts", "; ".join(about.conflicts)),
             ("set-up", "; ".join(shown.recipe)),
             ("snapshots", str(len(shown.snapshots))),
         ):

@@ -82,9 +82,11 @@ async def _context(id_: str) -> str:
     if store.spec(id_).kind is not SessionKind.ACP:
         return ""
     try:
-        async with asyncio.timeout(PATIENCE), reach(store, id_) as keeper:
-            while not (await keeper.ask(DESCRIBE))["open"]:
+        async with reach(store, id_) as keeper:
+            for _ in range(round(PATIENCE / LOOK_AGAIN)):
+                if (await keeper.ask(DESCRIBE))["open"]:
+                    return "; fresh context" if store.state(id_).is_fresh else ""
                 await asyncio.sleep(LOOK_AGAIN)
-    except (TimeoutError, SessionError):
-        return "; it has not opened a session yet"
-    return "; fresh context" if store.state(id_).is_fresh else ""
+    except SessionError as error:
+        return f"; {error.message}"
+    return "; it has not opened a session yet"

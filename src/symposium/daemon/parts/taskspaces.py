@@ -10,6 +10,7 @@ from symposium.bus.answers import Answers, Asked, Respond
 from symposium.config.paths import paths
 from symposium.daemon.part import Bus, PartSpec, Surroundings
 from symposium.daemon.tasks.inbox import Inbox
+from symposium.daemon.tasks.radar_watch import RadarWatch
 from symposium.daemon.tasks.seed_desk import SeedDesk
 from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.daemon.tasks.task_agents import TaskAgents
@@ -45,9 +46,10 @@ class Taskspaces:
         ground = Ground(journal, home / "taskspaces", agents=self._agents, trust=trust)
         self._engine = Engine(ground)
         inbox = Inbox(self._engine, self._store, trust)
+        self._radar = RadarWatch(self._engine)
         self._desks = (
             SeedDesk(self._engine, self._watchers),
-            TaskDesk(self._engine, self._agents, trust, inbox),
+            TaskDesk(self._engine, self._agents, trust, inbox, self._radar),
             TreeDesk(self._engine, self._agents),
         )
 
@@ -68,7 +70,8 @@ class Taskspaces:
             for line in recovered.lines:
                 _log.warning("%s", line)
             self._recovered.set()
-            await asyncio.Event().wait()
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._radar.run())
         finally:
             self._engine.close()
 

@@ -14,6 +14,7 @@ from symposium.bus.messages.retry_taskspace import RetryTaskspace
 from symposium.bus.messages.show_taskspace import ShowTaskspace, TaskShown
 from symposium.bus.task_shapes import TaskView
 from symposium.daemon.tasks.inbox import Inbox
+from symposium.daemon.tasks.radar_watch import RadarWatch
 from symposium.daemon.tasks.setup_trust import SetUpTrust, lines_of
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_views import log_view, snapshot_view, task_view
@@ -33,14 +34,22 @@ class TaskDesk:
         agents: their agents.
         trust: what the user trusts.
         inbox: what waits for a person.
-        news: who is told of stages and output, by taskspace or name, while something goes on.
+        radar: who changes the same lines.
     """
 
-    def __init__(self, engine: Engine, agents: TaskAgents, trust: SetUpTrust, inbox: Inbox) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        agents: TaskAgents,
+        trust: SetUpTrust,
+        inbox: Inbox,
+        radar: RadarWatch,
+    ) -> None:
         self._engine = engine
         self._agents = agents
         self._trust = trust
         self._inbox = inbox
+        self._radar = radar
 
     def answers(self) -> Answers:
         """All of them."""
@@ -122,4 +131,5 @@ class TaskDesk:
         entries = await self._engine.records.entries(taskspace.id)
         asks = await self._inbox.asks(taskspace.id)
         session = self._agents.status(taskspace.id)
-        return task_view(taskspace, entries[-RECENT:], session, asks=asks)
+        conflicts = self._radar.lines(taskspace.id)
+        return task_view(taskspace, entries[-RECENT:], session, asks=asks, conflicts=conflicts)

@@ -36,7 +36,12 @@ def log_view(entry: LogEntry) -> TaskLog:
 
 
 def task_view(
-    taskspace: Taskspace, entries: list[LogEntry], session: Status | None, *, asks: bool = False
+    taskspace: Taskspace,
+    entries: list[LogEntry],
+    session: Status | None,
+    *,
+    asks: bool = False,
+    conflicts: tuple[str, ...] = (),
 ) -> TaskView:
     """A taskspace as a list shows it.
 
@@ -45,6 +50,7 @@ def task_view(
         entries: its last lines of progress, the oldest first.
         session: how its agent's session stands; None where there was none.
         asks: whether its agent waits for a permission.
+        conflicts: where it changes the same lines as others.
     """
     waiting = sum(
         entry.category is Category.QUESTION and entry.acknowledged_at is None for entry in entries
@@ -70,6 +76,7 @@ def task_view(
         waiting=waiting,
         last=log_view(entries[-1]) if entries else None,
         archived_at=taskspace.archived_at,
+        conflicts=conflicts,
     )
 
 

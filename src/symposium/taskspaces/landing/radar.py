@@ -44,18 +44,19 @@ class Radar:
         """Every pair of them, and each with its base.
 
         Raises:
-            TaskspaceError: a worktree cannot be kept.
+            TaskspaceError: a worktree cannot be read.
         """
         works: dict[str, str] = {}
         overlaps: list[Overlap] = []
         for taskspace in taskspaces:
             subject = subject_of(self._ground, taskspace, repository)
-            taken = await self._ground.snapshots.take(subject, "radar")
-            works[taskspace.id] = taken.work
+            # No snapshot: an undo goes back to where a tool began, not to where we looked.
+            work = await self._ground.snapshots.look(subject)
+            works[taskspace.id] = work
             base = base_of(taskspace)
             tip = await commit_of(repository.git, base.ref) if base else None
             if tip:
-                overlaps += await self._compare(repository, (taskspace.id, taken.work), (BASE, tip))
+                overlaps += await self._compare(repository, (taskspace.id, work), (BASE, tip))
         for first, second in combinations(works.items(), 2):
             overlaps += await self._compare(repository, first, second)
         return overlaps

@@ -43,6 +43,7 @@ class Memory:
     private: tuple[Signature, str | None, str | None] | None = None
     anchored: tuple[frozenset[str], str | None] | None = None
     modes: dict[str, int] | None = None
+    looked: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,7 @@ async def parts_of(subject: Subject, memory: Memory) -> Parts:
     Raises:
         TaskspaceError: it cannot be kept.
     """
-    await subject.prepare()
-    subject.worktree.mkdir(parents=True, exist_ok=True)
-    if memory.tree is None:
-        await seed(subject, subject.shadow / INDEX)
-    modes = await keep_precious(subject, INDEX) if memory.modes is None else memory.modes
-    tree = await keep_tree(subject, subject.worktree, INDEX, memory.tree)
+    modes, tree = await _files_of(subject, memory)
     admin = admin_directory(subject.worktree, subject.common)
     names = list(private_files(admin))
     # Git rewrites logs/HEAD with each commit: HEAD and the index tell enough of a change.
@@ -78,12 +74,37 @@ async def parts_of(subject: Subject, memory: Memory) -> Parts:
     if memory.private is None or memory.private[0] != seen:
         staged = await keep_index(subject, admin)
         memory.private = (seen, staged, await store(subject, admin, names) if names else None)
-    memory.tree = tree
     _, staged, private = memory.private
     head, tip = await _head(subject, admin)
     kept = await branches_and_stash(subject)
     named = frozenset(objects_named(admin, names))
     return Parts(tree, staged, private, kept, head, tip, modes, named)
+
+
+async def work_of(subject: Subject, memory: Memory) -> str:
+    """A commit of the files as they are now, which no ref names: to be compared, not kept.
+
+    Raises:
+        TaskspaceError: the files cannot be read.
+    """
+    _, tree = await _files_of(subject, memory)
+    _, tip = await _head(subject, admin_directory(subject.worktree, subject.common))
+    if memory.looked is None or memory.looked[:2] != (tree.tree, tip):
+        git = subject.looking_at(subject.worktree, INDEX).told(IDENTITY)
+        parents = ["-p", tip] if tip else []
+        work = await git.text("commit-tree", "-m", "symposium work", *parents, tree.tree)
+        memory.looked = tree.tree, tip, work
+    return memory.looked[2]
+
+
+async def _files_of(subject: Subject, memory: Memory) -> tuple[dict[str, int], KeptTree]:
+    await subject.prepare()
+    subject.worktree.mkdir(parents=True, exist_ok=True)
+    if memory.tree is None:
+        await seed(subject, subject.shadow / INDEX)
+    modes = await keep_precious(subject, INDEX) if memory.modes is None else memory.modes
+    memory.tree = await keep_tree(subject, subject.worktree, INDEX, memory.tree)
+    return modes, memory.tree
 
 
 async def _head(subject: Subject, admin: Path) -> tuple[str, str]:

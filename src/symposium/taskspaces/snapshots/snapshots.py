@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.snapshots.capture import Memory, key_of, parts_of, write
+from symposium.taskspaces.snapshots.capture import Memory, key_of, parts_of, work_of, write
 from symposium.taskspaces.snapshots.restore import Restored, bring_back
 from symposium.taskspaces.snapshots.state import Snapshot, snapshot_of
 from symposium.taskspaces.snapshots.subject import Subject
@@ -44,6 +44,18 @@ class Snapshots:
         """
         async with self._turns[subject.id]:
             return await self._take(subject, reason)
+
+    async def look(self, subject: Subject) -> str:
+        """A commit of a worktree's files as they are now; no snapshot is made of it.
+
+        Raises:
+            TaskspaceError: they cannot be read.
+        """
+        async with self._turns[subject.id]:
+            try:
+                return await work_of(subject, self._memories[subject.id])
+            except OSError as error:
+                raise TaskspaceError(f"{subject.worktree} cannot be read: {error}", "") from error
 
     async def _take(self, subject: Subject, reason: str, *, same: bool = False) -> Snapshot:
         memory = self._memories[subject.id]

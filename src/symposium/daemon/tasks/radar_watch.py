@@ -1,0 +1,108 @@
+"""Keeps an eye on live taskspaces: who changes the same lines is told once (users B-10)."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from symposium.errors import SymposiumError
+from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.landing.merge_tree import Conflict, LineRange
+from symposium.taskspaces.landing.radar import BASE, Overlap
+from symposium.taskspaces.model import Category, Standing, Taskspace
+
+PAUSE: Final = 2.0
+"""Seconds between two looks, at least: what overlaps shows within ten."""
+
+SHARE: Final = 20.0
+"""A look that takes a second is followed by a pause of so many: five percent of the time."""
+
+LONGEST: Final = 60.0
+"""Seconds between two looks at most, however long one takes."""
+
+_LIVE: Final = frozenset({Standing.READY, Standing.SETUP_FAILED, Standing.FINISHED})
+_log = logging.getLogger(__name__)
+
+Pause = Callable[[float], Awaitable[None]]
+
+
+class RadarWatch:
+    """Looks again and again while there are at least two live taskspaces of one project.
+
+    Args:
+        engine: the taskspaces.
+        pause: waits for so many seconds.
+        clock: seconds, of what a look takes.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        pause: Pause = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = engine
+        self._pause = pause
+        self._clock = clock
+        self._lines: dict[str, tuple[str, ...]] = {}
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            started = self._clock()
+            await self.look()
+            cost = self._clock() - started
+            await self._pause(min(max(PAUSE, cost * SHARE), LONGEST))
+
+    async def look(self) -> None:
+        """Look once, and say in the logs of both what is new."""
+        live = [each for each in await self._engine.taskspaces() if each.standing in _LIVE]
+        names = {each.id: each.name for each in live}
+        lines: dict[str, list[str]] = {}
+        for project in sorted(_projects(live)):
+            for overlap in await self._overlaps(project):
+                pair = (overlap.first, overlap.second)
+                for mine, other in (pair, pair[::-1]):
+                    told = lines_for(overlap, mine)
+                    name = names.get(other, other)
+                    lines.setdefault(mine, []).extend(f"with {name!r}: {each}" for each in told)
+                    await self._tell(mine, name, overlap)
+        self._lines = {id_: tuple(found) for id_, found in lines.items()}
+
+    def lines(self, taskspace: str) -> tuple[str, ...]:
+        """Where a taskspace overlaps with others, as of the last look."""
+        return self._lines.get(taskspace, ())
+
+    async def _overlaps(self, project: str) -> Sequence[Overlap]:
+        try:
+            found = await self._engine.radar(Path(project))
+        except SymposiumError as error:
+            _log.info("taskspaces of %s cannot be compared: %s", project, error)
+            return []
+        return [each for each in found if each.second != BASE and each.conflicts]
+
+    async def _tell(self, taskspace: str, other: str, overlap: Overlap) -> None:
+        """One line in the log for each pair, whatever they go on to save."""
+        begun = f"changes the same lines as {other!r}: "
+        entries = await self._engine.records.entries(taskspace)
+        if not any(each.message.startswith(begun) for each in entries):
+            files = ", ".join(dict.fromkeys(each.path for each in overlap.conflicts))
+            await self._engine.records.log(taskspace, begun + files, Category.WARN.value)
+
+
+def lines_for(overlap: Overlap, taskspace: str) -> list[str]:
+    """The files and lines of an overlap, as one of the two counts them."""
+    is_first = overlap.first == taskspace
+    return [_line(each, each.ours if is_first else each.theirs) for each in overlap.conflicts]
+
+
+def _line(conflict: Conflict, ranges: Sequence[LineRange]) -> str:
+    told = ", ".join(f"{each.first}-{each.last}" for each in ranges)
+    return f"{conflict.path}{f':{told}' if told else ''} ({conflict.kind})"
+
+
+def _projects(live: Sequence[Taskspace]) -> set[str]:
+    projects = [each.project for each in live]
+    return {each for each in projects if projects.count(each) > 1}
