@@ -3,7 +3,9 @@
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -66,6 +68,28 @@ def test_up_shows_each_task_and_begins_what_was_lost_and_nothing_twice(
     assert [item["text"] for item in up["inbox"]] == ["Which one?"]
     prompts = [each for each in desk.events(lost["id"]) if each["type"] == "prompt"]
     assert len(prompts) == 1
+
+
+@pytest.mark.requirement("tasks.notify")
+def test_who_is_not_there_is_told_by_a_command_of_theirs_once(desk: Desk, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    program = f"import sys; open({str(told)!r}, 'a').write(sys.argv[1] + chr(10))"
+    notify = {"command": [sys.executable, "-c", program, "{task}|{reason}|{link}"]}
+    desk.home.mkdir(exist_ok=True)
+    (desk.home / "config.jsonc").write_text(json.dumps({"agent": "eliza", "notify": notify}))
+    task = desk.new("alone")
+    ask = {"project_path": "", "taskspace_uuid": task["id"], "message": "Which scope?"}
+
+    for _ in range(2):
+        desk.ok("bus", "send", "signal_user", json.dumps(ask))
+    until(told.exists)
+    desk.ok("daemon", "stop")
+    assert len(desk.json("inbox")) == 2
+
+    (line,) = until(lambda: told.read_text().splitlines())
+    name, reason, link = line.split("|")
+    assert (name, link) == ("alone", Path(task["worktree"]).as_uri())
+    assert reason.startswith("question: Which scope?")
 
 
 @pytest.mark.requirement("tasks.two-projects")

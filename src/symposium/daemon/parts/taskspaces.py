@@ -10,6 +10,7 @@ from symposium.bus.answers import Answers, Asked, Respond
 from symposium.config.paths import paths
 from symposium.daemon.part import Bus, PartSpec, Surroundings
 from symposium.daemon.tasks.inbox import Inbox
+from symposium.daemon.tasks.notifying import Notifying
 from symposium.daemon.tasks.radar_watch import RadarWatch
 from symposium.daemon.tasks.seed_desk import SeedDesk
 from symposium.daemon.tasks.setup_trust import SetUpTrust
@@ -47,6 +48,7 @@ class Taskspaces:
         self._engine = Engine(ground)
         inbox = Inbox(self._engine, self._store, trust)
         self._radar = RadarWatch(self._engine)
+        self._notifying = Notifying(self._engine, inbox, home, self._watchers)
         self._desks = (
             SeedDesk(self._engine, self._watchers),
             TaskDesk(self._engine, self._agents, trust, inbox, self._radar),
@@ -72,6 +74,7 @@ class Taskspaces:
             self._recovered.set()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._radar.run())
+                tasks.create_task(self._notifying.run())
         finally:
             self._engine.close()
 

@@ -1,0 +1,29 @@
+"""What an agent reads of those who change the same lines."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.mcp_scenes import TASK, FakeBus, workplace_in
+
+from symposium.bus.errors import BusUnreachableError
+from symposium.bus.messages.find_overlaps import Overlaps, OverlapView
+from symposium.mcp_server.conflicts import conflicts
+
+OTHER = "11111111-6a86-4b1e-9d5c-3c1a9f2b7d10"
+
+
+@pytest.mark.requirement("tasks.radar-resource")
+async def test_an_agent_reads_its_own_conflicts_and_not_those_of_others(tmp_path: Path) -> None:
+    bus = FakeBus()
+    mine = OverlapView(OTHER, TASK, ("a.txt:2-2 (content)",))
+    bus.answer("find_overlaps", Overlaps(overlaps=(mine, OverlapView(OTHER, "x", ("b.txt",)))))
+
+    assert await conflicts(workplace_in(tmp_path, bus)) == f"with {OTHER}: a.txt:2-2 (content)\n"
+
+
+@pytest.mark.requirement("tasks.radar-resource")
+async def test_without_a_daemon_it_says_that_nothing_is_known(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("find_overlaps", BusUnreachableError("no daemon listens", ""))
+
+    assert await conflicts(workplace_in(tmp_path, bus)) == "It is not known: no daemon listens\n"
