@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from bench.bus.speakers import STAMP, Frame, Speaker
+from bench.processes import processor_seconds
 
 START_TIME: Final = 20.0
 """Seconds that a server may take to listen."""
@@ -44,6 +45,8 @@ class Rig:
         self._sockets: dict[int, socket.socket] = {}
         self.lost = 0
         """Clients that the server has cut."""
+        self.cpu = 0.0
+        """Microseconds of the server's processor time for each delivery, when last flat out."""
 
     def __enter__(self) -> Self:
         (self._folder / "run").mkdir(mode=0o700)
@@ -97,6 +100,7 @@ class Rig:
         """
         each = frame.length * receivers
         got = sent = 0
+        spent = processor_seconds(self._server.pid)
         began = heard = now()
         end = began + int(seconds * 1e9)
         while (moment := now()) < end:
@@ -110,6 +114,8 @@ class Rig:
             elif now() - heard > STALL * 1e9:
                 raise StalledError(f"{self.speaker.name}: {got // each} of {sent} arrived")
         rate = got / each / ((now() - began) / 1e9)
+        spent = processor_seconds(self._server.pid) - spent
+        self.cpu = spent * 1e6 / max(1, got // frame.length)
         self._drain(sent * each - got)
         return rate
 

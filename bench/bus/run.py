@@ -26,6 +26,9 @@ SHARE: Final = 0.3
 
 FASTEST: Final = 2000.0
 
+SMALL: Final = 10
+"""Figures below it are shown with decimals."""
+
 Figures: TypeAlias = dict[str, float]
 Results: TypeAlias = dict[tuple[str, str], list[Figures]]
 """Load and bus to the figures of each repetition."""
@@ -60,8 +63,10 @@ def broadcast(speaker: Speaker, seconds: float) -> Figures:
         frame = speaker.to_all()
         rig.flat_out(frame, 100, 0.3, 4)
         rate = rig.flat_out(frame, 100, seconds, WINDOW)
+        cpu = rig.cpu
         latencies = rig.paced(frame, 100, seconds, min(FASTEST, SHARE * rate))
-        return {"rate": rate, "deliveries": rate * 100, "memory": rig.memory()} | tail(latencies)
+        found = {"rate": rate, "deliveries": rate * 100, "cpu": cpu, "memory": rig.memory()}
+        return found | tail(latencies)
 
 
 def routed(speaker: Speaker, seconds: float) -> Figures:
@@ -70,8 +75,10 @@ def routed(speaker: Speaker, seconds: float) -> Figures:
         frame = speaker.to_one(1)
         rig.flat_out(frame, 1, 0.3, 4)
         rate = rig.flat_out(frame, 1, seconds, WINDOW)
+        cpu = rig.cpu
         latencies = rig.paced(frame, 1, seconds, min(FASTEST, SHARE * rate))
-        return {"rate": rate, "deliveries": rate, "memory": rig.memory()} | tail(latencies)
+        found = {"rate": rate, "deliveries": rate, "cpu": cpu, "memory": rig.memory()}
+        return found | tail(latencies)
 
 
 def stopped(speaker: Speaker, seconds: float) -> Figures:
@@ -131,8 +138,11 @@ def main() -> int:
 
 def report(results: Results, absent: dict[str, str], troubles: Sequence[str]) -> str:
     """The table, the targets, and what was not measured."""
-    columns = ("rate", "deliveries", "p50", "p99", "quiet_p99", "memory", "growth")
-    lines = ["", "The bus, 1 KB messages; p50 and p99 in microseconds, memory in MB"]
+    columns = ("rate", "deliveries", "cpu", "p50", "p99", "quiet_p99", "memory", "growth")
+    lines = [
+        "",
+        "The bus, 1 KB messages; cpu (a delivery), p50 and p99 in microseconds, memory in MB",
+    ]
     lines.append(f"{'load':16}{'bus':12}" + "".join(f"{each:>12}" for each in columns))
     for (load, bus), found in sorted(results.items()):
         cells = [middle(found, each) for each in columns]
@@ -146,7 +156,10 @@ def report(results: Results, absent: dict[str, str], troubles: Sequence[str]) ->
 def middle(found: Sequence[Figures], figure: str) -> str:
     """The median of a figure, as the table shows it."""
     values = [each[figure] for each in found if figure in each]
-    return f"{median(values):,.0f}" if values else "-"
+    if not values:
+        return "-"
+    middle_one = median(values)
+    return f"{middle_one:,.2f}" if abs(middle_one) < SMALL else f"{middle_one:,.0f}"
 
 
 def verdict(target: Target, results: Results) -> str:

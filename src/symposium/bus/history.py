@@ -13,11 +13,8 @@ from symposium.redaction import Redactor
 MOST_MESSAGES: Final = 1024
 """Messages that are remembered (bus §1.1)."""
 
-MOST_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of them in all; the oldest go first."""
-
 KEPT: Final = 16 * 1024
-"""Bytes kept of one line: a walkthrough of megabytes would be all that is remembered."""
+"""Bytes kept of one line, and so 16 MiB of all: a few walkthroughs of megabytes would be more."""
 
 
 class Passed(NamedTuple):
@@ -59,20 +56,11 @@ _read_type: Final = msgspec.json.Decoder(_Typed).decode
 
 
 class History:
-    """The last messages; `messages` and `size` bound it, and 0 messages turn it off."""
+    """The last messages, at most `messages`; 0 turns it off."""
 
-    def __init__(
-        self,
-        redactor: Redactor | None = None,
-        *,
-        messages: int = MOST_MESSAGES,
-        size: int = MOST_BYTES,
-    ) -> None:
+    def __init__(self, redactor: Redactor | None = None, *, messages: int = MOST_MESSAGES) -> None:
         self._redactor = redactor or Redactor()
-        self._entries: deque[_Entry] = deque()
-        self._messages = messages
-        self._most = size
-        self._size = 0
+        self._entries: deque[_Entry] = deque(maxlen=messages)
 
     def __iter__(self) -> Iterator[Passed]:
         return (Passed(*each) for each in self._entries)
@@ -80,22 +68,13 @@ class History:
     def __len__(self) -> int:
         return len(self._entries)
 
-    @property
-    def size(self) -> int:
-        """Bytes kept."""
-        return self._size
-
     def add(self, at: float, by: str, name: str, line: bytes, *, is_legacy: bool) -> None:
         """Remember one, of a long one the beginning, and forget what there is no room for."""
         size = len(line)
         if size > KEPT:
             line = line[:KEPT]
-        entries = self._entries
-        # Plain tuples: this runs for every message, and anything else takes five times longer.
-        entries.append((at, by, name, is_legacy, size, line))
-        self._size += len(line)
-        while self._size > self._most or len(entries) > self._messages:
-            self._size -= len(entries.popleft()[5])
+        # A plain tuple: this runs for every message, and anything else takes five times longer.
+        self._entries.append((at, by, name, is_legacy, size, line))
 
     def logged(self, passed: Passed) -> Logged:
         """One of them as it may be shown."""

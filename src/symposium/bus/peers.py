@@ -166,8 +166,10 @@ class Peers:
         """Those of version 2 that an address fits."""
         if to.connection is not None:
             named = self._peers.get(to.connection)
-            fits = named is not None and named.hello is not None and named.is_meant(to)
-            return named.only if named is not None and fits else ()
+            if named is None or named.hello is None:
+                return ()
+            is_all = to.role is None and to.taskspace is None
+            return named.only if is_all or named.is_meant(to) else ()
         return tuple(each.id for each in self if each.hello is not None and each.is_meant(to))
 
     def handlers(self, type_: str) -> tuple[Peer, ...]:

@@ -49,12 +49,12 @@ def test_a_long_line_is_kept_in_part_with_its_size() -> None:
 
 @pytest.mark.requirement("bus.history-bounds")
 def test_bytes_are_bounded_too() -> None:
-    history = History(messages=100, size=250)
+    history = History(messages=2)
     for count in range(10):
-        history.add(count, "c", "c", b"x" * 100, is_legacy=False)
+        history.add(count, "c", "c", b"x" * 2 * KEPT, is_legacy=False)
 
     assert [each.at for each in history] == [8, 9]
-    assert history.size == 200
+    assert sum(len(each.line) for each in history) == 2 * KEPT
 
 
 @pytest.mark.requirement("bus.history-private")
