@@ -1,10 +1,12 @@
 """The engine: one object with all that can be asked of taskspaces. It knows no bus."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
 from symposium.taskspaces.agent_commands import BUILT_IN, AgentCommands
 from symposium.taskspaces.creation import Order, create
+from symposium.taskspaces.git.lease import Lease
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.history import History
 from symposium.taskspaces.landing.land import LandOptions, LandOutcome, land
@@ -19,6 +21,9 @@ from symposium.taskspaces.setting_up import recipe_of, resume, set_up
 from symposium.taskspaces.setup_files.recipe import SetUp
 from symposium.taskspaces.spawning import Spawning
 from symposium.taskspaces.trash import Trash
+
+_PATIENCE = 60.0
+"""Seconds that a git of the last run may still be at work."""
 
 _LIVE = frozenset({Standing.READY, Standing.SETUP_FAILED, Standing.FINISHED})
 
@@ -42,14 +47,21 @@ class Engine:
         self.trash = Trash(ground, self.presence, self.spawning.wake)
         self.history = History(ground)
         self._radar = Radar(ground)
+        self._lease = Lease(ground.state / "lease")
 
     async def start(self) -> Recovered:
-        """End what the last run has left half done; to be called before anything else."""
+        """End what the last run has left half done; to be called before anything else.
+
+        Raises:
+            TaskspaceError: another engine is at work on the same state.
+        """
+        await asyncio.to_thread(self._lease.take, _PATIENCE)
         return await recover(self._ground)
 
     def close(self) -> None:
         """Close the journal."""
         self._ground.journal.close()
+        self._lease.give_back()
 
     async def create(self, order: Order) -> Taskspace:
         """Make a taskspace; see `symposium.taskspaces.creation`.

@@ -3,14 +3,16 @@
 import asyncio
 import os
 import select
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.support.taskspace_scenes import Scene, git, there
 
 from symposium.taskspaces.failures import GitError, TaskspaceError
+from symposium.taskspaces.git.lease import Lease
 from symposium.taskspaces.git.neutral import neutral
-from symposium.taskspaces.git.program import Git, clean_environment
+from symposium.taskspaces.git.program import Git, clean_environment, inherited
 from symposium.taskspaces.git.repository import find_base, open_repository, worktrees
 from symposium.taskspaces.landing.land import LandOptions
 from symposium.taskspaces.trash import Consent
@@ -191,3 +193,23 @@ async def test_the_base_is_found(kind: str, scene: Scene) -> None:
             expected = "refs/heads/odd/one"
 
     assert (await find_base(Git(scene.clone), wanted)).ref == expected
+
+
+@pytest.mark.requirement("taskspaces.waits-for-old-gits")
+def test_a_lease_is_held_until_the_last_git_that_got_it_has_ended(tmp_path: Path) -> None:
+    first, second = Lease(tmp_path / "lease"), Lease(tmp_path / "lease")
+    first.take(1.0)
+    [held] = inherited
+    ours, theirs = os.pipe()
+    git_of_before = subprocess.Popen(["/bin/cat"], stdin=ours, pass_fds=(held,), close_fds=True)
+    os.close(ours)
+    first.give_back()
+
+    with pytest.raises(TaskspaceError, match="held by another"):
+        second.take(0.1)
+    os.close(theirs)
+    git_of_before.wait()
+    second.take(5.0)
+
+    second.give_back()
+    assert not inherited

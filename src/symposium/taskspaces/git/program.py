@@ -48,6 +48,10 @@ _OURS: Final = {
 }
 
 
+inherited: Final[set[int]] = set()
+"""Open files that every git of this process gets: one place, so that no git is without them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """How a command ended; `out` is stdout, `said` the end of stderr."""
@@ -96,6 +100,7 @@ class Git:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,
+                pass_fds=tuple(inherited),
             )
         except FileNotFoundError as error:
             if not self.directory.is_dir():
