@@ -298,3 +298,23 @@ def test_a_task_can_be_opened_compared_and_spoken_to(desk: Desk, tmp_path: Path)
     missing = desk.run("task", "open", "look", "--editor", "no-such-editor")
     assert (missing.returncode, "no-such-editor" in missing.stderr) == (4, True)
     assert "Nothing was changed" in desk.run("task", "gc", "--project", str(desk.clone)).stderr
+
+
+@pytest.mark.requirement("tasks.adopt")
+def test_a_worktree_that_is_there_becomes_a_task_and_stays_as_it_is(
+    desk: Desk, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine"
+    git(desk.clone, "worktree", "add", "-q", "-b", "my-branch", str(mine))
+    (mine / "new.txt").write_text("mine")
+
+    desk.ok("task", "adopt", str(mine), "--name", "my own")
+    again = desk.run("task", "adopt", str(mine))
+    nothing = desk.run("task", "adopt", str(tmp_path))
+
+    tasks = desk.tasks()
+    assert list(tasks) == ["my own"]
+    assert (tasks["my own"]["branch"], tasks["my own"]["worktree"]) == ("my-branch", str(mine))
+    assert git(mine, "status", "--porcelain") == "?? new.txt\n"
+    assert "is a taskspace already" in again.stderr
+    assert (again.returncode, nothing.returncode) == (1, 1)

@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.messages.list_taskspaces import ListTaskspaces
 from symposium.bus.messages.progress import Progress
+from symposium.bus.messages.show_taskspace import TaskShown
 from symposium.bus.task_shapes import TaskView
 from symposium.bus.vocabulary import Request
 from symposium.cli.agent_views import print_json
@@ -100,6 +101,28 @@ def task_line(task: TaskView) -> str:
     name = one_line(task.name, width=32)
     last = f'  "{one_line(task.last.message, width=WIDTH)}"' if task.last is not None else ""
     return f"{glyph} {name:32}  {task.state:18}  {task.id[:8]}{last}"
+
+
+def show_task(shown: TaskShown) -> None:
+    """All that is known of one."""
+    about = shown.taskspace
+    click.echo(task_line(about))
+    for label, value in (
+        ("id", about.id),
+        ("description", about.description),
+        ("worktree", about.worktree),
+        ("branch", f"{about.branch} from {about.base}"),
+        ("agent", f"{about.agent} ({about.session})" if about.agent else "none"),
+        ("ports", "" if about.ports is None else f"{about.ports[0]}, {about.ports[1]} of them"),
+        ("why", about.reason),
+        ("conflicts", "; ".join(about.conflicts)),
+        ("set-up", "; ".join(shown.recipe)),
+        ("snapshots", str(len(shown.snapshots))),
+    ):
+        if value:
+            click.echo(f"  {label:12} {value}")
+    for entry in shown.log:
+        click.echo(f"  {entry.at[:16]} {entry.category:9} {entry.message}")
 
 
 def is_interactive() -> bool:

@@ -8,6 +8,7 @@ from msgspec import to_builtins
 
 from symposium.agent_sessions.keeper_client import SAY, reach
 from symposium.agent_sessions.session import SessionKind
+from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
 from symposium.bus.messages.collect_taskspaces import CollectTaskspaces
 from symposium.bus.messages.create_taskspace import CreateTaskspace
 from symposium.bus.messages.find_overlaps import FindOverlaps
@@ -27,7 +28,15 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.options import example, taking
 from symposium.cli.task_opening import open_editor, show_diff
 from symposium.cli.task_removing import remove_task
-from symposium.cli.tasks import ask, doing, find_task, sessions, show_tasks, task_line
+from symposium.cli.tasks import (
+    ask,
+    doing,
+    find_task,
+    sessions,
+    show_task,
+    show_tasks,
+    task_line,
+)
 from symposium.cli.watching import watch_events
 
 TASK = click.argument("task")
@@ -99,6 +108,25 @@ def new(options: NewOptions) -> int:
     return doing(work)
 
 
+@command.command(epilog=example("symposium task adopt ../clone-fix --name 'fix the login'"))
+@click.argument("worktree", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--name", help="What it is called; its branch if not given.")
+@AS_JSON
+def adopt(worktree: Path, name: str | None, *, as_json: bool) -> int:
+    """Make a WORKTREE that is there a taskspace; nothing in it is changed."""
+    message = AdoptTaskspace(worktree=str(worktree.resolve()), name=name)
+
+    async def work() -> int:
+        made = (await ask(message)).taskspace
+        if as_json:
+            print_json(to_builtins(made))
+        else:
+            click.echo(task_line(made))
+        return ExitCode.OK
+
+    return doing(work)
+
+
 @command.command(name="list", epilog=example("symposium task list --json"))
 @click.option("--project", type=click.Path(path_type=Path), help="Only of this clone.")
 @click.option("--all", "is_all", is_flag=True, help="Archived ones, too.")
@@ -130,24 +158,7 @@ def show(task: str, lines: int, *, as_json: bool) -> int:
         if as_json:
             print_json(to_builtins(shown))
             return ExitCode.OK
-        about = shown.taskspace
-        click.echo(task_line(about))
-        for label, value in (
-            ("id", about.id),
-            ("description", about.description),
-            ("worktree", about.worktree),
-            ("branch", f"{about.branch} from {about.base}"),
-            ("agent", f"{about.agent} ({about.session})" if about.agent else "none"),
-            ("ports", "" if about.ports is None else f"{about.ports[0]}, {about.ports[1]} of them"),
-            ("why", about.reason),
-            ("conflicts", "; ".join(about.conflicts)),
-            ("set-up", "; ".join(shown.recipe)),
-            ("snapshots", str(len(shown.snapshots))),
-        ):
-            if value:
-                click.echo(f"  {label:12} {value}")
-        for entry in shown.log:
-            click.echo(f"  {entry.at[:16]} {entry.category:9} {entry.message}")
+        show_task(shown)
         return ExitCode.OK
 
     return doing(work)

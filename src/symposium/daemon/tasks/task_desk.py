@@ -4,6 +4,7 @@ from pathlib import Path
 
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
 from symposium.bus.messages.answer_inbox import AnswerInbox, InboxAnswered
 from symposium.bus.messages.create_taskspace import CreateTaskspace, TaskMade
 from symposium.bus.messages.list_inbox import Inbox as InboxListed
@@ -13,12 +14,14 @@ from symposium.bus.messages.rename_taskspace import RenameTaskspace
 from symposium.bus.messages.retry_taskspace import RetryTaskspace
 from symposium.bus.messages.show_taskspace import ShowTaskspace, TaskShown
 from symposium.bus.task_shapes import TaskView
+from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.radar_watch import RadarWatch
 from symposium.daemon.tasks.setup_trust import SetUpTrust, lines_of
 from symposium.daemon.tasks.task_agents import TaskAgents
-from symposium.daemon.tasks.task_views import log_view, snapshot_view, task_view
-from symposium.taskspaces.creation import Order
+from symposium.daemon.tasks.task_views import Now, log_view, snapshot_view, task_view
+from symposium.taskspaces.budget import read_budget
+from symposium.taskspaces.creation import UNBOUND, Order
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import Standing, Taskspace
 
@@ -35,6 +38,7 @@ class TaskDesk:
         trust: what the user trusts.
         inbox: what waits for a person.
         radar: who changes the same lines.
+        budgets: what is spent.
     """
 
     def __init__(
@@ -44,17 +48,20 @@ class TaskDesk:
         trust: SetUpTrust,
         inbox: Inbox,
         radar: RadarWatch,
+        budgets: Budgets,
     ) -> None:
         self._engine = engine
         self._agents = agents
         self._trust = trust
         self._inbox = inbox
         self._radar = radar
+        self._budgets = budgets
 
     def answers(self) -> Answers:
         """All of them."""
         answers = Answers()
         answers.to(CreateTaskspace, self._create)
+        answers.to(AdoptTaskspace, self._adopt)
         answers.to(ListTaskspaces, self._list)
         answers.to(ShowTaskspace, self._show)
         answers.to(RetryTaskspace, self._retry)
@@ -76,9 +83,15 @@ class TaskDesk:
                 collaborator=message.collaborator,
                 ports=message.ports,
                 is_name_locked=message.is_name_locked,
+                limits=read_budget(message.budget) if message.budget else UNBOUND,
             )
         )
         return TaskMade(taskspace=await self._view(made))
+
+    async def _adopt(self, message: AdoptTaskspace, asked: Asked) -> TaskMade:
+        del asked
+        adopted = await self._engine.adopt(Path(message.worktree), message.name)
+        return TaskMade(taskspace=await self._view(adopted))
 
     async def _list(self, message: ListTaskspaces, asked: Asked) -> Tasks:
         del asked
@@ -131,5 +144,13 @@ class TaskDesk:
         entries = await self._engine.records.entries(taskspace.id)
         asks = await self._inbox.asks(taskspace.id)
         session = self._agents.status(taskspace.id)
-        conflicts = self._radar.lines(taskspace.id)
-        return task_view(taskspace, entries[-RECENT:], session, asks=asks, conflicts=conflicts)
+        spent, reckoning = self._budgets.spent(taskspace.id), None
+        if taskspace.archived_at is None:
+            reckoning = await self._budgets.reckoning(taskspace)
+        now = Now(
+            asks=asks,
+            is_paused=reckoning is not None and reckoning.is_over,
+            spent=reckoning.text if reckoning is not None else spent.text if spent.turns else "",
+            conflicts=self._radar.lines(taskspace.id),
+        )
+        return task_view(taskspace, entries[-RECENT:], session, now)
