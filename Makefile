@@ -30,7 +30,7 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@touch $@
 
 test: setup ## run the tests (TESTS=tests/unit/… for some of them)
-	$(BIN)/pytest -q $(TESTS)
+	$(BIN)/pytest -q --numprocesses auto --dist worksteal $(TESTS)
 
 coverage: setup ## which branches the tests leave out
 	$(BIN)/coverage run -m pytest -q $(TESTS)
