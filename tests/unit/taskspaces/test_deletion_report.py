@@ -278,7 +278,7 @@ def test_what_lsof_says_is_understood(tmp_path: Path) -> None:
     assert parse_lsof(said, tmp_path) == [Running(12, "vim")]
 
 
-@pytest.mark.requirement("taskspaces.report-watched")
+@pytest.mark.requirement("taskspaces.report-watched", "taskspaces.no-settings-edits")
 async def test_open_windows_are_told_and_lose_nothing(scene: Scene) -> None:
     made = await scene.make()
     scene.engine.presence.register("7", made.id, PresenceKind.EDITOR, window_title="[SYMPOSIUM:1]")
@@ -286,6 +286,7 @@ async def test_open_windows_are_told_and_lose_nothing(scene: Scene) -> None:
     report = await report_on(scene, made)
 
     assert counts(report) == {Risk.WATCHED: 1}
+    assert git("status", "--porcelain", "--ignored", cwd=Path(made.worktree)) == ""
     assert report.is_safe
 
 
