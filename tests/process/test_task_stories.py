@@ -105,3 +105,56 @@ def test_the_lists_of_two_projects_do_not_mix(desk: Desk) -> None:
 
     assert listed == [["here"], ["there"]]
     assert {each["project"] for each in desk.tasks().values()} == {str(desk.clone), str(other)}
+
+
+def costing(amount: float, currency: str = "USD") -> str:
+    cost = {"amount": amount, "currency": currency}
+    return json.dumps({"sessionUpdate": "usage_update", "used": 1, "size": 9, "cost": cost})
+
+
+@pytest.mark.requirement("tasks.budget")
+@pytest.mark.timeout(30)
+def test_at_the_end_of_its_budget_a_turn_is_cancelled_and_a_question_asks_for_more(
+    desk: Desk, scripted: Spec
+) -> None:
+    agent = scripted(f"prompt=update:{costing(1.2)}", "prompt=wait")
+    task = desk.new("dear", "--agent", agent, "--budget", "1usd,20min")
+
+    until(lambda: desk.tasks()["dear"]["state"] == "paused: budget")
+    (item,) = desk.json("inbox")
+    assert (item["kind"], "1.20 usd" in item["text"]) == ("budget", True)
+    assert "80% of 1usd,20min is spent" in desk.ok("task", "log", "dear")
+    until(lambda: [each["data"]["stopReason"] for each in results(desk, task)] == ["cancelled"])
+    refused = desk.run("inbox", "answer", item["id"], "a little")
+    assert "no budget" in refused.stderr
+
+    assert "may spend 3usd,20min" in desk.ok("inbox", "answer", item["id"], "2usd")
+    until(lambda: desk.tasks()["dear"]["state"] == "working")
+    until(lambda: len(of_type(desk, task, "prompt")) == 2)
+    assert "go on" in of_type(desk, task, "prompt")[1]["data"]["text"]
+    assert desk.run("inbox").returncode == 0
+
+
+@pytest.mark.requirement("tasks.budget")
+@pytest.mark.timeout(30)
+def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(desk: Desk, scripted: Spec) -> None:
+    agent = scripted(f"prompt=update:{costing(9.0, 'EUR')}")
+    task = desk.new("silent", "--agent", agent, "--budget", "1usd,2turns")
+    until(lambda: len(results(desk, task)) == 1)
+    desk.ok("task", "say", "silent", "Again")
+    until(lambda: desk.tasks()["silent"]["state"] == "paused: budget")
+    desk.ok("task", "say", "silent", "And again")
+
+    shown = desk.ok("task", "show", "silent")
+    assert "cost unknown" in shown
+    assert "2 turns of 1usd,2turns" in shown
+    until(lambda: of_type(desk, task, "notice"))
+    assert len(of_type(desk, task, "prompt")) == 2
+
+
+def of_type(desk: Desk, task: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [each for each in desk.events(task["id"]) if each["type"] == kind]
+
+
+def results(desk: Desk, task: dict[str, Any]) -> list[dict[str, Any]]:
+    return of_type(desk, task, "result")

@@ -33,6 +33,7 @@ class TaskView(Struct, frozen=True):
         waiting: questions that nobody has answered.
         last: the last line of progress.
         conflicts: where it changes the same lines as others, as of the last look.
+        spent: what its agent has spent, and of what budget; empty before its first turn.
     """
 
     id: str
@@ -56,6 +57,7 @@ class TaskView(Struct, frozen=True):
     last: TaskLog | None = None
     archived_at: str | None = None
     conflicts: tuple[str, ...] = ()
+    spent: str = ""
 
 
 class SnapshotView(Struct, frozen=True):
@@ -78,11 +80,11 @@ class InboxItem(Struct, frozen=True):
 
     Attributes:
         id: to answer it by.
-        kind: `permission`, `question`, `delete`, `trust` or `failed`.
+        kind: `permission`, `question`, `budget`, `delete`, `trust` or `failed`.
         taskspace: whose it is, and `name` what that is called.
         at: since when, ISO 8601, UTC.
         text: what is asked.
-        choices: what can be answered; for a question any text can.
+        choices: what can be answered; for a question any text can, for a budget so much more.
     """
 
     id: str

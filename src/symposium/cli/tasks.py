@@ -97,7 +97,7 @@ def show_tasks(found: Sequence[TaskView], *, as_json: bool) -> None:
 
 def task_line(task: TaskView) -> str:
     """State, name, id, and what was said last."""
-    glyph = "?" if task.state.startswith("waiting") else GLYPHS.get(task.state, "!")
+    glyph = "?" if task.state.startswith(("waiting", "paused")) else GLYPHS.get(task.state, "!")
     name = one_line(task.name, width=32)
     last = f'  "{one_line(task.last.message, width=WIDTH)}"' if task.last is not None else ""
     return f"{glyph} {name:32}  {task.state:18}  {task.id[:8]}{last}"
@@ -115,6 +115,7 @@ def show_task(shown: TaskShown) -> None:
         ("agent", f"{about.agent} ({about.session})" if about.agent else "none"),
         ("ports", "" if about.ports is None else f"{about.ports[0]}, {about.ports[1]} of them"),
         ("why", about.reason),
+        ("spent", about.spent),
         ("conflicts", "; ".join(about.conflicts)),
         ("set-up", "; ".join(shown.recipe)),
         ("snapshots", str(len(shown.snapshots))),

@@ -12,9 +12,11 @@ from symposium.config.paths import paths
 from symposium.errors import SymposiumError
 from symposium.keepers.acp_keeper import AcpKeeper
 from symposium.keepers.before_tools import NothingKept
-from symposium.keepers.bus_snapshots import BusSnapshots
+from symposium.keepers.bus_budget import BusBudget
+from symposium.keepers.bus_snapshots import BusSnapshots, keepers_bus
 from symposium.keepers.keeper import Keeper
 from symposium.keepers.keeper_socket import KeeperSocket
+from symposium.keepers.purse import NoBudget, Purse
 from symposium.keepers.terminal_keeper import TerminalKeeper
 
 
@@ -41,8 +43,12 @@ def _keeper(store: SessionStore, id_: str) -> Keeper:
     if spec.kind is SessionKind.TERMINAL:
         return TerminalKeeper(spec, store.directory(id_))
     taskspace = spec.env.get("SYMPOSIUM_TASKSPACE")
-    kept = NothingKept() if taskspace is None else BusSnapshots(taskspace, spec.cwd)
-    return AcpKeeper(spec, store, kept)
+    directory = store.directory(id_)
+    if taskspace is None:
+        return AcpKeeper(spec, store, NothingKept(), Purse(directory, NoBudget()))
+    bus = keepers_bus(taskspace, spec.cwd)
+    purse = Purse(directory, BusBudget(taskspace, bus))
+    return AcpKeeper(spec, store, BusSnapshots(taskspace, bus), purse)
 
 
 async def _keep(store: SessionStore, id_: str, keeper: Keeper, ready: int) -> int:

@@ -14,12 +14,13 @@ from symposium.agent_sessions.session import SessionError, SessionSpec, SessionS
 from symposium.agent_sessions.store import SessionStore
 from symposium.client.permissions import Decision, Permission
 from symposium.conductor.gate import members_of
-from symposium.keepers.agent_life import AgentLife
+from symposium.keepers.agent_life import AgentLife, Around
 from symposium.keepers.audience import Audience
 from symposium.keepers.before_tools import BeforeTools
 from symposium.keepers.event_log import EventLog
 from symposium.keepers.keeper import OnState, Viewer
 from symposium.keepers.prompt_queue import PromptQueue
+from symposium.keepers.purse import Purse
 from symposium.keepers.questions import Questions
 
 
@@ -30,9 +31,12 @@ class AcpKeeper:
         spec: which agent, and where.
         store: where sessions are.
         before_tools: done before a tool runs, and after it has.
+        purse: what the agent spends.
     """
 
-    def __init__(self, spec: SessionSpec, store: SessionStore, before_tools: BeforeTools) -> None:
+    def __init__(
+        self, spec: SessionSpec, store: SessionStore, before_tools: BeforeTools, purse: Purse
+    ) -> None:
         directory = store.directory(spec.id)
         before = store.state(spec.id)
         state = replace(
@@ -42,7 +46,7 @@ class AcpKeeper:
         self._audience = Audience(EventLog(directory, spec.id))
         tell = self._audience.tell
         self._before_tools = before_tools
-        self._life = AgentLife(spec, state, self._prompts, tell, before_tools)
+        self._life = AgentLife(spec, state, self._prompts, tell, Around(before_tools, purse))
         self._questions = Questions(partial(tell, "question"), partial(tell, "settled"))
         self._task: asyncio.Task[Any] | None = None
         self._is_stopping = False

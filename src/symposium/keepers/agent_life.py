@@ -4,11 +4,12 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from peerwire.errors import PeerwireError
+from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.errors import RpcError
 from symposium.agent_sessions.session import SessionSpec, SessionState, Status
 from symposium.chain_spec import ChainSpec, read_chain
@@ -22,6 +23,7 @@ from symposium.errors import StepError, SymposiumError
 from symposium.keepers.before_tools import BeforeTools
 from symposium.keepers.keeper import OnState
 from symposium.keepers.prompt_queue import PromptQueue
+from symposium.keepers.purse import Purse
 
 FAILURES: Final = 3
 """Deaths of the agent that are mended within `WITHIN`; with the next it stays ended."""
@@ -32,6 +34,22 @@ WITHIN: Final = 300.0
 _TOOL_CALLS: Final = frozenset({"tool_call", "tool_call_update"})
 
 
+GO_ON: Final = "You were stopped since your budget was spent. There is more now: go on."
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is done around turns.
+
+    Attributes:
+        tools: done before a tool runs, and after it has.
+        purse: what the agent spends.
+    """
+
+    tools: BeforeTools
+    purse: Purse
+
+
 class AgentLife:
     """Runs one agent for as long as it can be brought back.
 
@@ -40,7 +58,7 @@ class AgentLife:
         state: how it stood when an earlier keeper ended.
         prompts: what it is to be told.
         tell: keeps an event, and tells whoever looks on.
-        before_tools: done before a tool runs, and after it has.
+        around: what is done around turns.
 
     Attributes:
         state: how it stands.
@@ -55,7 +73,7 @@ class AgentLife:
         state: SessionState,
         prompts: PromptQueue,
         tell: Callable[[str, dict[str, Any]], None],
-        before_tools: BeforeTools,
+        around: Around,
     ) -> None:
         self.state = state
         self.turn: Turn | None = None
@@ -64,7 +82,8 @@ class AgentLife:
         self._spec = spec
         self._prompts = prompts
         self._tell = tell
-        self._before_tools = before_tools
+        self._before_tools = around.tools
+        self._purse = around.purse
         self._is_replay = False
         self._deaths: deque[float] = deque(maxlen=FAILURES)
 
@@ -94,8 +113,10 @@ class AgentLife:
             while True:
                 await conversation.unless_over(self.more.wait())
                 self.more.clear()
-                while (text := self._prompts.take()) is not None:
-                    await self._answer(conversation, session, text)
+                while len(self._prompts):
+                    await conversation.unless_over(self._purse.allowed(self._paused))
+                    if (text := self._prompts.take()) is not None:
+                        await self._answer(conversation, session, text)
 
     async def _open(self, conversation: Conversation, on_state: OnState) -> str:
         """Go on with the session that the agent had, or say that it knows nothing of it."""
@@ -127,8 +148,9 @@ class AgentLife:
     async def _answer(self, conversation: Conversation, session: str, text: str) -> None:
         self._tell("prompt", {"text": text})
         self.turn = Turn(conversation, session)
+        self._purse.begun()
         try:
-            reason = await self.turn.run(text)
+            reason = await self._within_budget(self.turn, text)
         except StepError as error:
             if _has_died(error):
                 raise
@@ -136,9 +158,33 @@ class AgentLife:
             reason = f"error: {error.reason}"
         finally:
             self.turn = None
+            self._purse.ended()
         self._prompts.done()
         await self._before_tools.keep("the turn is over")
         self._tell("result", {"stopReason": reason})
+
+    async def _within_budget(self, turn: Turn, text: str) -> str:
+        async def watch() -> None:
+            with Boundary() as failed:
+                self._paused(await self._purse.spent())
+                # It waits like any prompt until there is more to spend.
+                self._prompts.add(GO_ON)
+                turn.stop()
+            if failed.error is not None:
+                self._tell("notice", {"text": f"its budget is not watched: {failed.error}"})
+
+        reason = ""
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(watch())
+            with Boundary() as ended:
+                reason = await turn.run(text)
+            watching.cancel()
+        if ended.error is not None:
+            raise ended.error
+        return reason
+
+    def _paused(self, over: str) -> None:
+        self._tell("notice", {"text": f"paused: budget: {over}"})
 
     def _may_try_again(self, error: Exception) -> bool:
         now = asyncio.get_running_loop().time()
@@ -161,6 +207,7 @@ class AgentLife:
         update = members_of(members_of(params).get("update"))
         if update.get("sessionUpdate") in _TOOL_CALLS:
             self._before_tools.soon(f"tool call {update.get('title') or update.get('toolCallId')}")
+        self._purse.updated(self.state.acp_session or "", update)
         self._tell("update", dict(update))
 
     def _decided(self, permission: Permission, decision: Decision) -> None:

@@ -17,6 +17,12 @@ PATIENCE: Final = 30.0
 _log = logging.getLogger(__name__)
 
 
+def keepers_bus(taskspace: str, worktree: str) -> BusClient:
+    """The way to the daemon, which is started if none runs, whenever that may be."""
+    identity = Identity(Role.HOST, "keeper", Sender(worktree, taskspace, None))
+    return BusClient(identity, settings=ClientSettings(DaemonOptions()))
+
+
 class BusSnapshots:
     """Asks for snapshots of one taskspace.
 
@@ -24,13 +30,12 @@ class BusSnapshots:
 
     Args:
         taskspace: its id.
-        worktree: where it is.
+        bus: the way to the daemon; entered here.
     """
 
-    def __init__(self, taskspace: str, worktree: str) -> None:
+    def __init__(self, taskspace: str, bus: BusClient) -> None:
         self._taskspace = taskspace
-        identity = Identity(Role.HOST, "keeper", Sender(worktree, taskspace, None))
-        self._bus = BusClient(identity, settings=ClientSettings(DaemonOptions()))
+        self._bus = bus
         self._wanted = asyncio.Event()
         self._reason = ""
         self._tasks = asyncio.TaskGroup()

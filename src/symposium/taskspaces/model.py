@@ -78,12 +78,14 @@ class Limits:
         children: how many taskspaces it and all that it spawns may make.
         minutes: None for no bound.
         usd: None for no bound.
+        turns: of agents; None for no bound.
     """
 
     depth: int = 2
     children: int = 8
     minutes: float | None = None
     usd: float | None = None
+    turns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from symposium.taskspaces.events import Acknowledged, Logged
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.model import (
     Category,
+    Limits,
     LogEntry,
     Taskspace,
     category_of,
@@ -106,6 +107,17 @@ class Records:
             changed = replace(taskspace, name=name, is_name_locked=is_name_locked)
             await self.ground.put(changed)
             await self.ground.mirror(changed.id)
+        return changed
+
+    async def limit(self, id_: str, limits: Limits) -> Taskspace:
+        """Bound anew what a taskspace may spawn and spend.
+
+        Raises:
+            UnknownTaskspaceError: there is none.
+        """
+        async with self.ground.turns[id_.lower()]:
+            changed = replace(await self.ground.get(id_), limits=limits)
+            await self.ground.put(changed)
         return changed
 
     async def activate(self, id_: str) -> Taskspace:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from symposium.taskspaces.creation import Order, create
 from symposium.taskspaces.failures import LimitError
@@ -46,10 +47,14 @@ def shared(parent: Taskspace, wanted: Limits | None) -> Limits:
         children=max(min(want.children, rest), 0) if have.depth > 1 else 0,
         minutes=_least(want.minutes, have.minutes),
         usd=_least(want.usd, have.usd),
+        turns=_least(want.turns, have.turns),
     )
 
 
-def _least(wanted: float | None, have: float | None) -> float | None:
+_Number = TypeVar("_Number", int, float)
+
+
+def _least(wanted: _Number | None, have: _Number | None) -> _Number | None:
     if wanted is None or have is None:
         return have if wanted is None else wanted
     return min(wanted, have)

@@ -22,6 +22,7 @@ class CreateTaskspace(Request[TaskMade], frozen=True, kw_only=True):
         task: what its agent is to do first.
         agent: `claude` and the like for a terminal, a SPEC for an agent that speaks ACP.
         base: the branch to start from; the project's own if not given.
+        budget: what it and all that it spawns may spend, as in `3usd,20min,30turns`.
     """
 
     about: ClassVar = About(
@@ -41,3 +42,4 @@ class CreateTaskspace(Request[TaskMade], frozen=True, kw_only=True):
     collaborator: str | None = None
     ports: int = 5
     is_name_locked: bool = False
+    budget: str | None = None

@@ -16,6 +16,9 @@ from symposium.plain_text import one_line
 
 WIDTH = 100
 
+FREE = {"question": ", or any text", "budget": ", or so much more, as in 2usd,10min"}
+"""What can be answered besides the choices, by kind."""
+
 
 @click.group(
     name="inbox",
@@ -40,7 +43,7 @@ def command(context: click.Context, *, as_json: bool) -> int:
         for item in items:
             click.echo(f"{item.id}\n  {item.name}: {one_line(item.text, width=WIDTH)}")
             choices = ", ".join(f"{each.id} ({each.name})" for each in item.choices)
-            free = ", or any text" if item.kind == "question" else ""
+            free = FREE.get(item.kind, "")
             click.echo(f"  answer: {choices}{free}")
         return ExitCode.WAITING if items else ExitCode.OK
 

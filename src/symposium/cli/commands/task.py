@@ -1,6 +1,5 @@
 """Tasks side by side, each in a worktree of its own with its own agent."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -10,7 +9,6 @@ from symposium.agent_sessions.keeper_client import SAY, reach
 from symposium.agent_sessions.session import SessionKind
 from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
 from symposium.bus.messages.collect_taskspaces import CollectTaskspaces
-from symposium.bus.messages.create_taskspace import CreateTaskspace
 from symposium.bus.messages.find_overlaps import FindOverlaps
 from symposium.bus.messages.land_taskspace import LandTaskspace
 from symposium.bus.messages.list_taskspaces import ListTaskspaces
@@ -26,6 +24,7 @@ from symposium.cli.attaching import attach_terminal
 from symposium.cli.bus_options import AS_JSON
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example, taking
+from symposium.cli.task_making import NewOptions
 from symposium.cli.task_opening import open_editor, show_diff
 from symposium.cli.task_removing import remove_task
 from symposium.cli.tasks import (
@@ -50,32 +49,6 @@ def command() -> None:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class NewOptions:
-    """What was written."""
-
-    name: str
-    prompt: str | None
-    agent: str | None
-    base: str | None
-    description: str
-    project: Path
-    is_locked: bool
-    as_json: bool
-
-    def message(self) -> CreateTaskspace:
-        """The same, for the daemon; without a prompt the agent is given the name."""
-        return CreateTaskspace(
-            project=str(self.project.absolute()),
-            name=self.name,
-            task=self.prompt or self.name,
-            description=self.description,
-            agent=self.agent,
-            base=self.base,
-            is_name_locked=self.is_locked,
-        )
-
-
 @command.command(
     cls=taking(NewOptions), epilog=example("symposium task new 'fix the login test' --agent claude")
 )
@@ -84,6 +57,7 @@ class NewOptions:
 @click.option("--agent", metavar="SPEC", help="`claude` and the like, or a SPEC that speaks ACP.")
 @click.option("--base", metavar="BRANCH", help="Where to start from; the project's own branch.")
 @click.option("--description", default="", help="What people see.")
+@click.option("--budget", metavar="BUDGET", help="What it may spend, as in 3usd,20min,30turns.")
 @click.option("--project", type=click.Path(path_type=Path), default=".", help="The clone.")
 @click.option("--lock-name", "is_locked", is_flag=True, help="Agents do not rename it.")
 @AS_JSON
@@ -138,7 +112,7 @@ def list_tasks(project: Path | None, *, is_all: bool, as_json: bool) -> int:
     async def work() -> int:
         found = (await ask(message)).taskspaces
         shown = [each for each in found if is_all or each.archived_at is None]
-        shown.sort(key=lambda each: not each.state.startswith("waiting"))
+        shown.sort(key=lambda each: not each.state.startswith(("waiting", "paused")))
         show_tasks(shown, as_json=as_json)
         return ExitCode.OK
 

@@ -9,6 +9,7 @@ from symposium.agent_sessions.store import SessionStore
 from symposium.bus.answers import Answers, Asked, Respond
 from symposium.config.paths import paths
 from symposium.daemon.part import Bus, PartSpec, Surroundings
+from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.notifying import Notifying
 from symposium.daemon.tasks.radar_watch import RadarWatch
@@ -46,12 +47,14 @@ class Taskspaces:
         journal = Journal(home / JOURNAL)
         ground = Ground(journal, home / "taskspaces", agents=self._agents, trust=trust)
         self._engine = Engine(ground)
-        inbox = Inbox(self._engine, self._store, trust)
+        budgets = Budgets(self._engine, self._store)
+        inbox = Inbox(self._engine, self._store, trust, budgets)
         self._radar = RadarWatch(self._engine)
         self._notifying = Notifying(self._engine, inbox, home, self._watchers)
         self._desks = (
             SeedDesk(self._engine, self._watchers),
-            TaskDesk(self._engine, self._agents, trust, inbox, self._radar),
+            TaskDesk(self._engine, self._agents, trust, inbox, self._radar, budgets),
+            budgets,
             TreeDesk(self._engine, self._agents),
         )
 

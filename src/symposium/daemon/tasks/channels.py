@@ -119,6 +119,9 @@ async def _run(words: Sequence[str], text: bytes) -> None:
             await process.communicate(text)
     except TimeoutError:
         process.kill()
+        assert process.stdin is not None
+        # What it has started may hold the other end, and whoever waits for it waits for both.
+        process.stdin.transport.abort()
         await process.wait()
         _log.warning("the command of `notify` was ended after %g s", PATIENCE)
     else:

@@ -11,6 +11,7 @@ from symposium.agent_sessions.session import SessionError, SessionKind
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.setup_trust import SetUpTrust, lines_of
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
@@ -20,7 +21,7 @@ from symposium.taskspaces.trash import Consent
 REMEMBERED: Final = 1000
 """Answers that are told to who comes late."""
 
-_URGENCY: Final = ("permission", "question", "delete", "trust", "failed")
+_URGENCY: Final = ("permission", "question", "budget", "delete", "trust", "failed")
 _SEEN: Final = InboxChoice("seen", "I have seen it")
 _DELETING: Final = (
     InboxChoice("archive", "Delete it; it can be brought back for 14 days"),
@@ -46,12 +47,16 @@ class Inbox:
         engine: the taskspaces.
         store: the sessions of their agents.
         trust: what the user trusts.
+        budgets: what agents may spend.
     """
 
-    def __init__(self, engine: Engine, store: SessionStore, trust: SetUpTrust) -> None:
+    def __init__(
+        self, engine: Engine, store: SessionStore, trust: SetUpTrust, budgets: Budgets
+    ) -> None:
         self._engine = engine
         self._store = store
         self._trust = trust
+        self._budgets = budgets
         self._settled: OrderedDict[str, _Settled] = OrderedDict()
 
     async def items(self) -> list[InboxItem]:
@@ -69,6 +74,7 @@ class Inbox:
                 if request.taskspace in known
             ),
         ]
+        found += await self._budgets.items(list(known.values()))
         for taskspace in known.values():
             found += await self._of(taskspace)
         return sorted(found, key=lambda item: (_URGENCY.index(item.kind), item.at))
@@ -93,7 +99,7 @@ class Inbox:
         if found is None:
             raise BusRefusedError(f"nothing called {item_id} waits", "not_found")
         known = {choice.id for choice in found.choices}
-        if found.kind != "question" and answer not in known:
+        if found.kind not in {"question", "budget"} and answer not in known:
             choices = ", ".join(sorted(known))
             raise BusRefusedError(f"{item_id} can be answered with {choices}", "bad_choice")
         # Noted before it is done: whoever comes meanwhile must not do it again.
@@ -114,8 +120,8 @@ class Inbox:
                 return f"{item.name} has its answer"
             case "question":
                 return await self._reply(item, answer)
-            case "delete":
-                return await self._delete(item, answer)
+            case "budget" | "delete":
+                return await self._allow(item, answer)
             case "trust":
                 return await self._set_up(item, answer)
             case _:
@@ -137,6 +143,11 @@ class Inbox:
         async with reach(self._store, taskspace) as keeper:
             await keeper.ask(SAY, {"text": text})
         return "its agent is told"
+
+    async def _allow(self, item: InboxItem, answer: str) -> str:
+        if item.kind == "budget":
+            return await self._budgets.grant(item.taskspace, answer)
+        return await self._delete(item, answer)
 
     async def _delete(self, item: InboxItem, answer: str) -> str:
         requests = self._engine.trash.requests

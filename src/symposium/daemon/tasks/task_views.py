@@ -1,5 +1,8 @@
 """What people are shown of a taskspace, in the words of users §8.5."""
 
+from dataclasses import dataclass
+from typing import Final
+
 from symposium.agent_sessions.session import Status
 from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
 from symposium.taskspaces.model import Category, LogEntry, Standing, Taskspace
@@ -23,6 +26,26 @@ _SESSIONS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What is known of a taskspace at this moment, and written down nowhere.
+
+    Attributes:
+        asks: whether its agent waits for a permission.
+        is_paused: whether its budget is spent.
+        spent: what it has spent, for people.
+        conflicts: where it changes the same lines as others.
+    """
+
+    asks: bool = False
+    is_paused: bool = False
+    spent: str = ""
+    conflicts: tuple[str, ...] = ()
+
+
+QUIET: Final = Now()
+
+
 def log_view(entry: LogEntry) -> TaskLog:
     """One line of progress."""
     return TaskLog(
@@ -39,9 +62,7 @@ def task_view(
     taskspace: Taskspace,
     entries: list[LogEntry],
     session: Status | None,
-    *,
-    asks: bool = False,
-    conflicts: tuple[str, ...] = (),
+    now: Now = QUIET,
 ) -> TaskView:
     """A taskspace as a list shows it.
 
@@ -49,8 +70,7 @@ def task_view(
         taskspace: which.
         entries: its last lines of progress, the oldest first.
         session: how its agent's session stands; None where there was none.
-        asks: whether its agent waits for a permission.
-        conflicts: where it changes the same lines as others.
+        now: what else is known at this moment.
     """
     waiting = sum(
         entry.category is Category.QUESTION and entry.acknowledged_at is None for entry in entries
@@ -64,7 +84,7 @@ def task_view(
         branch=taskspace.branch,
         base=taskspace.base,
         standing=taskspace.standing.value,
-        state=_state(taskspace, session, waiting, asks=asks),
+        state=_state(taskspace, session, waiting, now),
         created_at=taskspace.created_at,
         activated_at=taskspace.activated_at,
         reason=taskspace.reason,
@@ -76,7 +96,8 @@ def task_view(
         waiting=waiting,
         last=log_view(entries[-1]) if entries else None,
         archived_at=taskspace.archived_at,
-        conflicts=conflicts,
+        conflicts=now.conflicts,
+        spent=now.spent,
     )
 
 
@@ -85,10 +106,12 @@ def snapshot_view(snapshot: Snapshot) -> SnapshotView:
     return SnapshotView(snapshot.ref, snapshot.at, snapshot.reason)
 
 
-def _state(taskspace: Taskspace, session: Status | None, waiting: int, *, asks: bool) -> str:
+def _state(taskspace: Taskspace, session: Status | None, waiting: int, now: Now) -> str:
     """What is known, and nothing that is not: an agent that was lost has not finished."""
     if taskspace.standing in _STATES:
         return _STATES[taskspace.standing]
-    if asks:
+    if now.is_paused and session is Status.RUNNING:
+        return "paused: budget"
+    if now.asks:
         return "waiting: approval"
     return "waiting: question" if waiting else _SESSIONS[session]

@@ -1,0 +1,46 @@
+"""What the agent of a session has spent so far: written by its keeper, read by the daemon."""
+
+from pathlib import Path
+from typing import Final
+
+from msgspec import DecodeError, Struct, ValidationError, json
+
+from symposium.config.atomic_file import write_whole
+
+FILE: Final = "spent.json"
+
+
+class Spending(Struct):
+    """All lives of an agent together.
+
+    Attributes:
+        usd: what it has told; `is_cost_known` says whether it has told anything in dollars.
+        seconds: in turns.
+        turns: that have ended.
+        told: the last sum that it has told for its session of that name, which begins anew with
+            each session.
+    """
+
+    usd: float = 0.0
+    is_cost_known: bool = False
+    seconds: float = 0.0
+    turns: int = 0
+    session: str = ""
+    told: float = 0.0
+
+
+def read_spending(directory: Path) -> Spending:
+    """What is known; nothing spent where nothing is written."""
+    try:
+        return json.decode((directory / FILE).read_bytes(), type=Spending)
+    except (OSError, DecodeError, ValidationError):
+        return Spending()
+
+
+def write_spending(directory: Path, spending: Spending) -> None:
+    """Write it down.
+
+    Raises:
+        OSError: that is not possible.
+    """
+    write_whole(directory / FILE, json.encode(spending).decode())

@@ -1,0 +1,139 @@
+"""Counts what an agent spends, and asks whether it may go on (users B-12)."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from symposium.agent_sessions.spending import read_spending, write_spending
+from symposium.conductor.gate import members_of
+
+TICK: Final = 1.0
+"""Seconds between two questions while a turn runs, or while nothing is left."""
+
+SAFE_WITHIN: Final = 10.0
+"""Seconds that a tool which runs may take to end before its turn is cancelled all the same."""
+
+_OVER: Final = frozenset({"completed", "failed"})
+_log = logging.getLogger(__name__)
+
+
+class Budget(Protocol):
+    """Says whether a budget is spent."""
+
+    async def over(self) -> str | None:
+        """What is spent, for people; None while something is left, or nobody can say."""
+        ...
+
+
+class NoBudget:
+    """Of an agent that works in no taskspace."""
+
+    async def over(self) -> str | None:
+        """Never."""
+        return None
+
+
+class Purse:
+    """What one agent spends.
+
+    Args:
+        directory: of its session.
+        budget: says whether it is spent.
+        clock: seconds.
+    """
+
+    def __init__(
+        self, directory: Path, budget: Budget, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._directory = directory
+        self._budget = budget
+        self._clock = clock
+        self._spending = read_spending(directory)
+        self._since: float | None = None
+        self._tools: set[str] = set()
+        self._quiet = asyncio.Event()
+
+    def updated(self, session: str, update: Mapping[str, Any]) -> None:
+        """Take what an agent tells: costs, and tools that begin and end."""
+        match update.get("sessionUpdate"):
+            case "usage_update":
+                self._cost(session, members_of(update.get("cost")))
+            case "tool_call" | "tool_call_update":
+                self._tool(str(update.get("toolCallId")), update.get("status"))
+            case _:
+                pass
+
+    def begun(self) -> None:
+        """A turn has begun."""
+        self._since = self._clock()
+        self._tools.clear()
+        self._quiet.set()
+
+    def ended(self) -> None:
+        """It has ended, however.
+
+        Raises:
+            OSError: that cannot be written down.
+        """
+        self._count()
+        self._since = None
+        self._spending.turns += 1
+        self._write()
+
+    async def allowed(self, paused: Callable[[str], None]) -> None:
+        """Return when there is something to spend; `paused` is told once if there is not."""
+        told = False
+        while (over := await self._budget.over()) is not None:
+            if not told:
+                told = True
+                paused(over)
+            await asyncio.sleep(TICK)
+
+    async def spent(self) -> str:
+        """Return when nothing is left and no tool runs, or one runs too long: what is spent."""
+        while True:
+            await asyncio.sleep(TICK)
+            self._count()
+            self._write()
+            if (over := await self._budget.over()) is not None:
+                break
+        try:
+            async with asyncio.timeout(SAFE_WITHIN):
+                await self._quiet.wait()
+        except TimeoutError:
+            _log.warning("a tool still runs; its turn is cancelled all the same")
+        return over
+
+    def _cost(self, session: str, cost: Mapping[str, Any]) -> None:
+        amount = cost.get("amount")
+        if not isinstance(amount, int | float | Decimal) or cost.get("currency") != "USD" or amount < 0:
+            return
+        mine = self._spending
+        # It tells the sum of its session: a new one begins with nothing.
+        before = mine.told if mine.session == session else 0.0
+        now = float(amount)
+        mine.usd += max(now - before, 0.0)
+        mine.session, mine.told, mine.is_cost_known = session, now, True
+
+    def _tool(self, id_: str, status: object) -> None:
+        if status in _OVER:
+            self._tools.discard(id_)
+        elif status is not None or id_ not in self._tools:
+            self._tools.add(id_)
+        if self._tools:
+            self._quiet.clear()
+        else:
+            self._quiet.set()
+
+    def _count(self) -> None:
+        now = self._clock()
+        if self._since is not None:
+            self._spending.seconds += now - self._since
+            self._since = now
+
+    def _write(self) -> None:
+        write_spending(self._directory, self._spending)
