@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,8 @@ IDLE_TIMEOUT: Final = 30.0
 
 START_TIME: Final = 20.0
 """Seconds a daemon may take to listen; a busy machine needs several for the interpreter alone."""
+
+_FAREWELL: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,10 @@ async def start_daemon(options: DaemonOptions) -> None:
             _, said = await process.communicate()
     except TimeoutError as error:
         process.kill()
-        await process.wait()
+        # What it has started may hold its stderr for as long as it likes.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FAREWELL):
+                await process.communicate()
         text = f"the daemon did not listen within {START_TIME:g} s"
         raise BusUnreachableError(text, "symposium daemon start --foreground says more") from error
     if process.returncode:

@@ -23,6 +23,7 @@ PATIENCE: Final = 20.0
 """Seconds that one question may take."""
 
 _CHUNK: Final = 64 * 1024
+_FAREWELL: Final = 5.0
 _TAIL: Final = 2000
 _SETTINGS: Final = {
     "core.fsmonitor": "false",
@@ -169,7 +170,8 @@ async def _read(process: asyncio.subprocess.Process) -> GitAnswer:
             output += chunk
         is_cut = len(output) > MOST_BYTES
         if is_cut:
-            await end_process(process)
+            _kill(process)
+            await _drop(process.stdout)
         code = await process.wait()
     return GitAnswer(bytes(output[:MOST_BYTES]), is_cut, 0 if is_cut else code, said.result())
 
@@ -185,10 +187,22 @@ async def end_process(process: asyncio.subprocess.Process) -> None:
     """Kill a program and what it has started, if it still runs, and wait until it is gone."""
     if process.returncode is not None:
         return
-    with suppress(ProcessLookupError):
+    _kill(process)
+    with suppress(TimeoutError):
+        # Not for ever: who has left the group may hold a pipe open for as long as it likes.
+        async with asyncio.timeout(_FAREWELL), asyncio.TaskGroup() as tasks:
+            # Whoever waits for a program whose output is full waits until somebody has read it.
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    tasks.create_task(_drop(stream))
+            await process.wait()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    assert process.stdout is not None
-    # Whoever waits for a program whose output is full waits until somebody has read it.
-    while await process.stdout.read(_CHUNK):
+
+
+async def _drop(stream: asyncio.StreamReader) -> None:
+    while await stream.read(_CHUNK):
         pass
-    await process.wait()

@@ -1,11 +1,10 @@
 """The process of one search: started, given its task, heard, and gone whatever happens."""
 
 import asyncio
-import os
-import signal
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
+
+from symposium.diffs.git import end_process
 
 
 async def run_search(argv: Sequence[str], given: bytes, *, cwd: Path) -> bytes:
@@ -26,6 +25,4 @@ async def run_search(argv: Sequence[str], given: bytes, *, cwd: Path) -> bytes:
         said, _ = await process.communicate(given)
         return said
     finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await end_process(process)

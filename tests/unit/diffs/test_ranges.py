@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from contextlib import suppress
 from pathlib import Path
 
@@ -205,6 +206,31 @@ async def test_a_program_whose_output_nobody_reads_is_ended() -> None:
             await process.wait()
     async with asyncio.timeout(5):
         await end_process(process)
+
+    assert process.returncode == -9
+
+
+@pytest.mark.requirement("reviews.diff-bounds")
+@pytest.mark.parametrize("stream", ["1", "2"])
+async def test_nobody_waits_for_a_pipe_that_somebody_else_holds(
+    stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "_FAREWELL", 0.2)
+    process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", f"setsid sleep 30 & echo $! >&{stream}; exec yes >&{stream}"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    heard = process.stdout if stream == "1" else process.stderr
+    other = int(await heard.readline())
+    try:
+        async with asyncio.timeout(5):
+            await end_process(process)
+    finally:
+        os.kill(other, signal.SIGKILL)
 
     assert process.returncode == -9
 

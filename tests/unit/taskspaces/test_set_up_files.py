@@ -1,6 +1,9 @@
 """The set-up files of many tools are read, shown, asked about once, and only then done."""
 
+import asyncio
 import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,9 +13,11 @@ from tests.support.taskspace_scenes import AskedTrust, Scene, Surroundings, git,
 
 from symposium.taskspaces.events import Said
 from symposium.taskspaces.model import Standing
+from symposium.taskspaces.setup_files import running
 from symposium.taskspaces.setup_files.formats import FORMATS, UnreadableError
 from symposium.taskspaces.setup_files.reading import read_set_up
 from symposium.taskspaces.setup_files.recipe import Guess, Recipe, SetUp
+from symposium.taskspaces.setup_files.running import run_commands
 
 SAMPLES = [
     (
@@ -293,3 +298,31 @@ async def test_guesses_are_shown_and_never_run(scene: Scene) -> None:
     assert recipe.guesses == (Guess("package-lock.json", "npm ci"),)
     assert recipe.recipes == ()
     assert not [event for event in scene.events if isinstance(event, Said)]
+
+
+@pytest.mark.requirement("taskspaces.set-up-done")
+@pytest.mark.parametrize("command", ["setsid sleep 30 & echo $!", "sleep 30 & echo $!"])
+async def test_what_a_command_leaves_running_is_not_waited_for(
+    command: str, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    env = {"PATH": os.environ["PATH"]}
+    async with asyncio.timeout(20):
+        failure = await run_commands([command, "yes | head -100000"], tmp_path, env, said.append)
+    with suppress(ProcessLookupError):
+        os.kill(int(said[1]), signal.SIGKILL)
+
+    assert failure is None
+    assert said.count("y") == 100_000
+
+
+@pytest.mark.requirement("taskspaces.set-up-done")
+async def test_a_command_that_says_much_and_never_ends_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "PATIENCE", 0.2)
+    async with asyncio.timeout(20):
+        failure = await run_commands(["yes"], tmp_path, {"PATH": os.environ["PATH"]}, print)
+
+    assert failure is not None
+    assert "took longer" in failure.text

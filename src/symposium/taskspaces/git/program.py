@@ -6,13 +6,13 @@ what it names under names of its own (filters, merge drivers) is switched off by
 
 import asyncio
 import os
-import signal
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from symposium.diffs.git import end_process
 from symposium.taskspaces.failures import GitError, TaskspaceError
 
 PATIENCE: Final = 120.0
@@ -115,7 +115,7 @@ class Git:
             reason = f"git {words[0]} took longer than {patience:g} s"
             raise TaskspaceError(reason, "") from error
         finally:
-            await _end(process)
+            await end_process(process)
 
     async def ask(self, *words: str, stdin: bytes = b"", patience: float = PATIENCE) -> Done:
         """Run to the end.
@@ -194,11 +194,3 @@ async def _tail(stderr: asyncio.StreamReader) -> bytes:
     while chunk := await stderr.read(1 << 16):
         tail = (tail + chunk)[-_SAID:]
     return tail
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()

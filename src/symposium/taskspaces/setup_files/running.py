@@ -5,8 +5,8 @@ import os
 import re
 import shlex
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -90,28 +90,60 @@ def _filled(command: str, env: Mapping[str, str]) -> str:
 async def _run(
     command: str, cwd: Path, env: Mapping[str, str], say: Callable[[str], None]
 ) -> CommandFailure | None:
+    async with _output(say) as writing:
+        return await _ended(command, cwd, env, writing)
+
+
+@asynccontextmanager
+async def _output(say: Callable[[str], None]) -> AsyncGenerator[int]:
+    """A pipe whose lines are said, for the life of one command.
+
+    One of ours: on those of asyncio a process is only over when the other end is closed, and that
+    is in the hands of whatever the command has left behind outside of its group.
+    """
+    reading, writing = os.pipe()
+    output = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", buffering=0)
+    )
+    async with asyncio.TaskGroup() as tasks:
+        passing = tasks.create_task(_pass_on(output, say))
+        try:
+            yield writing
+        finally:
+            os.close(writing)
+            await asyncio.wait({passing}, timeout=_GRACE)
+            passing.cancel()
+            transport.close()
+
+
+async def _ended(
+    command: str, cwd: Path, env: Mapping[str, str], writing: int
+) -> CommandFailure | None:
     process = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", command),
         cwd=cwd,
         env=dict(env),
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
+        stdout=writing,
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,
     )
-    assert process.stdout
     try:
         async with asyncio.timeout(PATIENCE):
-            await _pass_on(process.stdout, say)
             code = await process.wait()
     except TimeoutError:
         return CommandFailure(command, None)
     finally:
-        with suppress(ProcessLookupError, PermissionError):
-            # Also what it has left behind in its group.
-            os.killpg(process.pid, signal.SIGKILL)
+        _kill(process.pid)
         await process.wait()
     return CommandFailure(command, code) if code else None
+
+
+def _kill(group: int) -> None:
+    """Also what a command has left behind in its group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
 
 
 async def _pass_on(stdout: asyncio.StreamReader, say: Callable[[str], None]) -> None:
