@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from tests.support.task_desk import Desk, task_desk
 
-PATIENCE: Final = 8.0
+PATIENCE: Final = 20.0
 """Seconds that a command may take; more means that it hangs."""
 
 AGENTS: Final = Path(__file__).parent / "agents"

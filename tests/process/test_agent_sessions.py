@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from click.testing import CliRunner
 
+from symposium.__main__ import main
 from symposium.agent_sessions.keeper_client import CANCEL, DESCRIBE, SAY, AgentSessions, reach
 from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import paths
@@ -332,3 +334,14 @@ def test_a_turn_is_cancelled_and_the_next_prompt_is_answered(
 
     assert (cancelled, idle) == ({"cancelled": True}, {"cancelled": False})
     assert of_type(tmp_path, session, "result") == [{"stopReason": "cancelled"}]
+
+
+@pytest.mark.requirement("agent-sessions.start-errors")
+def test_a_home_too_long_for_a_socket_is_told(environment: dict[str, str], tmp_path: Path) -> None:
+    home = tmp_path / ("x" * 100)
+    done = CliRunner().invoke(
+        main, ["session", "start", "--", "cat"], env={**environment, "SYMPOSIUM_HOME": str(home)}
+    )
+
+    assert done.exit_code == 1
+    assert "did not start: the path of a socket has 10" in done.stderr

@@ -20,13 +20,14 @@ from symposium.agent_sessions.session import (
 )
 from symposium.config.atomic_file import write_whole
 from symposium.config.paths import Paths
+from symposium.config.private_directory import make_private_directory
 
 SPEC: Final = "session.json"
 STATE: Final = "state.json"
 LOCK: Final = "lock"
 LOG: Final = "keeper.log"
 
-_SOCKET_NAME: Final = 18
+_SOCKET_NAME: Final = 12
 """Characters of an id in the name of its socket: the whole path has but some hundred bytes."""
 
 
@@ -77,8 +78,8 @@ class SessionStore:
                 f"the session {spec.id} is running already",
                 f"`symposium session kill {spec.id}` ends it",
             )
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_directory(directory)
+        make_private_directory(self._runtime)
         write_whole(directory / SPEC, json.encode(spec).decode())
         return directory
 

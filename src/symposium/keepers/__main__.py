@@ -64,6 +64,11 @@ async def _keep(store: SessionStore, id_: str, keeper: Keeper, ready: int) -> in
         socket = KeeperSocket(store.socket(id_), keeper, tasks)
         try:
             socket.open()
+        except OSError as error:
+            keeper.stop()
+            os.write(ready, f"{error.strerror}: {error.filename or store.socket(id_)}".encode())
+            return 1
+        try:
             # Whoever started us may go on: what they ask waits for us.
             os.write(ready, READY)
             os.close(ready)
