@@ -56,6 +56,8 @@ class Intake:
         """Route what the peer wrote, in order."""
         link, decode = self._link, wire.decode
         is_proxy = link.wrapped is not None
+        if link.on_lines is not None:
+            link.on_lines(lines)
         for line in lines:
             if isinstance(line, Overlong):
                 self.receive(_overlong(line, link.name), b"", self._alone)

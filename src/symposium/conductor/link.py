@@ -4,12 +4,13 @@ What arrives is read by `intake`; here is what is written, in order and with a b
 becomes of it all when the connection ends.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final, Protocol
 
 from peerwire.acp.names import CANONICAL, Dialect
 from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.codec import Overlong
 from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.transport import Transport
 from symposium.conductor.call import Call
@@ -101,6 +102,7 @@ class Link:
         from_predecessor: the lines for it that are no answers and come from the client's side.
         from_successor: the same from the agent's side.
         passing: measures a mod by its requests; None for the client and the agent.
+        on_lines: shown what each read gave, before any of it is on its way.
     """
 
     plain: Way
@@ -123,6 +125,7 @@ class Link:
         self.on_quiet: Callable[[], None] | None = None
         self.last_id = 0
         self.passing: Passing | None = None
+        self.on_lines: Callable[[Sequence[bytes | Overlong]], None] | None = None
         self.from_predecessor = Kept(transport.send, self._check_backlog)
         self.from_successor = Kept(transport.send, self._check_backlog)
         self._owner = owner

@@ -104,6 +104,7 @@ class Turn:
         self._session = session
         self._chain = chain
         self._text = prompt_text(call.crossing.params)
+        self._reads_before = chain.end.recent.reads
         session.open_turns += 1
         session.care.turns[call] = blocks_of(call.crossing.params)
         session.care.interrupted = None
@@ -114,7 +115,8 @@ class Turn:
         session.open_turns -= 1
         blocks = care.turns.pop(call)
         inner_id = call.crossing.session_id or session.inner_id
-        care.memory.turn_ended(self._text, self._chain.end.recent, inner_id)
+        said = self._chain.end.recent.since(self._reads_before)
+        care.memory.turn_ended(self._text, said, inner_id)
         error = answer.error
         if error is not None and error.code == AUTH_REQUIRED and session.menu is None:
             refused = partial(self._asker.answered, call, answer)

@@ -3,11 +3,8 @@
 A stream that nobody waits for passes as the bytes that came.
 """
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
-
-from msgspec import UNSET
 
 from peerwire.jsonrpc.messages import Message
 from symposium.conductor.call import Call
@@ -17,6 +14,7 @@ from symposium.conductor.gate import members_of
 from symposium.conductor.link import Link
 from symposium.run_mode.chat_commands import COMMANDS_UPDATE, with_commands
 from symposium.run_mode.permissions import PERMISSION, Permissions
+from symposium.run_mode.recent import Recent
 from symposium.run_mode.turnstile import Turnstile
 
 _COMMANDS_MARK: Final = COMMANDS_UPDATE.encode()
@@ -28,12 +26,6 @@ _NOTHING: Final = b"\n"
 
 MOST_HELD: Final = 16 * 1024 * 1024
 """Bytes that are kept for the editor before the chain is not read any longer (acp-host §4.6)."""
-
-MOST_RECENT: Final = 400
-"""Messages that are kept for a summary of what the agent has said last."""
-
-LONGEST_RECENT: Final = 4096
-"""Bytes of the longest of them: what is longer is no piece of a text."""
 
 HISTORY: Final = frozenset(
     {
@@ -50,54 +42,53 @@ class EditorEnd:
     Attributes:
         turnstile: keeps what the editor may not see yet.
         permissions: what the agent has asked the user and waits for.
-        recent: the latest messages, as they came or their params.
+        recent: the latest lines of the links that write here.
         outer_ids: the editor's id for each session that this chain serves under another id.
-        sources: the links that write here; held while very much is kept.
     """
 
     def __init__(self, link: Link) -> None:
         self._plain = PlainEnd(link)
         # The short way of a stream: nothing is ever kept for the editor's link itself.
         self._send = link.transport.send
-        self._begins_other = _NOTHING
+        # How the lines begin that may pass unread; none may while sessions have other names here.
+        self._passing = _NOTHING
         self.turnstile = Turnstile(self._brake)
         self.permissions = Permissions()
-        self.recent: deque[bytes] = deque(maxlen=MOST_RECENT)
-        self._remember = self.recent.append
+        self.recent = Recent()
         self._muted: set[str] = set()
         self.outer_ids: dict[str, str] = {}
-        self.sources: list[Link] = []
+        self._sources: list[Link] = []
+
+    def read_from(self, sources: list[Link]) -> None:
+        """Know the links that write here: they are listened to, and held while much is kept."""
+        self._sources = sources
+        for link in sources:
+            link.on_lines = self.recent.take
+
+    def rename(self, inner_id: str, outer_id: str) -> None:
+        """Call a session of the chain by the editor's id from now on."""
+        self._passing = _NOTHING
+        self.outer_ids[inner_id] = outer_id
+
+    def forget(self, inner_id: str) -> None:
+        """A session is no longer served here."""
+        self.outer_ids.pop(inner_id, None)
+        self.turnstile.forget(inner_id)
 
     def forward(self, message: Message, line: bytes) -> None:
-        """Take a notification that nobody touched."""
-        if (
-            self.turnstile.is_idle
-            and not self.outer_ids
-            and (line.startswith(self._begins_other) or self._is_other(line))
-        ):
+        """Take a notification that nobody touched; the lines of a stream begin alike."""
+        if line.startswith(self._passing) and self.turnstile.is_idle:
             self._send(line)
-            if len(line) < LONGEST_RECENT:
-                self._remember(line)
+        elif self.turnstile.is_idle and not self.outer_ids and _COMMANDS_MARK not in line:
+            self._passing = _beginning(line)
+            self._send(line)
         elif isinstance(message.method, str):
             self.notify(Crossing(message.method, message.params, is_request=False, line=line))
 
-    def _is_other(self, line: bytes) -> bool:
-        """Whether it is no list of commands; searched once, as lines of a stream begin alike."""
-        if _COMMANDS_MARK in line:
-            return False
-        at = line.find(_KIND)
-        end = line.find(b'"', at + len(_KIND))
-        if at >= 0 and end >= 0:
-            self._begins_other = line[: end + 1]
-        return True
-
     def notify(self, crossing: Crossing) -> None:
         """Take a notification."""
-        if self._muted and self._is_history(crossing):
+        if self._muted and crossing.session_id in self._muted and _is_history(crossing):
             return
-        if crossing.size < LONGEST_RECENT:
-            body = crossing.encoded()
-            self._remember(b"" if body is UNSET else bytes(body))
         self._pass(crossing, lambda: self._plain.notify(crossing))
 
     def mute(self, session: str) -> None:
@@ -126,10 +117,6 @@ class EditorEnd:
         if not self.turnstile.keeps(session, size, go):
             go()
 
-    def _is_history(self, crossing: Crossing) -> bool:
-        update = members_of(members_of(crossing.params).get("update"))
-        return crossing.session_id in self._muted and update.get("sessionUpdate") in HISTORY
-
     def _ask(self, call: Call) -> None:
         if not call.is_settled:
             self._plain.ask(call)
@@ -156,11 +143,23 @@ class EditorEnd:
             crossing.replace(method=None, params=adapted)
 
     def _brake(self, size: int) -> None:
-        for link in self.sources:
+        for link in self._sources:
             if size > MOST_HELD:
                 link.hold(self)
             else:
                 link.let_go(self)
+
+
+def _is_history(crossing: Crossing) -> bool:
+    update = members_of(members_of(crossing.params).get("update"))
+    return update.get("sessionUpdate") in HISTORY
+
+
+def _beginning(line: bytes) -> bytes:
+    """A line up to the kind of its update; how no line begins, where it has none."""
+    at = line.find(_KIND)
+    end = line.find(b'"', at + len(_KIND))
+    return line[: end + 1] if at >= 0 and end >= 0 else _NOTHING
 
 
 def renamed(params: Mapping[str, Any], session: str) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Memory:
 
         Args:
             asked: the text of the prompt.
-            recent: the latest messages of the agent, as they came or their params.
+            recent: lines of the agent since the prompt.
             session: the agent's id of the session.
         """
         said = "".join(_texts(recent, session))
@@ -79,8 +79,7 @@ def _texts(recent: Iterable[bytes], session: str) -> Sequence[str]:
     for line in recent:
         if _TEXT not in line or mark not in line:
             continue
-        message = members_of(decode_value(line))
-        params = members_of(message.get("params", message))
+        params = members_of(members_of(decode_value(line)).get("params"))
         text = _text_of(params.get("update"))
         if params.get("sessionId") == session and text:
             found.append(text)

@@ -116,13 +116,12 @@ class OpenChain:
         """Serve a session."""
         self.sessions[inner_id] = outer_id
         if inner_id != outer_id:
-            self.end.outer_ids[inner_id] = outer_id
+            self.end.rename(inner_id, outer_id)
 
     def release(self, inner_id: str) -> None:
         """Serve it no longer."""
         self.sessions.pop(inner_id, None)
-        self.end.outer_ids.pop(inner_id, None)
-        self.end.turnstile.forget(inner_id)
+        self.end.forget(inner_id)
         if not self.sessions:
             self.on_empty()
 

@@ -110,7 +110,7 @@ class Start:
     ) -> Way:
         before = list(self.editor.feeders)
         entrance = await running.start(lambda _: made, asked, select_version(asked.params))
-        end.sources = [link for link in self.editor.feeders if link not in before]
+        end.read_from([link for link in self.editor.feeders if link not in before])
         return entrance
 
     def _greeting_again(self) -> Crossing:

@@ -19,8 +19,7 @@ def chunk(text: str, session: str = "s") -> bytes:
 @pytest.mark.requirement("stories.a-05-digest")
 def test_a_digest_holds_what_was_asked_and_said_in_its_session() -> None:
     memory = Memory()
-    params = json.loads(chunk("there"))["params"]
-    recent = [chunk("Hello "), chunk("no", "other"), json.dumps(params).encode(), b'{"x":1}']
+    recent = [chunk("Hello "), chunk("no", "other"), chunk("there"), b'{"x":1}']
     memory.turn_ended("Hi", recent, "s")
     memory.turn_ended("And?", [], "s")
     assert memory.digest() == "User: Hi\n\nAgent: Hello there\n\nUser: And?\n\nAgent: (no text)\n"
