@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.support.daemons import Gone, Yard, yard
 
+from peerwire.transports.fd import FdTransport
+from peerwire.transports.unix import serve_unix
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient, ClientSettings, Identity
 from symposium.bus.dialling import dial, dial_running
@@ -171,6 +173,21 @@ async def test_a_daemon_that_is_stopped_is_told_from_one_that_is_not_there(home:
 
 
 @pytest.mark.requirement("bus.client-errors")
+async def test_a_daemon_that_hangs_up_is_not_waited_for(home: Yard) -> None:
+    home.socket.parent.mkdir(mode=0o700)
+
+    def hang_up(transport: FdTransport, uid: int) -> None:
+        del uid
+        transport.close()
+
+    listener = serve_unix(home.socket, hang_up)
+    async with home.client() as client:
+        with pytest.raises(BusUnreachableError, match="ended the connection before it answered"):
+            await client.ready()
+    listener.close()
+
+
+@pytest.mark.requirement("bus.client-errors")
 async def test_a_message_that_is_too_long_is_not_sent(home: Yard) -> None:
     async with home.client(starts=True) as client:
         await client.ready()
@@ -236,7 +253,9 @@ async def test_who_stops_waiting_ends_the_work_that_was_done_for_it(home: Yard) 
             request = tasks.create_task(mcp.request(WALKTHROUGH))
             await asked.wait()
             request.cancel()
-        await ended.wait()
+        # Long before its time is over, and while who asked is still connected.
+        async with asyncio.timeout(10):
+            await ended.wait()
 
 
 @pytest.mark.requirement("bus.client-errors")

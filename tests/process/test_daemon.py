@@ -18,9 +18,10 @@ from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.daemon_status import DaemonStatus
 from symposium.bus.messages.log import Log
 from symposium.bus.messages.reload_window import ReloadWindow
-from symposium.bus.place import PlaceError
+from symposium.bus.place import MeetingPlace, PlaceError
 from symposium.bus.roles import Role
 from symposium.bus.starting import DaemonOptions
+from symposium.daemon.claim import starting
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -59,6 +60,19 @@ async def test_many_clients_that_come_at_once_find_one_daemon(home: Yard) -> Non
         boots = [tasks.create_task(boot()) for _ in range(6)]
 
     assert len({each.result() for each in boots}) == 1
+
+
+@pytest.mark.requirement("daemon.one")
+async def test_while_one_starts_or_leaves_the_next_waits_its_turn(home: Yard) -> None:
+    with starting(MeetingPlace(home.socket, home.folder / "log")):
+        process = await home.begin("daemon", "start")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(2):
+                await process.wait()
+    await process.communicate()
+
+    assert process.returncode == 0
+    assert await home.pid()
 
 
 @pytest.mark.requirement("daemon.stale")
@@ -250,6 +264,15 @@ async def test_why_a_daemon_did_not_start_is_said_to_who_wanted_it(home: Yard) -
     async with BusClient(who, settings=ClientSettings(options)) as client:
         with pytest.raises(BusUnreachableError, match="is no socket"):
             await client.ready()
+
+
+@pytest.mark.requirement("daemon.auto-start")
+async def test_a_daemon_that_fails_says_of_what(home: Yard) -> None:
+    (home.folder / "log").touch()
+    said = await home.symposium("daemon", "start")
+
+    assert said.code == 1
+    assert "the daemon has failed: FileExistsError" in said.err
 
 
 @pytest.mark.requirement("daemon.log")

@@ -1,14 +1,17 @@
 """Puts the daemon behind the program that starts it, which learns whether it listens."""
 
+import logging
 import os
-import sys
 from collections.abc import Callable
 from typing import Final
 
+from peerwire.jsonrpc.boundary import Boundary
 from symposium.errors import SymposiumError
 
 READY: Final = b"READY"
 RUNNING: Final = b"RUNNING"
+
+_log = logging.getLogger(__name__)
 
 Tell = Callable[[bytes], None]
 """Takes what is said to the program in front: `READY`, or why not."""
@@ -51,12 +54,18 @@ def _behind(work: Callable[[Tell], None], write_end: int) -> None:
             os.close(write_end)
 
     try:
-        work(tell)
-    except SymposiumError as error:
-        tell(f"{error.message}\0{error.hint}".encode())
-    except OSError as error:
-        tell(f"{error.filename or ''}: {error.strerror or error}".encode())
+        # The one boundary of this process: whatever ends it is told to the program in front.
+        with Boundary() as boundary:
+            work(tell)
+        match boundary.error:
+            case None:
+                pass
+            case SymposiumError() as error:
+                tell(f"{error.message}\0{error.hint}".encode())
+            case error:
+                _log.error("the daemon has failed", exc_info=error)
+                kind = type(error).__name__
+                tell(f"the daemon has failed: {kind}: {error}\0symposium daemon logs".encode())
     finally:
         # What the program in front has set up for its own end must not happen twice.
-        sys.stdout.flush()
         os._exit(0)
