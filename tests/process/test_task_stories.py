@@ -3,15 +3,23 @@
 import json
 import os
 import signal
+import socket
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from tests.support.task_desk import Desk, make_clone, until
+from tests.support.task_desk import PATIENCE, Desk, make_clone, until
+
+from symposium.agent_sessions.store import SessionStore
+from symposium.config.paths import paths
 
 Spec: TypeAlias = Callable[..., str]
+
+MOST_MEMORY = 128 * 1024 * 1024
+"""Bytes of a daemon, or of a keeper, with twelve agents at work."""
 
 
 def heard(desk: Desk, task: str) -> Any:
@@ -23,7 +31,7 @@ def heard(desk: Desk, task: str) -> Any:
 def test_an_agent_has_its_ports_and_its_compose_name_in_its_environment_and_its_prompt(
     desk: Desk, playing: Spec
 ) -> None:
-    tasks = [desk.new(f"task {number}", "--agent", playing("telling_agent.py")) for number in "12"]
+    tasks = [desk.new(f"task {number}", "--agent", playing("environment_agent.py")) for number in "12"]
     told = [heard(desk, task["id"]) for task in tasks]
 
     for task, each in zip(tasks, told, strict=True):
@@ -46,7 +54,7 @@ def span(task: dict[str, Any]) -> tuple[int, int]:
 def test_up_shows_each_task_and_begins_what_was_lost_and_nothing_twice(
     desk: Desk, playing: Spec
 ) -> None:
-    lost = desk.new("lost", "--agent", playing("telling_agent.py"))
+    lost = desk.new("lost", "--agent", playing("environment_agent.py"))
     running = desk.new("running", "--agent", "eliza")
     desk.ok("task", "log", "lost", "--add", "Which one?", "--category", "question")
     keepers = {each["id"]: desk.keeper(each["id"]) for each in (lost, running)}
@@ -150,6 +158,43 @@ def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(desk: Desk, scri
     assert "2 turns of 1usd,2turns" in shown
     until(lambda: of_type(desk, task, "notice"))
     assert len(of_type(desk, task, "prompt")) == 2
+
+
+@pytest.mark.requirement("tasks.twelve")
+@pytest.mark.timeout(60)
+def test_twelve_agents_that_stream_leave_daemon_and_keepers_small_and_cut_only_who_does_not_read(
+    desk: Desk, playing: Spec
+) -> None:
+    agent = playing("streaming_agent.py", "50", "6")
+    tasks = [desk.new(f"task {number}", "--agent", agent) for number in range(12)]
+    sessions = SessionStore(paths({"SYMPOSIUM_HOME": str(desk.home)}))
+    deaf = socket.socket(socket.AF_UNIX)
+    deaf.connect(str(sessions.socket(tasks[0]["id"])))
+    deaf.sendall(b'{"jsonrpc":"2.0","id":1,"method":"session/watch","params":{}}\n')
+
+    slowest = 0.0
+    while not all("over" in desk.said(each["id"])[-9:] for each in tasks):
+        begun = time.monotonic()
+        assert len(desk.tasks()) == 12
+        slowest = max(slowest, time.monotonic() - begun)
+    keepers = [resident(desk.keeper(each["id"])) for each in tasks]
+    daemon = resident(desk.json("daemon", "status")["pid"])
+    deaf.close()
+
+    for each in tasks:
+        numbers = [event["seq"] for event in desk.events(each["id"])]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert desk.said(each["id"]).count("line ") == 300
+    assert max(keepers) < MOST_MEMORY, keepers
+    assert daemon < MOST_MEMORY, daemon
+    assert slowest < PATIENCE, slowest
+    print(f"keepers {max(keepers) >> 20} MiB, daemon {daemon >> 20} MiB, list {slowest:.2f} s")
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process in memory."""
+    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def of_type(desk: Desk, task: dict[str, Any], kind: str) -> list[dict[str, Any]]:

@@ -1,43 +1,26 @@
-"""An agent that says what it was given: its environment, its prompt; standard library only."""
+"""An agent that tells in `_meta` which MCP servers it was given; standard library only."""
 
 import json
-import os
 import sys
 from typing import Any
 
-NAMES = ("SYMPOSIUM_", "COMPOSE_")
+CAPABILITIES: dict[str, Any] = {
+    "loadSession": True,
+    "sessionCapabilities": {"resume": {}, "fork": {}, "list": {}},
+    "mcpCapabilities": {"http": "http" in sys.argv, "sse": "sse" in sys.argv},
+}
 
 
-def main() -> None:
-    for line in sys.stdin:
-        message = json.loads(line)
-        match message.get("method"):
-            case "initialize":
-                answer(message, {"protocolVersion": 1, "agentCapabilities": {}})
-            case "session/new":
-                answer(message, {"sessionId": "one"})
-            case "session/prompt":
-                given = {name: os.environ[name] for name in os.environ if name.startswith(NAMES)}
-                prompt = "".join(part["text"] for part in message["params"]["prompt"])
-                say(json.dumps({"env": given, "prompt": prompt}))
-                answer(message, {"stopReason": "end_turn"})
-            case _:
-                pass
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    if method == "initialize":
+        return {"protocolVersion": 1, "agentCapabilities": CAPABILITIES}
+    return {"sessionId": f"of {method}", "_meta": {"given": params.get("mcpServers")}}
 
 
-def say(text: str) -> None:
-    content = {"type": "text", "text": text}
-    update = {"sessionUpdate": "agent_message_chunk", "content": content}
-    put({"method": "session/update", "params": {"sessionId": "one", "update": update}})
-
-
-def answer(message: dict[str, Any], result: dict[str, Any]) -> None:
-    put({"id": message["id"], "result": result})
-
-
-def put(members: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **members}) + "\n")
-    sys.stdout.flush()
-
-
-main()
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message and "method" in message:
+        result = answer(message["method"], message.get("params", {}))
+        response = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        sys.stdout.write(response + "\n")
+        sys.stdout.flush()

@@ -1,0 +1,43 @@
+"""An agent that says what it was given: its environment, its prompt; standard library only."""
+
+import json
+import os
+import sys
+from typing import Any
+
+NAMES = ("SYMPOSIUM_", "COMPOSE_")
+
+
+def main() -> None:
+    for line in sys.stdin:
+        message = json.loads(line)
+        match message.get("method"):
+            case "initialize":
+                answer(message, {"protocolVersion": 1, "agentCapabilities": {}})
+            case "session/new":
+                answer(message, {"sessionId": "one"})
+            case "session/prompt":
+                given = {name: os.environ[name] for name in os.environ if name.startswith(NAMES)}
+                prompt = "".join(part["text"] for part in message["params"]["prompt"])
+                say(json.dumps({"env": given, "prompt": prompt}))
+                answer(message, {"stopReason": "end_turn"})
+            case _:
+                pass
+
+
+def say(text: str) -> None:
+    content = {"type": "text", "text": text}
+    update = {"sessionUpdate": "agent_message_chunk", "content": content}
+    put({"method": "session/update", "params": {"sessionId": "one", "update": update}})
+
+
+def answer(message: dict[str, Any], result: dict[str, Any]) -> None:
+    put({"id": message["id"], "result": result})
+
+
+def put(members: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **members}) + "\n")
+    sys.stdout.flush()
+
+
+main()
