@@ -13,8 +13,8 @@ from typing import Final
 
 from symposium.bus.errors import BusError
 from symposium.config.paths import paths
+from symposium.config.private_directory import make_private_directory
 
-PRIVATE: Final = 0o700
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -72,8 +72,7 @@ def make_directory(place: MeetingPlace) -> None:
     """
     directory = place.directory
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        directory.mkdir(mode=PRIVATE, exist_ok=True)
+        make_private_directory(directory)
     except OSError as error:
         text = f"the directory of the socket cannot be made: {directory}: {error.strerror}"
         raise PlaceError(text, "name another place in $SYMPOSIUM_SOCKET") from error

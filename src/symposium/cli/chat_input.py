@@ -14,6 +14,7 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from symposium.client.events import Command
+from symposium.config.private_directory import make_private_directory
 from symposium.plain_text import one_line
 
 PROMPT: Final = "> "
@@ -42,7 +43,7 @@ class TypedInputs:
     """
 
     def __init__(self, history: Path, commands: Callable[[], Sequence[Command]]) -> None:
-        history.parent.mkdir(parents=True, exist_ok=True)
+        make_private_directory(history.parent)
         history.touch(mode=0o600)
         self._session: PromptSession[str] = PromptSession(
             message=PROMPT,

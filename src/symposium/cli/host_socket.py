@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from peerwire.jsonrpc.codec import Overlong
 from symposium.cli.hosts import hosts_folder
+from symposium.config.private_directory import make_private_directory
 
 PARENT: Final = "SYMPOSIUM_HOST"
 """The variable by which a host finds out that it was started inside another."""
@@ -103,7 +104,7 @@ def make_private(folder: Path) -> None:
     Raises:
         PermissionError: it is somebody else's, a link, or open to others.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_directory(folder)
     found = folder.lstat()
     is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     if not is_ours or stat.S_IMODE(found.st_mode) & 0o077:

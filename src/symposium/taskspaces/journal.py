@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from symposium.config.private_directory import make_private_directory
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.model import Taskspace
 
@@ -55,7 +56,9 @@ class Journal:
         self.path = path
         self._turn = threading.Lock()
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_directory(path.parent)
+            # Before SQLite makes it: the files beside it get the mode that it has by then.
+            path.touch(mode=0o600)
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY, isolation_level=None, check_same_thread=False
             )

@@ -1,0 +1,59 @@
+"""What we make for sockets and state, nobody else can look into, whoever of us was first."""
+
+import os
+import stat
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from symposium.agent_sessions.session import SessionKind, SessionSpec
+from symposium.agent_sessions.store import SessionStore
+from symposium.bus.place import check_directory, meeting_place
+from symposium.cli.host_socket import make_private
+from symposium.cli.hosts import hosts_folder
+from symposium.config.paths import paths
+from symposium.taskspaces.journal import Journal
+
+ID = "6f1c2a77-0c0e-4a38-9a5e-2b0d3a1c9f10"
+
+pytestmark = pytest.mark.requirement("daemon.private-whoever-first")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    """A home that nobody has made yet, under the umask that most people have."""
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "one" / "home"))
+    monkeypatch.delenv("SYMPOSIUM_SOCKET", raising=False)
+    before = os.umask(0o022)
+    yield tmp_path / "one" / "home"
+    os.umask(before)
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_daemon_takes_the_directory_that_a_host_has_made(home: Path) -> None:
+    make_private(hosts_folder())
+
+    check_directory(meeting_place())
+    assert _mode(home) == 0o700
+
+
+def test_a_daemon_takes_the_directory_that_a_session_has_made(home: Path, tmp_path: Path) -> None:
+    spec = SessionSpec(ID, SessionKind.TERMINAL, ("true",), str(tmp_path))
+    SessionStore(paths()).add(spec)
+
+    check_directory(meeting_place())
+    assert _mode(home / "sessions") == 0o700
+
+
+def test_all_files_of_the_taskspaces_are_the_users_alone(home: Path) -> None:
+    journal = Journal(home / "taskspaces.db")
+    files = list(home.iterdir())
+    modes = {path.name: _mode(path) for path in files}
+    journal.close()
+
+    assert len(files) > 1
+    assert set(modes.values()) == {0o600}
