@@ -31,7 +31,9 @@ def heard(desk: Desk, task: str) -> Any:
 def test_an_agent_has_its_ports_and_its_compose_name_in_its_environment_and_its_prompt(
     desk: Desk, playing: Spec
 ) -> None:
-    tasks = [desk.new(f"task {number}", "--agent", playing("environment_agent.py")) for number in "12"]
+    tasks = [
+        desk.new(f"task {number}", "--agent", playing("environment_agent.py")) for number in "12"
+    ]
     told = [heard(desk, task["id"]) for task in tasks]
 
     for task, each in zip(tasks, told, strict=True):
@@ -188,7 +190,6 @@ def test_twelve_agents_that_stream_leave_daemon_and_keepers_small_and_cut_only_w
     assert max(keepers) < MOST_MEMORY, keepers
     assert daemon < MOST_MEMORY, daemon
     assert slowest < PATIENCE, slowest
-    print(f"keepers {max(keepers) >> 20} MiB, daemon {daemon >> 20} MiB, list {slowest:.2f} s")
 
 
 def resident(pid: int) -> int:

@@ -29,9 +29,9 @@ def git(place: Path, *words: str) -> str:
     return done.stdout
 
 
-def until(check: Callable[[], Any]) -> Any:
+def until(check: Callable[[], Any], patience: float = PATIENCE) -> Any:
     """What `check` gives once that is true; another process does it: nothing tells us when."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not (found := check()):
         assert time.monotonic() < deadline, "it did not come to be"
         time.sleep(RETRY)

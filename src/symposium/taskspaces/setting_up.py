@@ -12,7 +12,7 @@ from symposium.taskspaces.events import Changed, Said
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.repository import Repository
 from symposium.taskspaces.ground import Ground
-from symposium.taskspaces.journal import save
+from symposium.taskspaces.journal import load, save
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.operations import Kind, Operation
 from symposium.taskspaces.port_blocks import variables
@@ -66,7 +66,11 @@ async def set_up(
 
 async def _finish(ground: Ground, taskspace: Taskspace) -> None:
     def finish(connection: Connection) -> None:
-        save(connection, taskspace)
+        # Its agent may have begun already: what it has said of itself stays.
+        now = load(connection, taskspace.id) or taskspace
+        if now.standing is not Standing.FINISHED:
+            now = replace(now, standing=taskspace.standing, reason=taskspace.reason)
+        save(connection, now)
         operations.end(connection, taskspace.id)
 
     await ground.journal.change(finish)

@@ -10,6 +10,7 @@ from symposium.bus.answers import Answers, Asked, Respond
 from symposium.config.paths import paths
 from symposium.daemon.part import Bus, PartSpec, Surroundings
 from symposium.daemon.tasks.budgets import Budgets
+from symposium.daemon.tasks.family_desk import FamilyDesk
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.notifying import Notifying
 from symposium.daemon.tasks.radar_watch import RadarWatch
@@ -55,6 +56,7 @@ class Taskspaces:
             SeedDesk(self._engine, self._watchers),
             TaskDesk(self._engine, self._agents, trust, inbox, self._radar, budgets),
             budgets,
+            FamilyDesk(self._engine),
             TreeDesk(self._engine, self._agents),
         )
 
