@@ -1,8 +1,10 @@
 """`symposium handoff` and `symposium timeline`: from one agent to another."""
 
 import json
+import shlex
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
@@ -47,6 +49,27 @@ def test_a_hand_over_of_a_hand_over_keeps_the_first_goal(symposium: Run) -> None
     assert "## Goal\n\n> The first goal\n" in shown
     assert "is no git repository" in shown
     assert len(kept(symposium)) == 2
+
+
+@pytest.mark.requirement("timelines.handoff-by-id")
+def test_the_agent_that_takes_over_is_named_by_the_id_of_the_list(
+    symposium: Run, scripted: Spec, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    symposium("prompt", "--proxy", "timeline", "--agent", "eliza", "Fix the login test")
+    words = shlex.split(scripted())
+    ways = {"local": {"command": words[0], "args": words[1:]}}
+    entry = {"id": "taker", "name": "Taker", "version": "1.0.0", "distribution": ways}
+    known = {"version": "1.0.0", "agents": [entry | {"description": "An agent."}]}
+    file = tmp_path / "registry.json"
+    file.write_text(json.dumps(known))
+    environment["SYMPOSIUM_REGISTRY"] = str(file)
+
+    done = symposium("handoff", "--to", "taker", "Finish it")
+    wrong = symposium("handoff", "--to", "taekr", "Finish it")
+
+    assert (done.returncode, done.stdout) == (0, "Answered.\n")
+    assert wrong.returncode == 2
+    assert "did you mean taker?" in wrong.stderr
 
 
 @pytest.mark.requirement("timelines.handoff")

@@ -32,6 +32,13 @@ class Front(click.Group):
         command = import_module(f"{COMMANDS}.{module_name(cmd_name)}").command
         return command if command.name == cmd_name else None
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words apart; without any, name the commands: what each does fills a screen."""
+        if not args:
+            known = ", ".join(self.list_commands(ctx))
+            raise click.UsageError(f"Say which command: {known}. --help says what each does.", ctx)
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

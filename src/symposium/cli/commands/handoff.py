@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from symposium.chain_spec import read_chain
+from symposium.chain_spec import ChainSpec, read_chain
+from symposium.cli.agent_names import agent_spec
 from symposium.cli.ending import ExitCode, Failure
 from symposium.cli.json_report import JsonReport
 from symposium.cli.options import example, taking
@@ -45,7 +46,7 @@ class HandoffOptions(TalkOptions):
     epilog=example("symposium handoff --to codex-acp 'Finish the open tasks'"),
 )
 @click.argument("text", required=False)
-@click.option("--to", metavar="SPEC", required=True, help="The agent that takes over.")
+@click.option("--to", metavar="AGENT", required=True, help="Who takes over: an id or a SPEC.")
 @click.option("--session", metavar="ID", help="The session; the last one of --cwd if not given.")
 @click.option("--print", "is_shown", is_flag=True, help="Print what would be handed over, only.")
 @click.option("--json", "as_json", is_flag=True, help="Print events, one JSON object a line.")
@@ -57,18 +58,30 @@ def command(options: HandoffOptions) -> int:
     the old session is changed otherwise.
     """
     options.set_up_logs()
-    return run(_hand_over(options))
-
-
-async def _hand_over(options: HandoffOptions) -> int:
     store = TimelineStore()
     source = options.session or _latest(store, options)
-    told = digest(store.read(source), store.origin(source), await look_at(options.directory()))
+    store.read(source)
     if options.is_shown:
-        sys.stdout.write(told + "\n")
-        return ExitCode.OK
+        return run(_show(options, store, source))
+    # Before the loop runs, and once there is something to hand over: it may install the agent.
+    chain = read_chain([*options.proxies, MOD], agent_spec(options.to))
+    return run(_hand_over(options, store, source, chain))
+
+
+async def _told(options: HandoffOptions, store: TimelineStore, source: str) -> str:
+    return digest(store.read(source), store.origin(source), await look_at(options.directory()))
+
+
+async def _show(options: HandoffOptions, store: TimelineStore, source: str) -> int:
+    sys.stdout.write(await _told(options, store, source) + "\n")
+    return ExitCode.OK
+
+
+async def _hand_over(
+    options: HandoffOptions, store: TimelineStore, source: str, chain: ChainSpec
+) -> int:
+    told = await _told(options, store, source)
     inner = JsonReport if options.as_json else PlainReport
-    chain = read_chain([*options.proxies, MOD], options.to)
 
     def report(output: Output) -> Report:
         return _Linking(inner(output), store, source, options.to)
