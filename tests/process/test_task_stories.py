@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from tests.support.task_desk import PATIENCE, Desk, make_clone, until
+from tests.support.task_desk import PATIENCE, Desk, is_alive, make_clone, until
 
 from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import paths
@@ -160,6 +160,22 @@ def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(desk: Desk, scri
     assert "2 turns of 1usd,2turns" in shown
     until(lambda: of_type(desk, task, "notice"))
     assert len(of_type(desk, task, "prompt")) == 2
+
+
+@pytest.mark.requirement("tasks.daemon-stays")
+@pytest.mark.timeout(30)
+def test_the_daemon_stays_while_an_agent_needs_it_and_no_longer(desk: Desk) -> None:
+    desk.ok("daemon", "start", "--idle-timeout", "0.2")
+    task = desk.new("needs it", "--agent", "eliza")
+    pid = desk.json("daemon", "status")["pid"]
+    until(lambda: desk.said(task["id"]))
+    begun = time.monotonic()
+    until(lambda: time.monotonic() - begun > 5 * 0.2)
+    assert is_alive(pid)
+
+    desk.ok("session", "kill", task["id"])
+    until(lambda: not is_alive(pid), 15.0)
+    assert (Path(task["worktree"]) / "a.txt").exists()
 
 
 @pytest.mark.requirement("tasks.twelve")

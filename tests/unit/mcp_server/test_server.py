@@ -80,6 +80,7 @@ async def test_the_instructions_name_the_tools_that_there_are(client: RawClient)
     assert {
         *("present_walkthrough", "get_selection", "ide_operation", "expand_reference"),
         *("spawn_taskspace", "log_progress", "signal_user", "update_taskspace"),
+        *("finish_taskspace", "wait_for_taskspaces"),
         *("delete_taskspace", "get_rust_crate_source", "get_package_source", "request_review"),
         *("update_review", "get_review_status", "resolve_symbol_by_name", "find_all_references"),
     } == named
