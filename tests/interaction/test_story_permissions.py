@@ -15,6 +15,8 @@ from symposium.conductor.component import Crossing, Mod, Reply, from_agent
 from symposium.conductor.conductor import Settings
 from symposium.conductor.running_chain import ChainSettings
 from symposium.conductor.witness import POLICY_META, Witness
+from symposium.mods.policy import PolicyMod
+from symposium.policy.live_policy import LivePolicy
 
 OPTIONS: list[dict[str, Any]] = [
     {"optionId": "once", "name": "Yes", "kind": "allow_once"},
@@ -93,6 +95,33 @@ async def test_a_cancelled_question_and_one_that_nobody_answers_are_taken_down_t
         ("cancelled", "user"),
         ("unanswered", "nobody"),
     ]
+
+
+FORCE = """
+[[rule]]
+name = "no-force"
+effect = "forbid"
+command = "git push"
+options = ["--force", "-f"]
+"""
+
+
+@pytest.mark.requirement("stories.a-07-taken-down", "policy.taken-down")
+async def test_what_the_users_rules_decide_is_taken_down_with_the_rule(tmp_path: Path) -> None:
+    rules = tmp_path / "policy.toml"
+    rules.write_text(FORCE, encoding="utf-8")
+    seen: list[Mapping[str, Any]] = []
+    witness = InProcess("witness", Witness("claude", seen.append), is_hidden=True)
+    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
+    async with scene(*mods(PolicyMod(LivePolicy(rules))), settings=settings) as it:
+        agent = await it.open()
+        call = b'{"toolCallId":"t1","rawInput":{"command":"git status && git push --force"}}'
+        agent.write(question().replace(b'{"toolCallId":"t1","title":"do it"}', call))
+        answer = await agent.read()
+        while "result" not in answer:
+            answer = await agent.read()
+    assert answer["result"]["outcome"]["optionId"] == "no"
+    assert [(each["chosen"], each["by"]) for each in seen] == [("no", "rule:no-force")]
 
 
 @pytest.mark.requirement("stories.a-07-taken-down")
