@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -78,6 +79,39 @@ def test_up_shows_each_task_and_begins_what_was_lost_and_nothing_twice(
     assert [item["text"] for item in up["inbox"]] == ["Which one?"]
     prompts = [each for each in desk.events(lost["id"]) if each["type"] == "prompt"]
     assert len(prompts) == 1
+
+
+@pytest.mark.requirement("tasks.two-users")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can play another user")
+def test_another_user_can_neither_read_nor_reach_an_agent(desk: Desk) -> None:
+    task = desk.new("mine", "--agent", "eliza")
+    sockets = SessionStore(paths({"SYMPOSIUM_HOME": str(desk.home)})).socket(task["id"])
+    private = [desk.home, desk.home / "sessions" / task["id"], desk.home / "run"]
+    assert all(place.stat().st_mode & 0o077 == 0 for place in private)
+
+    for place in (desk.home, sockets.parent, sockets):
+        place.chmod(0o777)
+    program = (
+        "import os, socket, sys\n"
+        "os.setgroups([]); os.setuid(65534)\n"
+        "s = socket.socket(socket.AF_UNIX); s.settimeout(5); s.connect(sys.argv[1])\n"
+        """try: s.sendall(b'{"jsonrpc":"2.0","id":1,"method":"session/describe"}\\n')\n"""
+        "except OSError: pass\n"
+        "try: print(s.recv(100))\n"
+        'except ConnectionError: print(b"")\n'
+    )
+    # The folders of pytest above ours are root's alone: reach the socket from inside.
+    told = subprocess.run(
+        [sys.executable, "-c", program, sockets.name],
+        cwd=sockets.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    sockets.parent.chmod(0o700)
+
+    assert told.stdout == "b''\n"
+    assert desk.json("session", "list")[0]["status"] == "running"
 
 
 @pytest.mark.requirement("tasks.notify")
