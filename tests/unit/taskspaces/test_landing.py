@@ -186,6 +186,23 @@ async def test_the_radar_sees_conflicts_with_the_base(scene: Scene) -> None:
     assert [(each.first, each.second) for each in overlaps] == [(made.id, "base")]
 
 
+@pytest.mark.requirement("taskspaces.radar-own")
+async def test_a_taskspace_that_has_changed_nothing_is_no_part_of_any_conflict(
+    scene: Scene,
+) -> None:
+    early = await scene.make("early")
+    change_line(Path(early.worktree), 2, "mine")
+    change_line(scene.upstream, 2, "theirs")
+    commit_all(scene.upstream)
+    git("fetch", "-q", cwd=scene.clone)
+    git("merge", "-q", "--ff-only", "origin/main", cwd=scene.clone)
+    await scene.make("late")
+
+    overlaps = await scene.engine.radar(scene.clone)
+
+    assert [(each.first, each.second) for each in overlaps] == [(early.id, "base")]
+
+
 @pytest.mark.requirement("taskspaces.radar")
 def test_ranges_are_counted_on_each_side() -> None:
     text = b"a\n<<<<<<< o\n1\n2\n=======\n1\n>>>>>>> t\nb\n<<<<<<< o\n=======\nx\n>>>>>>> t\n"

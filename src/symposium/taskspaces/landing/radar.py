@@ -39,6 +39,7 @@ class Radar:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._known: dict[tuple[str, str], tuple[Conflict, ...]] = {}
+        self._own: dict[tuple[str, str], bool] = {}
 
     async def look(self, taskspaces: Sequence[Taskspace], repository: Repository) -> list[Overlap]:
         """Every pair of them, and each with its base.
@@ -52,14 +53,26 @@ class Radar:
             subject = subject_of(self._ground, taskspace, repository)
             # No snapshot: an undo goes back to where a tool began, not to where we looked.
             work = await self._ground.snapshots.look(subject)
-            works[taskspace.id] = work
             base = base_of(taskspace)
             tip = await commit_of(repository.git, base.ref) if base else None
+            if tip and not await self._has_own(repository, tip, work):
+                continue
+            works[taskspace.id] = work
             if tip:
                 overlaps += await self._compare(repository, (taskspace.id, work), (BASE, tip))
         for first, second in combinations(works.items(), 2):
             overlaps += await self._compare(repository, first, second)
         return overlaps
+
+    async def _has_own(self, repository: Repository, tip: str, work: str) -> bool:
+        """Whether it has changed anything since it left its base; what the base did is not its."""
+        pair = tip, work
+        if pair not in self._own:
+            git = await neutral(repository.git)
+            done = await git.run("diff-tree", "--quiet", "--merge-base", tip, work)
+            # Where nothing is in common, the comparison itself says so.
+            self._own[pair] = done.code != 0
+        return self._own[pair]
 
     async def _compare(
         self, repository: Repository, first: tuple[str, str], second: tuple[str, str]
