@@ -3,80 +3,28 @@
 import asyncio
 import http.client
 import json
-import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.daemons import Yard, yard
+from tests.support.mcp_process import GREETING, Spoken, joined, repository_in, speaking
 from tests.support.mcp_scenes import TASK
 
 from symposium.bus.answers import Answers, Asked
-from symposium.bus.client import BusClient
 from symposium.bus.envelope import Address
 from symposium.bus.messages.get_selection import GetSelection
 from symposium.bus.messages.presence import Presence
 from symposium.bus.messages.store_reference import StoreReference
-from symposium.bus.messages.who import Who
 from symposium.bus.roles import Role
-from symposium.bus.shapes import Present, Selection, WindowKind
+from symposium.bus.shapes import Selection, WindowKind
 
 pytestmark = pytest.mark.timeout(60)
 
-GREETING = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "raw", "version": "0"},
-}
 Begin = Callable[..., subprocess.Popen[str]]
-
-
-class Spoken:
-    """A server as a child, and its lines."""
-
-    def __init__(self, child: asyncio.subprocess.Process) -> None:
-        self.child = child
-        self._ids = 0
-
-    async def result(self, method: str, params: Any = None) -> Any:
-        assert self.child.stdin is not None
-        assert self.child.stdout is not None
-        self._ids += 1
-        message: dict[str, Any] = {"jsonrpc": "2.0", "id": self._ids, "method": method}
-        message["params"] = params or {}
-        self.child.stdin.write(json.dumps(message).encode() + b"\n")
-        async with asyncio.timeout(20):
-            while True:
-                answer = json.loads(await self.child.stdout.readline())
-                if answer.get("id") == self._ids:
-                    return answer["result"]
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        return await self.result("tools/call", {"name": name, "arguments": arguments})
-
-
-@asynccontextmanager
-async def speaking(folder: Path, *words: str, **more: str) -> AsyncGenerator[Spoken]:
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "symposium", "mcp", *words),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        cwd=folder,
-        env={**os.environ, "SYMPOSIUM_HOME": str(folder), **more},
-    )
-    spoken = Spoken(child)
-    try:
-        await spoken.result("initialize", GREETING)
-        yield spoken
-    finally:
-        assert child.stdin is not None
-        child.stdin.close()
-        async with asyncio.timeout(20):
-            await child.wait()
 
 
 @pytest.fixture
@@ -116,15 +64,6 @@ async def test_a_real_bus_brings_an_editor_and_references(home: Yard) -> None:
     assert selected["structuredContent"]["filePath"] == "/a.py"
 
 
-async def joined(editor: BusClient) -> Present:
-    """The server, when it has joined the bus."""
-    async with asyncio.timeout(20):
-        while True:
-            for each in await editor.request(Who()):
-                if each.role == "mcp-server":
-                    return each
-
-
 async def until(server: Spoken, tool: str, text: str) -> Any:
     """Call it until the answer holds a text: the server joins the bus in its own time."""
     async with asyncio.timeout(20):
@@ -157,14 +96,6 @@ async def test_what_is_addressed_to_nobody_is_kept_by_the_daemon(home: Yard) -> 
         answer = await server.call("expand_reference", {"id": "abc"})
 
     assert json.loads(answer["content"][0]["text"]) == [1]
-
-
-def repository_in(folder: Path) -> None:
-    """A clone with one commit."""
-    folder.mkdir()
-    who = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    for words in (["init", "-q", "-b", "main"], [*who, "commit", "-q", "--allow-empty", "-m", "1"]):
-        subprocess.run(["/usr/bin/env", "git", *words], cwd=folder, check=True)
 
 
 @pytest.mark.requirement("mcp-server.taskspace-tools", "mcp-server.prompts")

@@ -20,6 +20,7 @@ from symposium.ide.dialect.port import IdePort, NoIde
 from symposium.mcp_server.detection import Standing
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.registry import all_tools
+from symposium.mcp_server.review_desk import ReviewDesk
 from symposium.mcp_server.tool import Answer, Call
 from symposium.mcp_server.workplace import Workplace
 from symposium.references.store import ReferenceStore
@@ -84,6 +85,7 @@ def workplace_in(
         bus=bus or FakeBus(),
         ide=ide or NoIde(),
         outbox=Outbox(home),
+        reviews=ReviewDesk(home / "reviews" / "here"),
     )
 
 

@@ -12,6 +12,7 @@ from symposium.bus.messages.goodbye import Goodbye
 from symposium.bus.messages.marco import Marco
 from symposium.bus.messages.polo import Polo
 from symposium.bus.messages.store_reference import StoreReference
+from symposium.bus.messages.user_feedback import UserFeedback
 from symposium.bus.roles import Role
 from symposium.bus.vocabulary import Done
 from symposium.config.paths import paths
@@ -26,6 +27,7 @@ from symposium.mcp_server.detection import standing_of
 from symposium.mcp_server.ide_port import EditorFirst
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.processes import terminal_of
+from symposium.mcp_server.review_desk import ReviewDesk
 from symposium.mcp_server.site import Site
 from symposium.mcp_server.workplace import Workplace
 from symposium.references.store import ReferenceStore
@@ -46,21 +48,29 @@ async def at_work(site: Site, serve: Callable[[Workplace], Awaitable[_Result]]) 
     sender = Sender(str(site.directory), standing.taskspace or None, shell)
     answers = Answers()
     bus = BusClient(Identity(Role.MCP_SERVER, CALLED, sender), answers, site.bus)
+    reviews = review_desk(site)
     _answer(answers, references, bus)
+    answers.to(UserFeedback, reviews.hear)
     outbox = Outbox(home)
     async with bus, asyncio.TaskGroup() as tasks:
         beside = [tasks.create_task(headless.run()), tasks.create_task(outbox.run(bus))]
         bus.announce(Polo())
         try:
             with logged_to(bus.announce):
-                return await serve(workplace_of(site, bus, headless))
+                return await serve(workplace_of(site, bus, headless, reviews))
         finally:
             bus.announce(Goodbye())
             for task in beside:
                 task.cancel()
 
 
-def workplace_of(site: Site, bus: Bus, headless: Headless) -> Workplace:
+def review_desk(site: Site) -> ReviewDesk:
+    """The reviews of a site's project."""
+    home = paths(site.environment).home
+    return ReviewDesk(home / "reviews" / project_folder(home, site.directory).name)
+
+
+def workplace_of(site: Site, bus: Bus, headless: Headless, reviews: ReviewDesk) -> Workplace:
     """The workplace of a site; nothing is asked yet."""
     home = paths(site.environment).home
     library = library_for(site.directory, site.environment)
@@ -73,6 +83,7 @@ def workplace_of(site: Site, bus: Bus, headless: Headless) -> Workplace:
         bus=bus,
         ide=EditorFirst(bus, HeadlessPort(headless, checkout_of(site.directory))),
         outbox=Outbox(home),
+        reviews=reviews,
     )
 
 

@@ -1,6 +1,6 @@
 """Where an agent works, and whom its tools can ask."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from symposium.errors import SymposiumError
@@ -12,7 +12,7 @@ from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import Standing
 from symposium.mcp_server.expansion import Expansion
 from symposium.mcp_server.outbox import Outbox
-from symposium.mcp_server.review_book import ReviewBook
+from symposium.mcp_server.review_desk import ReviewDesk
 from symposium.references.store import ReferenceStore
 from symposium.walkthroughs.store import WalkthroughStore
 
@@ -34,7 +34,7 @@ class Workplace:
         bus: whom to ask about taskspaces, editors and people.
         ide: whom to ask about code.
         outbox: where reports wait for a daemon.
-        reviews: those that were asked for.
+        reviews: those that were asked for, and who waits for a word on them.
     """
 
     standing: Standing
@@ -45,7 +45,7 @@ class Workplace:
     bus: Bus
     ide: IdePort
     outbox: Outbox
-    reviews: ReviewBook = field(default_factory=ReviewBook)
+    reviews: ReviewDesk
 
     @property
     def expansion(self) -> Expansion:

@@ -92,14 +92,25 @@ def with_feedback(review: Review, feedback: Feedback, now: str) -> Review:
         feedback: what was said.
         now: ISO 8601, in UTC.
     """
+    said = [*review.said, msgspec.to_builtins(_payload(feedback))]
+    review = msgspec.structs.replace(review, said=said, attention="answered", updated_at=now)
     match feedback:
         case Completed(action=action, notes=notes):
-            return msgspec.structs.replace(
-                review, status=_STATUS[action], notes=notes, updated_at=now
-            )
+            return msgspec.structs.replace(review, status=_STATUS[action], notes=notes)
         case Commented():
             threads = _with_comment(review.comment_threads, feedback)
-            return msgspec.structs.replace(review, comment_threads=threads, updated_at=now)
+            return msgspec.structs.replace(review, comment_threads=threads)
+
+
+def _payload(feedback: Feedback) -> UserFeedback:
+    match feedback:
+        case Completed(review_id, action, notes):
+            return UserFeedback(
+                review_id, "complete_review", completion_action=action, additional_notes=notes
+            )
+        case Commented(review_id, path, line, text, around):
+            context = list(around) or None
+            return UserFeedback(review_id, "comment", path, line, text, context_lines=context)
 
 
 def _with_comment(threads: list[CommentThread], said: Commented) -> list[CommentThread]:

@@ -86,6 +86,8 @@ async def remake_review(folder: Path, review: Review, *, now: str) -> Remade:
         comment_threads=[*threads, *said],
         updated_at=now,
         notes=None,
+        attention="no_reviewer",
+        said=[],
     )
     return Remade(remade, gone)
 

@@ -12,6 +12,10 @@ CommentType: TypeAlias = Literal["Explanation", "Question", "Todo", "Fixme", "Co
 Status: TypeAlias = Literal["Pending", "ChangesRequested", "Checkpoint", "Returned"]
 
 
+Attention: TypeAlias = Literal["no_reviewer", "waiting", "answered"]
+"""Whether anybody has it: nobody was there, somebody has it or may have it, somebody spoke."""
+
+
 class CommentThread(Struct, frozen=True):
     """A comment at a line, and what was said to it.
 
@@ -36,6 +40,8 @@ class Review(Struct, frozen=True):
         commit_range: as `diffs.ranges` reads it.
         created_at: ISO 8601, in UTC; so is `updated_at`.
         notes: what a person wrote when completing it.
+        attention: who has this version of it.
+        said: what people said of this version, in order, as `user_feedback` has it.
     """
 
     review_id: str
@@ -48,3 +54,5 @@ class Review(Struct, frozen=True):
     created_at: str
     updated_at: str
     notes: str | None = None
+    attention: Attention = "no_reviewer"
+    said: list[Any] = field(default_factory=list[Any])

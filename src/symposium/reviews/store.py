@@ -1,8 +1,10 @@
 """The reviews of one project or taskspace, one file each, in a folder."""
 
+import fcntl
 import logging
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -43,6 +45,10 @@ class ReviewStore:
             message = f"cannot store a review in {self._folder}: {error.strerror}"
             raise ReviewStoreError(message, "mend its permissions") from error
 
+    def has(self, review_id: str) -> bool:
+        """Whether there is one with this id."""
+        return bool(_ID.fullmatch(review_id)) and self._path(review_id).is_file()
+
     def load(self, review_id: str) -> Review:
         """A review.
 
@@ -51,7 +57,7 @@ class ReviewStore:
             ReviewStoreError: it cannot be read.
         """
         path = self._path(review_id)
-        if not _ID.fullmatch(review_id) or not path.is_file():
+        if not self.has(review_id):
             raise NotFoundError(f"there is no review {review_id!r} here", "")
         try:
             return msgspec.json.decode(path.read_bytes(), type=Review)
@@ -77,11 +83,32 @@ class ReviewStore:
             ReviewStoreError: the review cannot be read or written.
         """
         try:
-            review = with_feedback(self.load(feedback.review_id), feedback, now)
+            return self.change(
+                feedback.review_id, lambda review: with_feedback(review, feedback, now)
+            )
         except NotFoundError as error:
             _log.warning("feedback is lost: %s", error)
             return None
-        self.save(review)
+
+    def change(self, review_id: str, changed: Callable[[Review], Review]) -> Review:
+        """Store what becomes of a review; no other process changes it meanwhile.
+
+        Raises:
+            NotFoundError: there is none with this id.
+            ReviewStoreError: it cannot be read or written.
+        """
+        self.load(review_id)
+        try:
+            handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            message = f"cannot change a review in {self._folder}: {error.strerror}"
+            raise ReviewStoreError(message, "mend its permissions") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            review = changed(self.load(review_id))
+            self.save(review)
+        finally:
+            os.close(handle)
         return review
 
     def _path(self, review_id: str) -> Path:

@@ -1,6 +1,7 @@
 """Finds what a walkthrough speaks of: places of comments and links, and real diffs (§4.2)."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -33,6 +34,7 @@ PATIENCE: Final = 120.0
 """Seconds in which everything is looked for; what is not found by then is told as an error."""
 
 _AT_ONCE: Final = 4
+_CANDIDATES: Final = 10
 
 Kind = Literal["comment", "gitdiff", "action", "mermaid", "link", "text"]
 
@@ -47,7 +49,7 @@ class BlockDiagnostic(Struct, frozen=True, omit_defaults=True):
         block: its number from 0; None for what is no block.
         count: places, or files that changed.
         message: what is wrong, and how to mend it.
-        replacements: Dialect expressions that name less.
+        replacements: what can stand in its place and names less: expressions, or links.
     """
 
     kind: Kind
@@ -104,6 +106,7 @@ async def resolve(document: Document, workspace: Workspace, port: IdePort) -> Re
 class _Found:
     count: int
     hints: Sequence[Hint] = ()
+    places: Sequence[FileRange] = ()
 
 
 @dataclass(slots=True)
@@ -168,7 +171,7 @@ class _Search:
             for each in places(result.value)
         ]
         self.locations[number] = found
-        return _Found(len(found), result.hints)
+        return _Found(len(found), result.hints, found)
 
     async def _diff(self, number: int, block: DiffBlock) -> _Found:
         if not block.range:
@@ -197,7 +200,7 @@ class _Search:
             found = [FileRange(shown, first, first)]
         self.targets[url] = found
         hint = Hint(url, f"{link.regex!r} is not found in {link.path}", [])
-        return _Found(len(found), () if found else [hint])
+        return _Found(len(found), () if found else [hint], found)
 
 
 def _told(kind: Kind, line: int, number: int | None, found: _Found) -> BlockDiagnostic:
@@ -206,4 +209,17 @@ def _told(kind: Kind, line: int, number: int | None, found: _Found) -> BlockDiag
     if status == "empty" and not message:
         message = "nothing was found"
     replacements = [each for hint in found.hints for each in hint.replacements]
+    if status == "ambiguous" and not replacements:
+        named = [f"{each.path}:{each.start.line}" for each in found.places[:_CANDIDATES]]
+        more = ["…"] if found.count > len(named) else []
+        message = f"found at {', '.join([*named, *more])}"
+        replacements = [_one(kind, each) for each in found.places[:_CANDIDATES]]
     return BlockDiagnostic(kind, line, status, number, found.count, message, replacements)
+
+
+def _one(kind: Kind, place: FileRange) -> str:
+    """What names one of several places."""
+    first, last = place.start.line, place.end.line
+    if kind == "link":
+        return f"{place.path}#L{first}"
+    return f"lines({json.dumps(place.path, ensure_ascii=False)}, {first}, {last})"

@@ -54,6 +54,37 @@ async def test_what_was_not_found_is_named_and_the_rest_is_shown(tmp_path: Path)
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
+async def test_every_kind_of_block_that_does_not_stand_in_one_place_is_told(
+    tmp_path: Path,
+) -> None:
+    workplace = workplace_in(tmp_path)
+    (workplace.root / "app.py").write_text("one\none\n", encoding="utf-8")
+    text = (
+        "[gone](lost.py) and [twice](app.py?one)\n\n"
+        "```comment\nlocation: search(`app.py`, `one`)\n\nWhich?\n```\n\n"
+        "```comment\nlocation: search(`app.py`, `two`)\n\nNowhere.\n```\n\n"
+        "```comment\nlocation: foo bar\n\nNo program.\n```\n\n"
+        "```gitdiff\nrange: nothing..HEAD\n```\n\n```action\nbutton: x\n```\n"
+    )
+    answer = await call_tool(workplace, "present_walkthrough", {"content": text})
+    told = [(each["line"], each["kind"], each["status"]) for each in answer.value.faults]
+
+    assert told == [
+        *((1, "link", "error"), (1, "link", "ambiguous"), (3, "comment", "ambiguous")),
+        *((9, "comment", "empty"), (15, "comment", "error"), (21, "gitdiff", "error")),
+        (25, "action", "empty"),
+    ]
+    assert answer.value.faults[2]["replacements"] == [
+        *('lines("app.py", 1, 1)', 'lines("app.py", 2, 2)'),
+    ]
+    assert "5 block(s) need mending:" in answer.text
+    assert "2 block(s) stand in several places" in answer.text
+    assert "- line 3: comment: ambiguous(2): found at app.py:1, app.py:2" in answer.text
+    assert '  - write instead: lines("app.py", 2, 2)' in answer.text
+    assert all(f"- line {line}: {kind}: " in answer.text for line, kind, _ in told)
+
+
+@pytest.mark.requirement("mcp-server.walkthroughs")
 async def test_without_anybody_to_see_it_it_is_kept_and_said_so(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path)
     with_code(workplace.root)

@@ -114,7 +114,7 @@ async def test_a_review_holds_what_changed_and_what_was_noted_in_it(
     written: dict[str, Any] = json.loads(msgspec.json.encode(review))
     assert [*written] == [
         *("review_id", "title", "description", "commit_range", "status", "files_changed"),
-        *("comment_threads", "created_at", "updated_at", "notes"),
+        *("comment_threads", "created_at", "updated_at", "notes", "attention", "said"),
     ]
     assert [*written["comment_threads"][0]] == [
         *("thread_id", "file_path", "line_number", "comment_type", "content", "responses"),

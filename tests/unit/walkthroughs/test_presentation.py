@@ -262,6 +262,30 @@ async def test_a_location_is_one_place_or_a_list(
 
 
 @pytest.mark.requirement("walkthroughs.diagnostics")
+async def test_each_of_several_places_is_named_and_can_be_written_instead(
+    repository: GitRepository,
+) -> None:
+    repository.write('src/odd "name.py', "def two\n" * 12)
+    text = (
+        "```comment\nlocation: search(`src`, `def two`)\n\nx\n```\n\n[a](src/a.py?two)\n\n"
+        "```comment\nlocation: search(`src/a.py`, `two`)\n\nx\n```\n"
+    )
+    many, link, few = (await presented(text, repository)).diagnostics
+
+    assert (many.status, many.count, len(many.replacements)) == ("ambiguous", 14, 10)
+    assert many.message.endswith(", …")
+    assert (few.status, few.count) == ("ambiguous", 2)
+    assert few.message == "found at src/a.py:2, src/a.py:4"
+    assert few.replacements == ['lines("src/a.py", 2, 2)', 'lines("src/a.py", 4, 4)']
+    assert link.replacements == ["src/a.py#L2", "src/a.py#L4"]
+    for written in (*many.replacements, *few.replacements):
+        (told,) = (
+            await presented(f"```comment\nlocation: {written}\n\nx\n```", repository)
+        ).diagnostics
+        assert (told.status, told.count) == ("ok", 1), written
+
+
+@pytest.mark.requirement("walkthroughs.diagnostics")
 async def test_what_was_not_found_is_told_with_its_line_and_how_to_mend_it(
     repository: GitRepository,
 ) -> None:

@@ -1,22 +1,43 @@
 """What has become of a review."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from symposium.mcp_server.review_book import Review
-from symposium.mcp_server.reviews import told
+from symposium.mcp_server.reviews import KnownReview, ToldReview, told
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
+
+MOST: Final = 50
+"""Reviews that are listed."""
 
 
 class Params(Struct, forbid_unknown_fields=True):
-    review_id: Annotated[str | None, Meta(description="By default the newest.")] = None
+    review_id: Annotated[
+        str | None, Meta(description="By default the newest, with a list of all.")
+    ] = None
 
 
-@tool("reviews", Hints("Review status", reads_only=True, repeats_well=True), result=Review)
+@tool("reviews", Hints("Review status", reads_only=True, repeats_well=True), result=ToldReview)
 async def get_review_status(params: Params, call: Call) -> Answer:
-    """Say whether anybody has looked at a review, and what was said."""
-    review = call.workplace.reviews.find(params.review_id)
-    if review is None:
-        return told(Review("", "", "", "", "no_reviewer"))
-    return told(review)
+    """Say whether anybody has looked at a review, and what was said.
+
+    Reviews are kept: it answers for those of earlier conversations too.
+    """
+    desk = call.workplace.reviews
+    if params.review_id is not None:
+        review = desk.find(params.review_id)
+        assert review is not None
+        return told(review)
+    found = [review for review, _ in zip(desk.known(), range(MOST), strict=False)]
+    if not found:
+        text = "No reviewer attached: no review has been requested here."
+        return Answer(text, ToldReview("", "", "", "", "no_reviewer"))
+    newest = told(found[0])
+    known = [
+        KnownReview(each.review_id, each.title, each.attention, each.status, each.updated_at)
+        for each in found
+    ]
+    lines = [f"- {each.review_id}: {each.title}: {each.status}, {each.decision}" for each in known]
+    text = "\n".join([newest.text, "", "All reviews of this project, the newest first:", *lines])
+    return Answer(text, replace(newest.value, known=known))

@@ -1,6 +1,7 @@
 """Explain code beside the code."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field, to_builtins
@@ -40,7 +41,8 @@ class Presented(Struct, rename="camel"):
 
     Attributes:
         status: `shown` to somebody, only `stored`, or only `checked`.
-        faults: blocks with something that was not found, to be mended and presented again.
+        faults: blocks with something that was not found, or was found in several places, each with
+            what to write instead; to be mended and presented again.
     """
 
     status: str
@@ -54,13 +56,13 @@ async def present_walkthrough(params: Params, call: Call) -> Answer:
     """Show the user an explanation that stands beside the code: comments, real diffs, diagrams.
 
     The format is in the resource `walkthrough-format.md`. The answer names every location that was
-    not found: mend those, and present again. What is presented is kept, and can be read later with
-    `symposium walkthrough show`.
+    not found, or was found in several places: mend those, and present again. What is presented is
+    kept, and can be read later with `symposium walkthrough show`.
     """
     workplace = call.workplace
     base = workplace.base(params.base_uri)
     shown = await present(params.content, base, workplace.ide)
-    faults = [each for each in shown.diagnostics if each.is_fault]
+    faults = [each for each in shown.diagnostics if each.status != "ok"]
     told = to_builtins(faults)
     if params.validate:
         return Answer(_text("Checked; nothing was shown.", faults), Presented("checked", told))
@@ -86,5 +88,19 @@ async def present_walkthrough(params: Params, call: Call) -> Answer:
 def _text(said: str, faults: list[BlockDiagnostic]) -> str:
     if not faults:
         return f"{said} Every location was found."
-    lines = [f"- line {each.line}: {each.kind}: {each.message}" for each in faults]
-    return "\n".join([said, f"{len(faults)} block(s) need mending:", *lines])
+    missing = [each for each in faults if each.is_fault]
+    several = [each for each in faults if not each.is_fault]
+    lines = [said] if missing else [f"{said} Every location was found, some more than once."]
+    if missing:
+        lines += [f"{len(missing)} block(s) need mending:", *_lines(missing)]
+    if several:
+        lines += [f"{len(several)} block(s) stand in several places; if one is meant, name it:"]
+        lines += _lines(several)
+    return "\n".join(lines)
+
+
+def _lines(faults: list[BlockDiagnostic]) -> Iterator[str]:
+    for each in faults:
+        status = each.status if each.is_fault else f"ambiguous({each.count})"
+        yield f"- line {each.line}: {each.kind}: {status}: {each.message}"
+        yield from (f"  - write instead: {other}" for other in each.replacements)

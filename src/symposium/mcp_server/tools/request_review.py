@@ -5,9 +5,10 @@ from uuid import uuid4
 
 from msgspec import Meta, Struct
 
-from symposium.mcp_server.review_book import Review
-from symposium.mcp_server.reviews import ask_for
+from symposium.mcp_server.review_desk import now
+from symposium.mcp_server.reviews import ToldReview, ask_for
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
+from symposium.reviews.making import Request, make_review
 
 
 class Params(Struct, forbid_unknown_fields=True):
@@ -20,11 +21,14 @@ class Params(Struct, forbid_unknown_fields=True):
     ] = ""
 
 
-@tool("reviews", Hints("Request a review"), result=Review)
+@tool("reviews", Hints("Request a review"), result=ToldReview)
 async def request_review(params: Params, call: Call) -> Answer:
     """Have your commits reviewed as a pull request would be, and wait for what is said.
 
-    If no reviewer is attached the answer says so at once: then nobody has looked.
+    If no reviewer is attached the answer says so at once: then nobody has looked. The review is
+    kept, and get_review_status says later what has become of it.
     """
-    review = Review(str(uuid4()), params.title, params.commit_range, params.description)
+    request = Request(params.commit_range, params.title, params.description)
+    folder = call.workplace.root
+    review = await make_review(folder, request, review_id=str(uuid4()), now=now())
     return await ask_for(review, call, is_new=True)

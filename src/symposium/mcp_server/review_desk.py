@@ -1,0 +1,140 @@
+"""The reviews of one project on disk, and the tools that wait for a word on one (§4.8, §4.9)."""
+
+import asyncio
+import logging
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from symposium.bus.answers import Asked
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.user_feedback import UserFeedback
+from symposium.bus.vocabulary import Done
+from symposium.errors import NotFoundError, SymposiumError
+from symposium.reviews.feedback import Feedback, read_feedback
+from symposium.reviews.model import Attention, Review
+from symposium.reviews.store import ReviewStore
+
+LOOK_EVERY: Final = 5.0
+"""Seconds between two looks whether another process has taken a word that we wait for."""
+
+_log = logging.getLogger(__name__)
+
+
+def now() -> str:
+    """The time as reviews note it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class ReviewDesk:
+    """The reviews in a folder; those of other projects lie in the folders beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._store = ReviewStore(folder)
+        self._waiting: dict[str, asyncio.Event] = {}
+
+    def known(self) -> Iterator[Review]:
+        """The reviews of this project, the one that changed last first."""
+        return self._store.newest()
+
+    def find(self, review_id: str | None) -> Review | None:
+        """One by its id, by default the newest; None if there is none.
+
+        Raises:
+            NotFoundError: there is none of this id.
+            ReviewStoreError: it cannot be read.
+        """
+        if review_id is None:
+            return next(self.known(), None)
+        try:
+            return self._store.load(review_id)
+        except NotFoundError as error:
+            known = ", ".join(each.review_id for each in self.known())
+            hint = f"known: {known or 'none has been requested'}"
+            raise NotFoundError(error.message, hint) from error
+
+    def keep(self, review: Review) -> None:
+        """Store one that a reviewer is going to be asked to look at.
+
+        Raises:
+            ReviewStoreError: it cannot be written.
+        """
+        self._store.save(msgspec.structs.replace(review, attention="waiting"))
+
+    def note(self, review_id: str, attention: Attention) -> None:
+        """Store who has it, unless somebody has spoken meanwhile.
+
+        Raises:
+            ReviewStoreError: it cannot be read or written.
+        """
+
+        def noted(review: Review) -> Review:
+            is_answered = review.attention == "answered"
+            return review if is_answered else msgspec.structs.replace(review, attention=attention)
+
+        self._store.change(review_id, noted)
+
+    @contextmanager
+    def listening(self, review_id: str) -> Generator[asyncio.Event]:
+        """Something that is set when a word on a review comes."""
+        word = self._waiting[review_id] = asyncio.Event()
+        try:
+            yield word
+        finally:
+            if self._waiting.get(review_id) is word:
+                del self._waiting[review_id]
+
+    async def watch(self, review_id: str, word: asyncio.Event) -> None:
+        """Set it when another process has stored a word, until cancelled."""
+        while True:
+            if self._is_answered(review_id):
+                word.set()
+            await asyncio.sleep(LOOK_EVERY)
+
+    def _is_answered(self, review_id: str) -> bool:
+        try:
+            return self._store.load(review_id).attention == "answered"
+        except SymposiumError:
+            # Somebody has removed it; the tool that waits says so when it has waited long enough.
+            return False
+
+    def take(self, payload: Any) -> None:
+        """Store what a person has said, and wake who waits for it.
+
+        Raises:
+            FeedbackError: it is no feedback.
+            NotFoundError: nobody knows the review.
+            ReviewStoreError: the review cannot be read or written.
+        """
+        feedback = read_feedback(payload)
+        if not any(store.take(feedback, now()) for store in self._stores(feedback)):
+            raise NotFoundError(
+                f"there is no review {feedback.review_id!r}", "it may have been removed"
+            )
+        if feedback.review_id in self._waiting:
+            self._waiting[feedback.review_id].set()
+
+    async def hear(self, message: UserFeedback, asked: Asked) -> Done:
+        """Take what a person says over the bus.
+
+        Raises:
+            BusRefusedError: nobody knows the review.
+        """
+        try:
+            self.take(msgspec.to_builtins(message))
+        except NotFoundError as error:
+            _log.warning("feedback of %s is lost: %s", asked.by, error)
+            raise BusRefusedError(error.message, "not_found", error.hint) from error
+        return Done()
+
+    def _stores(self, feedback: Feedback) -> Iterator[ReviewStore]:
+        """Where the review may be; the bus may have chosen the server of another project."""
+        for folder in (self._folder, *sorted(self._folder.parent.glob("*/"))):
+            store = ReviewStore(folder)
+            if store.has(feedback.review_id):
+                yield store

@@ -1,0 +1,227 @@
+"""Reviews are kept, shown to whoever handles them, and what people say of them arrives."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.git_repository import GitRepository
+from tests.support.mcp_scenes import FakeBus, Told, call_tool, workplace_in
+
+from symposium.bus.answers import Asked
+from symposium.bus.envelope import Sender
+from symposium.bus.errors import BusLostError, BusRefusedError
+from symposium.bus.messages.user_feedback import UserFeedback
+from symposium.mcp_server import review_desk, reviews
+from symposium.mcp_server.review_desk import ReviewDesk
+from symposium.mcp_server.workplace import Workplace
+
+ASKED = {"commit_range": "HEAD~1..HEAD", "title": "Two", "description": "why"}
+
+
+def untold(message: str, done: float | None, total: float | None) -> None:
+    """Nobody wants the news."""
+
+
+BY = Asked("1", Sender("/"), "c1", untold)
+
+
+@pytest.fixture
+def bus() -> FakeBus:
+    return FakeBus()
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, bus: FakeBus) -> Workplace:
+    (tmp_path / "checkout").mkdir()
+    repository = GitRepository(tmp_path / "checkout")
+    repository.write("app.py", "one\n")
+    repository.commit()
+    repository.write("app.py", "# ❓ right?\ntwo\n")
+    repository.commit()
+    return workplace_in(tmp_path, bus)
+
+
+def again(tmp_path: Path, bus: FakeBus) -> Workplace:
+    """The same place for a server that was started later."""
+    return workplace_in(tmp_path, bus)
+
+
+class Reviewer:
+    """Somebody who takes reviews, and what they were shown."""
+
+    def __init__(self, bus: FakeBus, reply: Any) -> None:
+        self.seen: list[Any] = []
+        self.came = asyncio.Event()
+        self.reply = reply
+        bus.answers["create_synthetic_pr"] = bus.answers["update_synthetic_pr"] = self.take
+
+    async def take(self, message: Any, news: Any) -> Any:
+        """Take one."""
+        del news
+        self.seen.append(message)
+        self.came.set()
+        if self.reply is ...:
+            await asyncio.Event().wait()
+        return self.reply
+
+    async def next(self) -> Any:
+        """The first that comes."""
+        await self.came.wait()
+        return self.seen[0]
+
+
+def comment(review_id: str, text: str = "why two?") -> UserFeedback:
+    return UserFeedback(
+        review_id=review_id,
+        feedback_type="comment",
+        file_path="app.py",
+        line_number=1,
+        comment_text=text,
+    )
+
+
+@pytest.mark.requirement("mcp-server.reviews-arrive")
+@pytest.mark.parametrize("reply", ["an-id", None, {"review_id": "x"}, ...])
+async def test_what_a_person_says_wakes_the_tool_that_waits(
+    workplace: Workplace, bus: FakeBus, reply: Any
+) -> None:
+    """However the reviewer takes it: with an id, with nothing, or with the request left open."""
+    reviewer, told = Reviewer(bus, reply), Told()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(call_tool(workplace, "request_review", ASKED, told))
+        shown = await reviewer.next()
+        await told.came.wait()
+        await workplace.reviews.hear(comment(shown.review_id), BY)
+    answer = asking.result()
+
+    assert [each.content for each in shown.comment_threads] == ["right?"]
+    assert answer.value.status == "answered"
+    assert "why two?" in answer.text
+    assert [each.responses for each in answer.value.threads] == [["why two?"]]
+
+
+@pytest.mark.requirement("mcp-server.reviews-arrive")
+async def test_a_word_that_another_server_has_taken_wakes_it_too(
+    workplace: Workplace, bus: FakeBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bus chooses one server; it may be that of another project."""
+    monkeypatch.setattr(review_desk, "LOOK_EVERY", 0.01)
+    reviewer = Reviewer(bus, "an-id")
+    other = ReviewDesk(tmp_path / "home" / "reviews" / "other")
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(call_tool(workplace, "request_review", ASKED))
+        shown = await reviewer.next()
+        await other.hear(comment(shown.review_id), BY)
+
+    assert "why two?" in asking.result().text
+
+
+@pytest.mark.requirement("mcp-server.reviews-kept")
+async def test_reviews_outlive_the_server_and_are_listed(
+    workplace: Workplace, bus: FakeBus, tmp_path: Path
+) -> None:
+    first = await call_tool(workplace, "request_review", ASKED)
+    second = await call_tool(workplace, "request_review", {**ASKED, "title": "Other"})
+    later = again(tmp_path, bus)
+    await later.reviews.hear(comment(first.value.review_id), BY)
+    listed = await call_tool(later, "get_review_status", {})
+    one = await call_tool(later, "get_review_status", {"review_id": first.value.review_id})
+
+    assert (first.value.status, second.value.status) == ("no_reviewer", "no_reviewer")
+    assert [(each.title, each.status) for each in listed.value.known] == [
+        ("Two", "answered"),
+        ("Other", "no_reviewer"),
+    ]
+    assert "Other: no_reviewer, Pending" in listed.text
+    assert one.value.feedback[0]["comment_text"] == "why two?"
+
+
+@pytest.mark.requirement("mcp-server.reviews-kept")
+async def test_an_update_shows_the_new_code_and_keeps_what_was_said(
+    workplace: Workplace, bus: FakeBus, tmp_path: Path
+) -> None:
+    asked = await call_tool(workplace, "request_review", ASKED)
+    id_ = asked.value.review_id
+    await workplace.reviews.hear(comment(id_), BY)
+    done = UserFeedback(
+        review_id=id_,
+        feedback_type="complete_review",
+        completion_action="request_changes",
+        additional_notes="mend",
+    )
+    await workplace.reviews.hear(done, BY)
+    between = await call_tool(workplace, "get_review_status", {"review_id": id_})
+    (tmp_path / "checkout" / "app.py").write_text("three\n", encoding="utf-8")
+    reviewer = Reviewer(bus, {"feedback_type": "complete_review", "completion_action": "return"})
+    updated = await call_tool(workplace, "update_review", {"commit_range": "HEAD~1"})
+    (shown,) = reviewer.seen
+
+    assert (between.value.decision, between.value.notes) == ("ChangesRequested", "mend")
+    assert (shown.review_id, shown.status) == (id_, "Pending")
+    assert shown.files_changed[0].hunks[0]["lines"][-1]["content"] == "three"
+    assert (updated.value.decision, len(updated.value.feedback)) == ("Returned", 1)
+    assert "in the code no more: app.py:1" in updated.text
+
+
+@pytest.mark.requirement("mcp-server.reviews-arrive")
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (BusLostError("the daemon is gone", ""), "waiting"),
+        (BusRefusedError("late", "timeout"), "waiting"),
+        (BusRefusedError("nobody answers", "no_handler"), "no_reviewer"),
+    ],
+)
+async def test_what_became_of_the_question_is_told_and_kept(
+    workplace: Workplace, bus: FakeBus, error: Exception, status: str
+) -> None:
+    bus.answer("create_synthetic_pr", error)
+    answer = await call_tool(workplace, "request_review", ASKED)
+    after = await call_tool(workplace, "get_review_status", {})
+
+    assert (answer.value.status, after.value.status) == (status, status)
+    assert str(error.args[0]).split(";")[0] in answer.text
+
+
+@pytest.mark.requirement("mcp-server.reviews-arrive")
+async def test_nobody_waits_longer_than_is_said(
+    workplace: Workplace, bus: FakeBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reviews, "PATIENCE", 0.05)
+    Reviewer(bus, "an-id")
+    answer = await call_tool(workplace, "request_review", ASKED)
+
+    assert answer.value.status == "waiting"
+    assert "nothing was said within 0.05 s" in answer.text
+
+
+@pytest.mark.requirement("mcp-server.reviews-arrive")
+async def test_an_answer_that_is_no_feedback_is_told(workplace: Workplace, bus: FakeBus) -> None:
+    bus.answer("create_synthetic_pr", {"feedback_type": "comment", "line_number": "x"})
+    answer = await call_tool(workplace, "request_review", ASKED)
+
+    assert answer.value.status == "waiting"
+    assert "no feedback looks like this" in answer.text
+
+
+@pytest.mark.requirement("mcp-server.reviews-arrive")
+@pytest.mark.parametrize("id_", ["gone", "../here/x", ""])
+async def test_a_word_on_a_review_that_nobody_knows_is_refused(
+    workplace: Workplace, id_: str
+) -> None:
+    with pytest.raises(BusRefusedError, match="there is no review"):
+        await workplace.reviews.hear(comment(id_), BY)
+
+
+@pytest.mark.requirement("mcp-server.reviews-kept")
+async def test_a_review_that_cannot_be_kept_is_not_asked_for(
+    workplace: Workplace, bus: FakeBus, tmp_path: Path
+) -> None:
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "home" / "reviews").write_text("in the way", encoding="utf-8")
+    answer = await call_tool(workplace, "request_review", ASKED)
+
+    assert answer.is_error
+    assert "cannot store a review" in answer.text
+    assert bus.asked == []
