@@ -353,6 +353,21 @@ def test_an_agent_on_this_machine_is_started_so_that_it_speaks_acp(
 
 
 @pytest.mark.requirement("cli.agent-by-id")
+def test_the_name_of_what_an_adapter_adapts_names_the_adapter(
+    symposium: Run,
+    registry: Callable[..., Path],
+    ourselves: Spec,
+    tmp_path: Path,
+    environment: dict[str, str],
+) -> None:
+    registry(entry("cod-acp", local(ourselves("eliza"))))
+    program(tmp_path / "bin" / "cod", "#!/bin/sh\nexit 9\n")
+    environment["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{environment['PATH']}"
+    done = symposium("prompt", "--agent", "cod", "Hello")
+    assert (done.returncode, done.stdout) == (0, ANSWER)
+
+
+@pytest.mark.requirement("cli.agent-by-id")
 @pytest.mark.parametrize(
     ("name", "guess"), [("clau", "claude-code"), ("cluade-code", "claude-code")]
 )

@@ -16,6 +16,9 @@ from symposium.near_names import near_names
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 """What an id may look like; command lines, paths and JSON do not."""
 
+_ADAPTER: Final = "-acp"
+"""How the ids of adapters end, behind the name of what they adapt."""
+
 
 def agent_spec(written: str | None) -> str | None:
     """The SPEC for what stood after `--agent`; an agent that is not here yet is installed.
@@ -34,6 +37,9 @@ def agent_spec(written: str | None) -> str | None:
 
     async def look_up() -> int:
         obtained = await known_agent(name, around)
+        if obtained is None:
+            # `codex` speaks no ACP, but has an adapter of its name (users A-14, A-15).
+            obtained = await known_agent(f"{name}{_ADAPTER}", around)
         if obtained is not None:
             if obtained.note:
                 click.echo(obtained.note, err=True)
