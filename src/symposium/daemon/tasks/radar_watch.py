@@ -16,8 +16,8 @@ from symposium.taskspaces.model import Category, Standing, Taskspace
 PAUSE: Final = 2.0
 """Seconds between two looks, at least: what overlaps shows within ten."""
 
-SHARE: Final = 20.0
-"""A look that takes a second is followed by a pause of so many: five percent of the time."""
+SHARE: Final = 12.0
+"""A look that takes a second is followed by a pause of so many."""
 
 LONGEST: Final = 60.0
 """Seconds between two looks at most, however long one takes."""
