@@ -162,6 +162,22 @@ def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
     assert desk.tasks()["done with it"]["state"] == state
 
 
+@pytest.mark.requirement("tasks.agent-ended")
+def test_an_agent_that_cannot_be_started_waits_in_the_inbox_with_the_reason(desk: Desk) -> None:
+    made = desk.new("hopeless", "Do it", "--agent", "no-such-agent")
+    (item,) = until(lambda: desk.json("inbox"))
+    shown = desk.ok("task", "show", "hopeless")
+    told = desk.ok("inbox", "answer", item["id"], "retry")
+    again = until(lambda: [each for each in desk.json("inbox") if each["id"] != item["id"]])
+    desk.ok("inbox", "answer", again[0]["id"], "seen")
+
+    assert (item["kind"], item["taskspace"]) == ("failed", made["id"])
+    assert "'no-such-agent' is neither" in item["text"]
+    assert "'no-such-agent' is neither" in shown
+    assert told == "the agent of hopeless is started again\n"
+    assert desk.json("inbox") == []
+
+
 @pytest.mark.requirement("tasks.radar")
 def test_tasks_that_change_the_same_lines_are_named_with_file_and_lines(desk: Desk) -> None:
     for name in ("one", "two"):

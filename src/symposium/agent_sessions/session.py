@@ -88,6 +88,9 @@ class SessionState:
     is_fresh: bool = False
 
 
+AS_ASKED: Final = "ended as asked"
+"""The reason of a session that somebody has ended."""
+
 _HINT: Final = "ids are shown by `symposium session list`"
 
 

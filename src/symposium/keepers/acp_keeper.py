@@ -10,7 +10,13 @@ from typing import Any
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError, invalid_params
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.agent_sessions.keeper_client import ANSWER, CANCEL, QUESTIONS, SAY, WATCH
-from symposium.agent_sessions.session import SessionError, SessionSpec, SessionState, Status
+from symposium.agent_sessions.session import (
+    AS_ASKED,
+    SessionError,
+    SessionSpec,
+    SessionState,
+    Status,
+)
 from symposium.agent_sessions.store import SessionStore
 from symposium.client.permissions import Decision, Permission
 from symposium.conductor.gate import members_of
@@ -63,7 +69,7 @@ class AcpKeeper:
         except asyncio.CancelledError:
             if not self._is_stopping:
                 raise
-            return replace(self._life.state, status=Status.EXITED, reason="ended as asked")
+            return replace(self._life.state, status=Status.EXITED, reason=AS_ASKED)
 
     def stop(self) -> None:
         """End the agent; what waits stays in the queue."""

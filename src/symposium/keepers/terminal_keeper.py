@@ -15,7 +15,7 @@ from typing import Any, Final
 from peerwire.jsonrpc.errors import invalid_params
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.agent_sessions.keeper_client import ATTACH, INPUT, OUTPUT, RESIZE
-from symposium.agent_sessions.session import SessionSpec, SessionState, Status
+from symposium.agent_sessions.session import AS_ASKED, SessionSpec, SessionState, Status
 from symposium.keepers.keeper import OnState, Viewer
 from symposium.keepers.processes import processes_of_session
 from symposium.keepers.scrollback import Scrollback
@@ -66,7 +66,7 @@ class TerminalKeeper:
         os.close(self._master)
         self._kept.write_bytes(self._scrollback.end())
         code = os.waitstatus_to_exitcode(status)
-        reason = "ended as asked" if self._is_stopping else f"the program ended with {code}"
+        reason = AS_ASKED if self._is_stopping else f"the program ended with {code}"
         return SessionState(Status.EXITED, os.getpid(), exit_code=code, reason=reason)
 
     def stop(self) -> None:

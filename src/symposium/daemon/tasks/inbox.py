@@ -13,6 +13,7 @@ from symposium.bus.errors import BusRefusedError
 from symposium.bus.task_shapes import InboxChoice, InboxItem
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.setup_trust import SetUpTrust, lines_of
+from symposium.daemon.tasks.task_agents import why_ended
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace
@@ -32,6 +33,7 @@ _TRUSTING: Final = (
     InboxChoice("without", "Go on without it"),
 )
 _FAILED: Final = (InboxChoice("retry", "Try again"),)
+_ENDED: Final = (InboxChoice("retry", "Start it again"), _SEEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +127,7 @@ class Inbox:
             case "trust":
                 return await self._set_up(item, answer)
             case _:
-                made = await self._engine.retry(item.taskspace)
-                return f"{made.name} is {made.standing.value}{_because(made)}"
+                return await self._try_again(item, answer)
 
     async def _reply(self, item: InboxItem, answer: str) -> str:
         told = "seen"
@@ -181,6 +182,8 @@ class Inbox:
             )
             for each in await self._permissions(taskspace.id)
         ]
+        if taskspace.standing is Standing.READY:
+            found += self._ended(taskspace)
         if taskspace.standing is Standing.READY and taskspace.reason:
             lines = lines_of(await self._engine.recipe(taskspace.id))
             is_settled = f"trust:{taskspace.id}" in self._settled
@@ -188,6 +191,26 @@ class Inbox:
                 text = "its set-up files ask for: " + "; ".join(lines)
                 found.append(_item("trust", taskspace, text, _TRUSTING))
         return found
+
+    def _ended(self, taskspace: Taskspace) -> list[InboxItem]:
+        """An agent that has ended by itself and failed at it; each time is another item."""
+        state = self._store.state(taskspace.id)
+        why = why_ended(state)
+        id_ = f"failed:{taskspace.id}:{state.keeper}"
+        # Its keeper may still be on its way out: what would be started again now, would not be.
+        if not why or id_ in self._settled or self._store.is_kept(taskspace.id):
+            return []
+        at, text = taskspace.activated_at, f"its agent has ended: {why}"
+        return [InboxItem(id_, "failed", taskspace.id, taskspace.name, at, text, _ENDED)]
+
+    async def _try_again(self, item: InboxItem, answer: str) -> str:
+        if answer == _SEEN.id:
+            return "seen"
+        if item.choices != _ENDED:
+            made = await self._engine.retry(item.taskspace)
+            return f"{made.name} is {made.standing.value}{_because(made)}"
+        await self._engine.resume(item.taskspace)
+        return f"the agent of {item.name} is started again"
 
     async def _is_trusted(self, taskspace: Taskspace, lines: list[str]) -> bool:
         recipe = await self._engine.recipe(taskspace.id)

@@ -7,13 +7,23 @@ from typing import Final
 
 from symposium.agent_sessions.keeper_client import AgentSessions
 from symposium.agent_sessions.launch import launch
-from symposium.agent_sessions.session import SessionKind, SessionNotFoundError, SessionSpec, Status
+from symposium.agent_sessions.session import (
+    AS_ASKED,
+    SessionKind,
+    SessionNotFoundError,
+    SessionSpec,
+    SessionState,
+    Status,
+)
 from symposium.agent_sessions.store import SessionStore
 from symposium.taskspaces.agent_commands import BUILT_IN, agent_command
 from symposium.taskspaces.model import Taskspace
 
 TERMINAL: Final = "terminal:"
 """Before the words of a program that gets a terminal; anything else is a SPEC of an ACP agent."""
+
+_NEVER_BEGAN: Final = (126, 127)
+"""Exit codes of a program that cannot be run, or is not there (POSIX, `Exit Status`)."""
 
 MODS: Final = ("timeline",)
 """The chain between a taskspace and an agent that speaks ACP."""
@@ -59,6 +69,20 @@ class TaskAgents:
         except SessionNotFoundError:
             return None
         return self._store.state(taskspace).status
+
+    def why_ended(self, taskspace: str) -> str:
+        """Why it ended although nobody has asked; empty where it runs, or has none."""
+        return why_ended(self._store.state(taskspace)) if self.status(taskspace) else ""
+
+
+def why_ended(state: SessionState) -> str:
+    """Why an agent could not be started or kept alive; empty where nobody needs to be told.
+
+    A program on a terminal has ended in sight of whoever used it, unless it never began.
+    """
+    if state.status is not Status.EXITED or state.reason == AS_ASKED:
+        return ""
+    return state.reason if state.exit_code in {None, *_NEVER_BEGAN} else ""
 
 
 def session_of(taskspace: Taskspace, env: Mapping[str, str]) -> SessionSpec | None:

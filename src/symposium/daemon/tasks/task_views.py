@@ -35,12 +35,14 @@ class Now:
         is_paused: whether its budget is spent.
         spent: what it has spent, for people.
         conflicts: where it changes the same lines as others.
+        ended: why its agent has ended, where nobody has asked for that.
     """
 
     asks: bool = False
     is_paused: bool = False
     spent: str = ""
     conflicts: tuple[str, ...] = ()
+    ended: str = ""
 
 
 QUIET: Final = Now()
@@ -87,7 +89,7 @@ def task_view(
         state=_state(taskspace, session, waiting, now),
         created_at=taskspace.created_at,
         activated_at=taskspace.activated_at,
-        reason=taskspace.reason,
+        reason=taskspace.reason or now.ended,
         agent=taskspace.agent,
         session=None if session is None else session.value,
         collaborator=taskspace.collaborator,
