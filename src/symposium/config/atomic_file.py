@@ -12,7 +12,7 @@ PRIVATE: Final = 0o600
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str | bytes) -> None:
     """Put a text in place of a file; its mode stays, a new one is 0600, a link stays a link.
 
     Raises:
@@ -27,7 +27,7 @@ def write_whole(path: Path, text: str) -> None:
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
+            file.write(text if isinstance(text, bytes) else text.encode())
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(mode)

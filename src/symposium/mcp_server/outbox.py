@@ -61,9 +61,13 @@ class Outbox:
             OSError: it cannot be written, or too much waits already.
         """
         line = msgspec.json.encode(Waiting(message.about.type, payload_of(message))) + b"\n"
-        with self._locked("reports.lock"), self._path.open("ab") as file:
-            if file.tell() + len(line) > MOST_BYTES:
+        with self._locked("reports.lock"), self._path.open("a+b") as file:
+            size = file.tell()
+            if size + len(line) > MOST_BYTES:
                 raise OSError(f"{self._path} is full: start the daemon, which takes what waits")
+            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+                # Half a line, of a process that died or a disk that was full, takes none with it.
+                file.write(b"\n")
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
@@ -106,7 +110,7 @@ class Outbox:
     def _drop(self, line: bytes) -> None:
         with self._locked("reports.lock"):
             rest = self._path.read_bytes().removeprefix(line)
-            write_whole(self._path, rest.decode(errors="surrogateescape"))
+            write_whole(self._path, rest)
 
     @contextmanager
     def _locked(self, name: str, kind: int = fcntl.LOCK_EX) -> Generator[None]:

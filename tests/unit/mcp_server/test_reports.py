@@ -155,6 +155,21 @@ async def test_a_line_that_is_none_holds_up_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.outbox")
+@pytest.mark.parametrize("torn", [b'{"type":"signal_user","payl', b'{"type":"\xf0\x9f', b"\n\n{"])
+async def test_half_a_line_takes_none_with_it(torn: bytes, tmp_path: Path) -> None:
+    outbox, bus = Outbox(tmp_path), FakeBus()
+    bus.answer("signal_user", Recorded())
+    outbox.keep(said("one"))
+    path = tmp_path / "outbox" / "reports.jsonl"
+    path.write_bytes(path.read_bytes() + torn)
+    outbox.keep(said("two"))
+    await outbox.say(bus)
+
+    assert bus.asked == [said("one"), said("two")]
+    assert outbox.is_empty
+
+
+@pytest.mark.requirement("mcp-server.outbox")
 async def test_one_that_is_refused_for_good_does_not_stop_the_rest(tmp_path: Path) -> None:
     outbox, bus = Outbox(tmp_path), FakeBus()
     outbox.keep(said("one"))

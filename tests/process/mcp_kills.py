@@ -1,0 +1,171 @@
+"""An MCP server that dies before each line that it runs; then another looks what is left.
+
+Run by `test_mcp_kills.py`: `python mcp_kills.py ROOT KIND`. The hook is Python's own: every line of
+the modules below is a stage. For each the work is done in a forked child that kills itself there.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, Final
+
+from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
+
+from symposium.bus.envelope import Address
+from symposium.bus.exchange import OnProgress
+from symposium.bus.messages.delete_taskspace import Decided, DeleteTaskspace
+from symposium.bus.shapes import Recorded
+from symposium.bus.vocabulary import Request, payload_of
+from symposium.config import atomic_file
+from symposium.mcp_server import latest, outbox, reporting
+from symposium.mcp_server.tools import delete_taskspace, log_progress, signal_user
+from symposium.mcp_server.workplace import Workplace
+
+MODULES: Final[Sequence[ModuleType]] = (
+    *(outbox, reporting, latest, atomic_file, log_progress, signal_user, delete_taskspace),
+)
+FILES: Final = frozenset(module.__file__ for module in MODULES)
+
+
+class Ledger(FakeBus):
+    """A daemon that has written down what it acknowledges; or nobody, while it is away."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        self._root = root
+
+    async def request(
+        self,
+        message: Request[Any],
+        *,
+        to: Address | None = None,
+        on_progress: OnProgress | None = None,
+        patience: float | None = None,
+    ) -> Any:
+        """Write it down and acknowledge it."""
+        if (self._root / "away").exists():
+            return await super().request(message, to=to, on_progress=on_progress, patience=patience)
+        note(self._root / "taken", bytes(payload_of(message)).decode())
+        return Decided(outcome="archived") if isinstance(message, DeleteTaskspace) else Recorded()
+
+
+def note(path: Path, line: str) -> None:
+    """Write a line so that it stays."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def lines(path: Path) -> list[str]:
+    """What was noted there."""
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+async def act(workplace: Workplace, root: Path, kind: str) -> None:
+    """What is interrupted; each answer that an agent got is noted."""
+    match kind:
+        case "deliver":
+            (root / "away").unlink()
+            await workplace.outbox.say(workplace.bus)
+        case "delete":
+            answer = await call_tool(workplace, "delete_taskspace", {})
+            note(root / "acked", answer.value.outcome)
+        case _:
+            is_log = kind.startswith("log")
+            tool, more = ("log_progress", {"category": "info"}) if is_log else ("signal_user", {})
+            for word in ("three", "four"):
+                answer = await call_tool(workplace, tool, {"message": word, **more})
+                assert not answer.is_error, answer.text
+                note(root / "acked", word)
+
+
+async def prepare(root: Path, kind: str) -> None:
+    """Two reports wait already, and were acknowledged, where somebody was away."""
+    workplace = at(root)
+    if kind == "deliver" or kind.endswith("-away"):
+        (root / "away").touch()
+        for word in ("one", "two"):
+            await call_tool(workplace, "signal_user", {"message": word})
+            note(root / "acked", word)
+
+
+async def look(root: Path, kind: str) -> str:
+    """What is wrong after a restart with the daemon there; empty if nothing is."""
+    (root / "away").unlink(missing_ok=True)
+    workplace = at(root)
+    answer = await call_tool(workplace, "signal_user", {"message": "after"})
+    await workplace.outbox.say(workplace.bus)
+    taken = [json.loads(line) for line in lines(root / "taken")]
+    words = [each["message"] for each in taken if "message" in each]
+    acked = lines(root / "acked")
+    if answer.is_error or not workplace.outbox.is_empty or "after" not in words:
+        return f"the next server does not work: {answer.text}"
+    if kind == "delete":
+        asked = len([each for each in taken if "message" not in each])
+        return "" if asked >= len(acked) and asked <= 1 else f"asked {asked}, told {acked}"
+    if missing := [word for word in acked if word not in words]:
+        return f"missing: {missing}"
+    first = [word for at, word in enumerate(words) if word not in words[:at] and word != "after"]
+    order = [word for word in ("one", "two", "three", "four") if word in first]
+    often = [word for word in first if words.count(word) > 2]
+    return "" if first == order and not often else f"order {words}"
+
+
+def at(root: Path) -> Workplace:
+    """A server's workplace there."""
+    return replace(workplace_in(root), bus=Ledger(root))
+
+
+def mortal(last: int) -> None:
+    """Die before the so-manieth line."""
+    passed = 0
+
+    def line(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal passed
+        del frame, argument
+        if event == "line":
+            passed += 1
+            if passed == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return line
+
+    def call(frame: FrameType, event: str, argument: Any) -> Any:
+        del event, argument
+        return line if frame.f_code.co_filename in FILES else None
+
+    sys.settrace(call)
+
+
+def main(root: Path, kind: str) -> None:
+    """For each line: copy what was prepared, run and die, look."""
+    prepared, place = root / "prepared", root / "place"
+    prepared.mkdir()
+    asyncio.run(prepare(prepared, kind))
+    wrong: dict[int, str] = {}
+    stage = 0
+    code = -signal.SIGKILL
+    while code == -signal.SIGKILL:
+        stage += 1
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(prepared, place)
+        child = os.fork()
+        if child == 0:
+            mortal(stage)
+            asyncio.run(act(at(place), place, kind))
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if trouble := asyncio.run(look(place, kind)):
+            wrong[stage] = trouble
+    sys.stdout.write(json.dumps({"stages": stage - 1, "code": code, "wrong": wrong}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
