@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from symposium.agent_sessions.keeper_client import ANSWER, QUESTIONS, SAY, reach
-from symposium.agent_sessions.session import SessionError, SessionKind
+from symposium.agent_sessions.session import SessionError, SessionKind, SessionState
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.task_shapes import InboxChoice, InboxItem
@@ -182,8 +182,10 @@ class Inbox:
             )
             for each in await self._permissions(taskspace.id)
         ]
-        if taskspace.standing is Standing.READY:
-            found += self._ended(taskspace)
+        # Its keeper may still be on its way out: what would be started again now, would not be.
+        if taskspace.standing is Standing.READY and not self._store.is_kept(taskspace.id):
+            ended = _ended(taskspace, self._store.state(taskspace.id))
+            found += [each for each in ended if each.id not in self._settled]
         if taskspace.standing is Standing.READY and taskspace.reason:
             lines = lines_of(await self._engine.recipe(taskspace.id))
             is_settled = f"trust:{taskspace.id}" in self._settled
@@ -191,17 +193,6 @@ class Inbox:
                 text = "its set-up files ask for: " + "; ".join(lines)
                 found.append(_item("trust", taskspace, text, _TRUSTING))
         return found
-
-    def _ended(self, taskspace: Taskspace) -> list[InboxItem]:
-        """An agent that has ended by itself and failed at it; each time is another item."""
-        state = self._store.state(taskspace.id)
-        why = why_ended(state)
-        id_ = f"failed:{taskspace.id}:{state.keeper}"
-        # Its keeper may still be on its way out: what would be started again now, would not be.
-        if not why or id_ in self._settled or self._store.is_kept(taskspace.id):
-            return []
-        at, text = taskspace.activated_at, f"its agent has ended: {why}"
-        return [InboxItem(id_, "failed", taskspace.id, taskspace.name, at, text, _ENDED)]
 
     async def _try_again(self, item: InboxItem, answer: str) -> str:
         if answer == _SEEN.id:
@@ -246,6 +237,16 @@ def _question(taskspace: Taskspace, entry: LogEntry) -> InboxItem:
     id_ = f"question:{entry.number}"
     name = taskspace.name
     return InboxItem(id_, "question", taskspace.id, name, entry.at, entry.message, (_SEEN,))
+
+
+def _ended(taskspace: Taskspace, state: SessionState) -> list[InboxItem]:
+    """An agent that has failed at living; each time is another item."""
+    why = why_ended(state)
+    if not why:
+        return []
+    id_ = f"failed:{taskspace.id}:{state.keeper}"
+    at, text = taskspace.activated_at, f"its agent has ended: {why}"
+    return [InboxItem(id_, "failed", taskspace.id, taskspace.name, at, text, _ENDED)]
 
 
 def _deletion(taskspace: Taskspace, reason: str) -> InboxItem:
