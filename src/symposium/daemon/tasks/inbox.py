@@ -187,9 +187,11 @@ class Inbox:
             ended = _ended(taskspace, self._store.state(taskspace.id))
             found += [each for each in ended if each.id not in self._settled]
         if taskspace.standing is Standing.READY and taskspace.reason:
-            lines = lines_of(await self._engine.recipe(taskspace.id))
+            recipe = await self._engine.recipe(taskspace.id)
+            lines = lines_of(recipe)
             is_settled = f"trust:{taskspace.id}" in self._settled
-            if lines and not is_settled and not await self._is_trusted(taskspace, lines):
+            is_open = bool(lines) and not is_settled
+            if is_open and not await self._trust.allows(taskspace.project, recipe.digest, lines):
                 text = "its set-up files ask for: " + "; ".join(lines)
                 found.append(_item("trust", taskspace, text, _TRUSTING))
         return found
@@ -202,10 +204,6 @@ class Inbox:
             return f"{made.name} is {made.standing.value}{_because(made)}"
         await self._engine.resume(item.taskspace)
         return f"the agent of {item.name} is started again"
-
-    async def _is_trusted(self, taskspace: Taskspace, lines: list[str]) -> bool:
-        recipe = await self._engine.recipe(taskspace.id)
-        return await self._trust.allows(taskspace.project, recipe.digest, lines)
 
     async def _permissions(self, taskspace: str) -> list[Mapping[str, Any]]:
         if not self._store.is_kept(taskspace):

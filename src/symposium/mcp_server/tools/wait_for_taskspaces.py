@@ -21,9 +21,8 @@ class Params(Struct, forbid_unknown_fields=True):
 
 
 class Waited(Struct):
-    """What came of them; `is_complete` is false when they go on."""
+    """What came of them; nothing while they go on."""
 
-    is_complete: bool
     results: list[TaskResult]
 
 
@@ -52,11 +51,11 @@ async def wait_for_taskspaces(params: Params, call: Call) -> Answer:
             raise
         return Answer(
             "They are not finished yet; call again to wait longer.",
-            Waited(is_complete=False, results=[]),
+            Waited(results=[]),
         )
     lines = [
         f"{each.name} is {each.standing} on {each.branch}: {each.result or 'it says nothing'}"
         + (f" ({each.evidence})" if each.evidence else "")
         for each in ended.results
     ]
-    return Answer("\n".join(lines), Waited(is_complete=True, results=list(ended.results)))
+    return Answer("\n".join(lines), Waited(results=list(ended.results)))
