@@ -70,6 +70,17 @@ async def test_the_era_without_a_handshake_is_spoken_on_the_same_lines(client: R
     assert called["content"][0]["text"].startswith("---")
 
 
+@pytest.mark.requirement("mcp-server.t1")
+async def test_a_server_is_built_with_the_tools_of_taskspaces(client: RawClient) -> None:
+    await client.greet()
+    listed = {tool["name"] for tool in (await client.result("tools/list"))["tools"]}
+
+    assert listed >= {
+        *("spawn_taskspace", "delete_taskspace", "update_taskspace"),
+        *("log_progress", "signal_user"),
+    }
+
+
 @pytest.mark.requirement("mcp-server.registry")
 async def test_the_instructions_name_the_tools_that_there_are(client: RawClient) -> None:
     instructions = (await client.greet())["instructions"]
