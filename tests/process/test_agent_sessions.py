@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -106,6 +107,45 @@ def test_a_program_on_a_terminal_outlives_who_started_it_and_shows_itself_to_who
 
     assert "ready" in done.stdout
     assert store.state(session).reason == "the program ended with 0"
+
+
+@pytest.mark.requirement("agent-sessions.terminal-prompts")
+def test_who_gives_a_prompt_to_a_terminal_is_told_where_to_type_it(symposium: Run) -> None:
+    session = begin(symposium, "--", "cat")
+
+    done = symposium("session", "say", session, "hello")
+
+    assert done.returncode == 1
+    assert "has a terminal of its own and takes no prompts" in done.stderr
+    assert "`symposium session attach ID`" in done.stderr
+
+
+@pytest.mark.requirement("agent-sessions.terminal-prompts")
+def test_who_lets_go_of_a_terminal_is_told_that_it_goes_on(
+    symposium: Run, environment: dict[str, str]
+) -> None:
+    session = begin(symposium, "--", "sh", "-c", "stty -echo; echo ready; exec cat")
+    command = [sys.executable, "-P", "-m", "symposium", "session", "attach", session]
+    ours, theirs = os.openpty()
+    attached = subprocess.Popen(
+        command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown = _shown_until(ours, b"ready")
+    os.write(ours, b"\x1c")
+    shown = _shown_until(ours, b"]")
+    code = attached.wait(PATIENCE)
+    os.close(ours)
+
+    assert code == 0
+    assert shown.endswith(b"[let go; it goes on]")
+
+
+def _shown_until(terminal: int, mark: bytes) -> bytes:
+    shown = b""
+    while mark not in shown:
+        shown += os.read(terminal, 1)
+    return shown
 
 
 @pytest.mark.requirement("agent-sessions.exact-ids")

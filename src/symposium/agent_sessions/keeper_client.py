@@ -8,7 +8,7 @@ from typing import Any, Final
 from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.handlers import Handlers
 from peerwire.transports.unix import connect_unix
 from symposium.agent_sessions.session import SessionError, SessionKind, Status
@@ -29,6 +29,9 @@ SAY: Final = "agent/say"
 CANCEL: Final = "agent/cancel"
 QUESTIONS: Final = "agent/questions"
 ANSWER: Final = "agent/answer"
+
+_OF_PROMPTS: Final = frozenset({SAY, CANCEL, QUESTIONS, ANSWER})
+"""What only the keeper of an agent that speaks ACP answers."""
 
 STOP_PATIENCE: Final = 15.0
 """Seconds in which a keeper ends its agent, gently first."""
@@ -57,6 +60,11 @@ class KeeperClient:
         except ConnectionClosedError as error:
             raise SessionError("the keeper of the session has gone", "") from error
         except RpcError as error:
+            if error.code == METHOD_NOT_FOUND and method in _OF_PROMPTS:
+                raise SessionError(
+                    "its agent has a terminal of its own and takes no prompts",
+                    "type them there: `symposium session attach ID`, or `symposium task attach`",
+                ) from error
             raise SessionError(error.message, "") from error
 
     def tell(self, method: str, params: Mapping[str, Any]) -> None:

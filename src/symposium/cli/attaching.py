@@ -11,6 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+import click
+
 from symposium.agent_sessions.keeper_client import ATTACH, ENDED, INPUT, OUTPUT, RESIZE, reach
 from symposium.agent_sessions.store import SessionStore
 from symposium.cli.ending import ExitCode
@@ -28,14 +30,17 @@ async def attach_terminal(store: SessionStore, session: str) -> int:
         SessionError: it is not running.
     """
     over = asyncio.Event()
+    last_words = "let go; it goes on"
 
     def shown(params: Any) -> None:
         _write(b64decode(params["data"]))
 
-    def ended(_: Any) -> None:
+    def ended(_: Any = None) -> None:
+        nonlocal last_words
+        last_words = "it has ended"
         over.set()
 
-    async with reach(store, session, {OUTPUT: shown, ENDED: ended}, over.set) as keeper:
+    async with reach(store, session, {OUTPUT: shown, ENDED: ended}, ended) as keeper:
 
         def typed() -> None:
             data = os.read(sys.stdin.fileno(), _READ)
@@ -52,6 +57,9 @@ async def attach_terminal(store: SessionStore, session: str) -> int:
         with _raw(), _listening(typed, resized):
             _write(b64decode(answer["scrollback"]))
             await over.wait()
+        if sys.stdin.isatty():
+            # The cursor is wherever the program left it.
+            click.echo(f"\n[{last_words}]", err=True)
     return ExitCode.OK
 
 

@@ -335,7 +335,9 @@ def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
             return ExitCode.OK
         for line in (*found.lines, *(f"no taskspace: {each}" for each in found.orphans)):
             click.echo(line)
-        if not is_applied:
+        if not found.lines:
+            click.echo("There is nothing to clear away.", err=True)
+        elif not is_applied:
             click.echo("Nothing was changed; --apply does it.", err=True)
         return ExitCode.OK
 

@@ -116,7 +116,10 @@ class Snapshots:
             current = await self._take(subject, UNDO)
         target = state_before(await self.history(subject), current.key)
         if target is None:
-            raise TaskspaceError("there is no earlier state", "see its snapshots")
+            raise TaskspaceError(
+                "there is no earlier state than this one",
+                "one is kept before each tool call of an agent that speaks ACP",
+            )
         return await self.restore(subject, target)
 
     async def prune(self, subject: Subject, *, days: float = DAYS, most: int = MOST) -> int:
