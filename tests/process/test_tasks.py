@@ -313,7 +313,10 @@ def test_a_task_can_be_opened_compared_and_spoken_to(desk: Desk, tmp_path: Path)
     until(lambda: "Hello there" in events.read_text())
     missing = desk.run("task", "open", "look", "--editor", "no-such-editor")
     assert (missing.returncode, "no-such-editor" in missing.stderr) == (4, True)
-    assert "There is nothing to clear away" in desk.run("task", "gc", "--project", str(desk.clone)).stderr
+    assert (
+        "There is nothing to clear away"
+        in desk.run("task", "gc", "--project", str(desk.clone)).stderr
+    )
 
 
 @pytest.mark.requirement("tasks.adopt")
