@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from peerwire.jsonrpc.values import decode_value, encode_value
 from symposium.audit.chain_of_lines import Fault, Line, Mark, faults, sealed
-from symposium.config.atomic_file import PRIVATE, write_whole
+from symposium.config.atomic_file import PRIVATE
 from symposium.redaction import Redactor
 
 LARGEST: Final = 1024 * 1024
@@ -22,6 +22,9 @@ LARGEST: Final = 1024 * 1024
 
 MOST_KEPT: Final = 8
 """Files put aside that are kept."""
+
+_TAIL: Final = 4096
+"""Bytes of a file's end that are read to find its last line, at first."""
 
 _NOW: Final = "audit.ndjson"
 _ASIDE: Final = re.compile(r"audit\.(\d{12})\.ndjson")
@@ -57,20 +60,31 @@ class AuditLog:
         self._clock = clock
         self._largest = largest
 
-    def write(self, entry: Mapping[str, Any]) -> None:
-        """Add one line.
+    def write(self, *entries: Mapping[str, Any]) -> None:
+        """Add a line for each; one that has no `ts` has now.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: they cannot be written.
         """
-        plain = cast("dict[str, Any]", decode_value(self._redactor.json(encode_value(entry))))
         with self._locked():
             mark = self._put_aside(self._last_written())
-            line, mark = sealed({"ts": self._clock(), **plain}, mark)
+            lines: list[bytes] = []
+            for entry in entries:
+                plain = decode_value(self._redactor.json(encode_value(dict(entry))))
+                line, mark = sealed({"ts": self._clock(), **plain}, mark)
+                lines.append(line + b"\n")
             handle = os.open(self._now, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
             with os.fdopen(handle, "ab") as file:
-                file.write(line + b"\n")
-            write_whole(self._folder / _MARK, _mark_text(mark))
+                file.write(b"".join(lines))
+            self._move(mark)
+
+    def _move(self, mark: Mark) -> None:
+        """Write the mark whole; that both survive a loss of power together is not promised."""
+        fresh = self._folder / f"{_MARK}.{os.getpid()}"
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+        with os.fdopen(handle, "w") as file:
+            file.write(_mark_text(mark))
+        fresh.replace(self._folder / _MARK)
 
     def entries(self) -> list[dict[str, Any]]:
         """Every entry that can be read, oldest first."""
@@ -115,18 +129,15 @@ class AuditLog:
         self._now.rename(self._folder / f"audit.{mark.seq:012}.ndjson")
         for path in self._aside()[:-MOST_KEPT]:
             mark = Mark(_number(path) + 1, mark.seq, mark.hash)
-            write_whole(self._folder / _MARK, _mark_text(mark))
+            self._move(mark)
             path.unlink()
         return mark
 
     def _last_written(self) -> Mark:
         """The mark of the last line: a host that died in between has not moved it on."""
         marked = self._mark() or Mark()
-        lines = self._now.read_bytes().splitlines() if self._now.exists() else []
-        if not lines:
-            return marked
         try:
-            last: Any = decode_value(lines[-1])
+            last: Any = decode_value(_last_line(self._now))
         except ValueError:
             return marked
         entry = cast("Mapping[str, Any]", last if isinstance(last, dict) else {})
@@ -154,6 +165,22 @@ class AuditLog:
             return Mark(int(value["first"]), int(value["seq"]), str(value["hash"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+
+def _last_line(path: Path) -> bytes:
+    """The last line of a file, read from its end; empty where there is none."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            taken = _TAIL
+            while True:
+                file.seek(max(0, size - taken))
+                lines = file.read().splitlines()
+                if len(lines) > 1 or taken >= size:
+                    return lines[-1] if lines else b""
+                taken *= 4
+    except FileNotFoundError:
+        return b""
 
 
 def _mark_text(mark: Mark) -> str:

@@ -1,13 +1,20 @@
 """Has each permission that a chain's agent asks for taken down, with who decided."""
 
+import asyncio
+import atexit
 import logging
 import os
+import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from symposium.chain_spec import ChainSpec
 from symposium.conductor.blueprint import InProcess
 from symposium.conductor.witness import WITNESS, Chooser, Entry, TakeDown, Witness, the_user
 from symposium.config.paths import paths
+
+SOON: Final = 0.02
+"""Seconds until a decision is on the disk: what a power failure, or a kill, may cost."""
 
 _log = logging.getLogger(__name__)
 
@@ -20,14 +27,51 @@ def witnessed(chain: ChainSpec, chooser: Chooser = the_user) -> Callable[[], Seq
 
 
 def _taking_down(secrets: Sequence[str]) -> TakeDown:
-    def take_down(entry: Entry) -> None:
-        from symposium.audit.audit_log import AuditLog  # noqa: PLC0415 - see IMPORTS_LATE
-        from symposium.redaction import Redactor, secret_values  # noqa: PLC0415 - the same
+    return _Record(secrets).take_down
 
-        redactor = Redactor((*secrets, *secret_values(os.environ)))
+
+class _Record:
+    """Writes what was decided soon after, many at a time: an answer does not wait for a disk.
+
+    Args:
+        secrets: what must not be written.
+    """
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self._secrets = secrets
+        self._waiting: list[Entry] = []
+        self._write: Callable[[Sequence[Entry]], None] | None = None
+        atexit.register(self.flush)
+
+    def take_down(self, entry: Entry) -> None:
+        """Take an entry; it is written within `SOON`, or when this process ends."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(SOON, self.flush)
+        self._waiting.append({"ts": utc_now(), "host": os.getpid(), **entry})
+
+    def flush(self) -> None:
+        """Write what waits."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        write = self._write = self._write or self._open()
         try:
-            AuditLog(paths().audit, redactor).write({"host": os.getpid(), **entry})
+            write(waiting)
         except OSError as error:
             _log.warning("a permission is not on record: %s", error)
 
-    return take_down
+    def _open(self) -> Callable[[Sequence[Entry]], None]:
+        from symposium.audit.audit_log import AuditLog  # noqa: PLC0415 - see IMPORTS_LATE
+        from symposium.redaction import Redactor, secret_values  # noqa: PLC0415 - the same
+
+        redactor = Redactor((*self._secrets, *secret_values(os.environ)))
+        log = AuditLog(paths().audit, redactor)
+        return lambda entries: log.write(*entries)
+
+
+def utc_now() -> str:
+    """The moment of a decision, as it stands in a line."""
+    # Not from datetime, which nothing else needs at the start.
+    now = time.time()
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
+    return f"{whole}.{int(now * 1000) % 1000:03}+00:00"
