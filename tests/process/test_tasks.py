@@ -5,6 +5,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -164,7 +165,7 @@ def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
 
 @pytest.mark.requirement("tasks.agent-ended")
 def test_an_agent_that_cannot_be_started_waits_in_the_inbox_with_the_reason(desk: Desk) -> None:
-    made = desk.new("hopeless", "Do it", "--agent", "no-such-agent")
+    made = desk.new("hopeless", "Do it", "--agent", "/no/such-agent --acp")
     (item,) = until(lambda: desk.json("inbox"))
     shown = desk.ok("task", "show", "hopeless")
     told = desk.ok("inbox", "answer", item["id"], "retry")
@@ -172,10 +173,22 @@ def test_an_agent_that_cannot_be_started_waits_in_the_inbox_with_the_reason(desk
     desk.ok("inbox", "answer", again[0]["id"], "seen")
 
     assert (item["kind"], item["taskspace"]) == ("failed", made["id"])
-    assert "'no-such-agent' is neither" in item["text"]
-    assert "'no-such-agent' is neither" in shown
+    assert "/no/such-agent" in item["text"]
+    assert "why          " in shown
     assert told == "the agent of hopeless is started again\n"
     assert desk.json("inbox") == []
+
+
+@pytest.mark.requirement("tasks.agent-names")
+def test_a_task_takes_the_ids_of_agents_and_is_not_made_for_a_name_that_is_none(desk: Desk) -> None:
+    desk.ok("agents", "add", f"{sys.executable} -P -m symposium eliza", "--id", "mine")
+    made = desk.new("named", "Hello", "--agent", "mine")
+    until(lambda: desk.said(made["id"]))
+    refused = desk.run("task", "new", "x", "--agent", "nobodys", "--project", str(desk.clone))
+
+    assert refused.returncode != 0
+    assert "'nobodys' is neither a built-in agent" in refused.stderr
+    assert set(desk.tasks()) == {"named"}
 
 
 @pytest.mark.requirement("tasks.radar")
