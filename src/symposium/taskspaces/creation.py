@@ -28,8 +28,8 @@ from symposium.taskspaces.model import (
     Limits,
     Taskspace,
     canonical_id,
-    checked_name,
     checked_text,
+    required_name,
     slug_of,
 )
 from symposium.taskspaces.operations import Kind, Operation
@@ -154,7 +154,7 @@ async def _attempt(
 
 
 def _check(order: Order) -> None:
-    checked_name(order.name)
+    required_name(order.name)
     checked_text(order.description, "a description")
     checked_text(order.task or "", "a task")
     if order.id is not None:

@@ -183,6 +183,17 @@ def checked_name(text: str) -> str:
     return _printable(text, "a name", allowed="")
 
 
+def required_name(text: str) -> str:
+    """A name that fits on a line and can be seen there.
+
+    Raises:
+        RefusedNameError: it is blank, too long or holds control characters.
+    """
+    if not text.strip():
+        raise RefusedNameError("a name of nothing but spaces", "name what it is about")
+    return checked_name(text)
+
+
 def checked_text(text: str, what: str) -> str:
     """A text without control characters other than line ends and tabs.
 

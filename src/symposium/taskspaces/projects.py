@@ -123,5 +123,8 @@ def _rename(partial: Path, whole: Path) -> None:
 def _real(path: Path) -> Path:
     try:
         return path.resolve(strict=True)
-    except (OSError, RuntimeError) as error:
-        raise TaskspaceError(f"{path} cannot be opened: {error}", "name a directory") from error
+    except (OSError, RuntimeError, ValueError) as error:
+        # A NUL in a path is a ValueError.
+        raise TaskspaceError(
+            f"{str(path)!r} cannot be opened: {error}", "name a directory"
+        ) from error

@@ -17,6 +17,7 @@ from symposium.taskspaces.model import (
     category_of,
     checked_name,
     checked_text,
+    required_name,
 )
 
 _SIGNAL: Final = Category.QUESTION
@@ -90,7 +91,7 @@ class Records:
         Raises:
             UnknownTaskspaceError, RefusedNameError: as `state`.
         """
-        return await self._change(id_, name=checked_name(name), is_name_locked=True)
+        return await self._change(id_, name=required_name(name), is_name_locked=True)
 
     async def unlock_name(self, id_: str) -> Taskspace:
         """Let agents rename a taskspace again.
