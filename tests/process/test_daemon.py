@@ -175,7 +175,7 @@ async def test_who_is_needed_by_nobody_ends(home: Yard) -> None:
 
 @pytest.mark.requirement("daemon.idle")
 async def test_a_client_keeps_the_daemon_and_its_leaving_ends_it(home: Yard) -> None:
-    await home.start("--idle-timeout", "0.2")
+    await home.start("--idle-timeout", "0.8")
     async with home.client() as client:
         gone = Gone((await client.request(DaemonStatus())).pid)
         with pytest.raises(TimeoutError):
