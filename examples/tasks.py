@@ -68,11 +68,11 @@ class Scene:
         return items
 
     def until_done(self, name: str) -> None:
-        """The agent of a task has written its file, and committed it."""
+        """The agent of a task has done what it was told."""
         deadline = time.monotonic() + PATIENCE
-        while "1 file changed" not in self.run("task", "diff", name, "--stat"):
+        while self.json("task", "show", name)["taskspace"]["state"] != "idle":
             if time.monotonic() > deadline:
-                raise SystemExit(f"the agent of {name!r} has written nothing")
+                raise SystemExit(f"the agent of {name!r} does not come to an end")
             time.sleep(0.1)
 
     def log(self) -> str:

@@ -54,7 +54,7 @@ def test_the_readme_shows_what_the_demo_prints(environment: dict[str, str]) -> N
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.requirement("tasks.demo")
+@pytest.mark.requirement("tasks.demo", "tasks.idle")
 def test_two_tasks_are_asked_lost_brought_back_and_landed_as_the_readme_shows(
     environment: dict[str, str],
 ) -> None:

@@ -24,6 +24,7 @@ from symposium.plain_text import one_line
 GLYPHS: Final = {
     "setting up": "…",
     "working": ">",
+    "idle": "-",
     "setup failed": "x",
     "lost contact": "x",
     "agent ended": "-",

@@ -111,6 +111,10 @@ class Inbox:
         except BaseException:
             del self._settled[item_id]
             raise
+        finally:
+            if found.kind == "failed" and answer != _SEEN.id:
+                # What fails once more waits once more, under the same id.
+                self._settled.pop(item_id, None)
 
     async def _act(self, item: InboxItem, answer: str, by: str) -> str:
         match item.kind:

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from symposium.agent_sessions.keeper_client import AgentSessions
+from symposium.agent_sessions.keeper_client import DESCRIBE, AgentSessions, reach
 from symposium.agent_sessions.launch import launch
 from symposium.agent_sessions.session import (
     AS_ASKED,
+    SessionError,
     SessionKind,
     SessionNotFoundError,
     SessionSpec,
@@ -69,6 +70,20 @@ class TaskAgents:
         except SessionNotFoundError:
             return None
         return self._store.state(taskspace).status
+
+    async def is_idle(self, taskspace: str) -> bool:
+        """Whether it runs, and has done all that it was told; a terminal's is not known to be."""
+        if not self._store.is_kept(taskspace):
+            return False
+        try:
+            if self._store.spec(taskspace).kind is not SessionKind.ACP:
+                return False
+            async with reach(self._store, taskspace) as keeper:
+                now = await keeper.ask(DESCRIBE)
+        except SessionError:
+            # It has just ended, or has only begun.
+            return False
+        return now["acpSession"] is not None and not now["working"] and not now["waiting"]
 
     def why_ended(self, taskspace: str) -> str:
         """Why it ended although nobody has asked; empty where it runs, or has none."""

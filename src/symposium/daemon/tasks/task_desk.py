@@ -152,6 +152,7 @@ class TaskDesk:
             is_paused=reckoning is not None and reckoning.is_over,
             spent=reckoning.text if reckoning is not None else spent.text if spent.turns else "",
             conflicts=self._radar.lines(taskspace.id),
+            is_idle=await self._agents.is_idle(taskspace.id),
             ended=self._agents.why_ended(taskspace.id),
         )
         return task_view(taskspace, entries[-RECENT:], session, now)

@@ -35,6 +35,7 @@ class Now:
         is_paused: whether its budget is spent.
         spent: what it has spent, for people.
         conflicts: where it changes the same lines as others.
+        is_idle: whether its agent has done all that it was told.
         ended: why its agent has ended, where nobody has asked for that.
     """
 
@@ -42,6 +43,7 @@ class Now:
     is_paused: bool = False
     spent: str = ""
     conflicts: tuple[str, ...] = ()
+    is_idle: bool = False
     ended: str = ""
 
 
@@ -116,4 +118,5 @@ def _state(taskspace: Taskspace, session: Status | None, waiting: int, now: Now)
         return "paused: budget"
     if now.asks:
         return "waiting: approval"
-    return "waiting: question" if waiting else _SESSIONS[session]
+    quiet = "idle" if now.is_idle and session is Status.RUNNING else _SESSIONS[session]
+    return "waiting: question" if waiting else quiet
