@@ -9,7 +9,7 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.mcp.streamable_http import HttpTransport
-from symposium.conductor.bridge.url_servers import AgentSide
+from symposium.conductor.bridge.url_sides import AgentSide
 from symposium.conductor.gate import members_of
 
 

@@ -6,13 +6,13 @@ that it takes. What the URL needs to be reached, tokens among it, stays in this 
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE, SETUP_METHODS
 from peerwire.acp.names import INITIALIZE
 from peerwire.jsonrpc.values import encode_value
 from symposium.conductor.bridge.agent_side import Mode, takes_servers_over
+from symposium.conductor.bridge.url_sides import AgentSide, ServerSide
 from symposium.conductor.component import (
     Answer,
     Crossing,
@@ -20,7 +20,6 @@ from symposium.conductor.component import (
     Forward,
     Later,
     Mod,
-    Neighbour,
     Outcome,
     Reply,
     from_agent,
@@ -31,55 +30,6 @@ from symposium.conductor.gate import SHUTTING_DOWN, members_of
 _REACHED: Final = ("http://", "https://")
 
 _ID: Final = "symposium-url-"
-
-
-class ServerSide(Protocol):
-    """A server that has been reached."""
-
-    async def ask(self, method: str, params: Any) -> Any:
-        """Ask it.
-
-        Raises:
-            RpcError: it refused, or cannot be reached any more.
-        """
-        ...
-
-    def tell(self, method: str, params: Any) -> None:
-        """Tell it."""
-        ...
-
-    def close(self) -> None:
-        """Let go of it."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class AgentSide:
-    """The agent's MCP client, as the server at the other end reaches it.
-
-    Attributes:
-        agent: everything between us and the agent.
-        connection_id: which of its connections.
-    """
-
-    agent: Neighbour
-    connection_id: str
-
-    async def ask(self, method: str, params: Any) -> Any:
-        """Ask it.
-
-        Raises:
-            RpcError: it refused.
-        """
-        return await self.agent.request(MESSAGE, self._inner(method, params))
-
-    def tell(self, method: str, params: Any) -> None:
-        """Tell it."""
-        self.agent.notify(MESSAGE, self._inner(method, params))
-
-    def _inner(self, method: str, params: Any) -> dict[str, Any]:
-        inner = {"connectionId": self.connection_id, "method": method}
-        return inner if params is None else {**inner, "params": params}
 
 
 class UrlServers(Mod):
