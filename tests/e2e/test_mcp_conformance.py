@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -56,7 +56,7 @@ def installed(folder: Path, package: str) -> Path:
 
 
 @contextmanager
-def program(command: list[str], home: Path) -> Iterator[str]:
+def program(command: list[str], home: Path) -> Generator[str]:
     """A program that serves; the URL it prints."""
     environment = {
         **os.environ,

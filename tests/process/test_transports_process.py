@@ -37,14 +37,19 @@ def open_descriptors() -> int:
     return len(list(Path("/dev/fd").iterdir()))
 
 
+def children() -> set[int]:
+    """Those of this process, dead ones too; tests before may have left some."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {int(pid) for each in lists for pid in each.read_text().split()}
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """No descriptor, and no child, dead or alive."""
-    before = open_descriptors()
+    """No descriptor, and no child of this test, dead or alive."""
+    before, others = open_descriptors(), children()
     yield
     assert open_descriptors() == before
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert children() <= others
 
 
 def python(code: str, *args: str, env: dict[str, str] | None = None) -> Command:

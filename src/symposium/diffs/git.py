@@ -8,11 +8,11 @@ import asyncio
 import os
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from symposium.errors import SymposiumError
 
@@ -138,14 +138,16 @@ def _environment(settings: Mapping[str, str]) -> dict[str, str]:
 
 async def _run(folder: Path, arguments: Sequence[str], settings: Mapping[str, str]) -> GitAnswer:
     try:
-        process = await asyncio.create_subprocess_exec(
-            *("git", "--no-pager", "--literal-pathspecs", *arguments),
-            cwd=folder,
-            env=_environment(settings),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
+        process = await start_process(
+            asyncio.create_subprocess_exec(
+                *("git", "--no-pager", "--literal-pathspecs", *arguments),
+                cwd=folder,
+                env=_environment(settings),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
         )
     except OSError as error:
         reason = error.strerror or str(error)
@@ -181,6 +183,40 @@ async def _tail(stream: asyncio.StreamReader) -> str:
     while chunk := await stream.read(_CHUNK):
         tail = (tail + chunk)[-_TAIL:]
     return tail.decode(errors="replace").strip()
+
+
+async def start_process(
+    starting: Coroutine[Any, Any, asyncio.subprocess.Process],
+) -> asyncio.subprocess.Process:
+    """Start a program to the end, also where whoever wants it stops waiting: it is ended then.
+
+    A start that is cancelled half way waits for ever: for pipes that were never connected.
+
+    Args:
+        starting: what `asyncio.create_subprocess_exec` gives.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    async def start() -> asyncio.subprocess.Process | OSError:
+        try:
+            return await starting
+        except OSError as error:
+            return error
+
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(start())
+        try:
+            started = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            begun = await task
+            if not isinstance(begun, OSError):
+                await end_process(begun)
+            raise
+    if isinstance(started, OSError):
+        raise started
+    return started
 
 
 async def end_process(process: asyncio.subprocess.Process) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from symposium.diffs.git import end_process
+from symposium.diffs.git import end_process, start_process
 from symposium.taskspaces.failures import GitError, TaskspaceError
 
 PATIENCE: Final = 120.0
@@ -92,15 +92,17 @@ class Git:
         """
         argv = ["git", *(w for s in (*_SETTINGS, *self.settings) for w in ("-c", s)), *words]
         try:
-            process = await asyncio.create_subprocess_exec(
-                *argv,
-                cwd=self.directory,
-                env=clean_environment() | _OURS | dict(self.variables),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-                pass_fds=tuple(inherited),
+            process = await start_process(
+                asyncio.create_subprocess_exec(
+                    *argv,
+                    cwd=self.directory,
+                    env=clean_environment() | _OURS | dict(self.variables),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    start_new_session=True,
+                    pass_fds=tuple(inherited),
+                )
             )
         except FileNotFoundError as error:
             if not self.directory.is_dir():
