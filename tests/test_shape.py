@@ -47,7 +47,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.mods.npm": "what runs a tool is for who runs one",
     "symposium.mods.uv": "what runs a tool is for who runs one",
     "symposium.mods.ferris": "archives and grammars of versions are for who asks for a source",
-    "symposium.cli.commands.mcp": "the MCP SDK takes half a second, also for those who ask for help",
+    "symposium.cli.commands.mcp": "the MCP SDK takes half a second, for who asks for help too",
     "symposium.near_names": "only a name that is wrong is compared with others",
 }
 """Module to reason: the few that import inside a function, so that the program starts fast."""

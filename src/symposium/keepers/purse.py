@@ -110,7 +110,11 @@ class Purse:
 
     def _cost(self, session: str, cost: Mapping[str, Any]) -> None:
         amount = cost.get("amount")
-        if not isinstance(amount, int | float | Decimal) or cost.get("currency") != "USD" or amount < 0:
+        if (
+            not isinstance(amount, int | float | Decimal)
+            or cost.get("currency") != "USD"
+            or amount < 0
+        ):
             return
         mine = self._spending
         # It tells the sum of its session: a new one begins with nothing.
