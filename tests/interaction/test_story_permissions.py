@@ -52,7 +52,9 @@ async def test_five_odd_options_pass_byte_for_byte_and_the_choice_is_taken_down(
     tmp_path: Path,
 ) -> None:
     seen: list[Mapping[str, Any]] = []
-    witness = InProcess("witness", Witness("claude", seen.append), is_hidden=True)
+    witness = InProcess(
+        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+    )
     settings = watching(witness)
     async with run_scene(tmp_path, CONFIG, settings=settings) as it:
         agent = await it.begin()
@@ -80,7 +82,9 @@ async def test_a_cancelled_question_and_one_that_nobody_answers_are_taken_down_t
     tmp_path: Path,
 ) -> None:
     seen: list[Mapping[str, Any]] = []
-    witness = InProcess("witness", Witness("claude", seen.append), is_hidden=True)
+    witness = InProcess(
+        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+    )
     settings = watching(witness)
     async with run_scene(tmp_path, CONFIG, settings=settings) as it:
         agent = await it.begin()
@@ -111,7 +115,9 @@ async def test_what_the_users_rules_decide_is_taken_down_with_the_rule(tmp_path:
     rules = tmp_path / "policy.toml"
     rules.write_text(FORCE, encoding="utf-8")
     seen: list[Mapping[str, Any]] = []
-    witness = InProcess("witness", Witness("claude", seen.append), is_hidden=True)
+    witness = InProcess(
+        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+    )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
     async with scene(*mods(PolicyMod(LivePolicy(rules))), settings=settings) as it:
         agent = await it.open()
@@ -134,7 +140,9 @@ async def test_a_rule_that_answers_is_named() -> None:
             return Reply({"outcome": outcome, "_meta": {POLICY_META: {"rule": "no force"}}})
 
     seen: list[Mapping[str, Any]] = []
-    witness = InProcess("witness", Witness("claude", seen.append), is_hidden=True)
+    witness = InProcess(
+        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+    )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
     async with scene(*mods(Rules()), settings=settings) as it:
         agent = await it.open()

@@ -39,15 +39,15 @@ class _Record:
 
     def __init__(self, secrets: Sequence[str]) -> None:
         self._secrets = secrets
-        self._waiting: list[Entry] = []
+        self._waiting: list[tuple[float, Callable[[], Entry]]] = []
         self._write: Callable[[Sequence[Entry]], None] | None = None
         atexit.register(self.flush)
 
-    def take_down(self, entry: Entry) -> None:
+    def take_down(self, entry: Callable[[], Entry]) -> None:
         """Take an entry; it is written within `SOON`, or when this process ends."""
         if not self._waiting:
             asyncio.get_running_loop().call_later(SOON, self.flush)
-        self._waiting.append({"ts": utc_now(), "host": os.getpid(), **entry})
+        self._waiting.append((time.time(), entry))
 
     def flush(self) -> None:
         """Write what waits."""
@@ -56,7 +56,7 @@ class _Record:
             return
         write = self._write = self._write or self._open()
         try:
-            write(waiting)
+            write([{"ts": _stamp(at), "host": os.getpid(), **made()} for at, made in waiting])
         except OSError as error:
             _log.warning("a permission is not on record: %s", error)
 
@@ -69,9 +69,8 @@ class _Record:
         return lambda entries: log.write(*entries)
 
 
-def utc_now() -> str:
+def _stamp(at: float) -> str:
     """The moment of a decision, as it stands in a line."""
     # Not from datetime, which nothing else needs at the start.
-    now = time.time()
-    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
-    return f"{whole}.{int(now * 1000) % 1000:03}+00:00"
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
+    return f"{whole}.{int(at * 1000) % 1000:03}+00:00"

@@ -1,6 +1,7 @@
 """Sees each question of an agent's and its answer, next to the agent, and has both taken down."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from symposium.conductor.component import Answer, Crossing, Forward, Mod, from_agent
@@ -12,7 +13,8 @@ WITNESS: Final = "witness"
 Entry: TypeAlias = Mapping[str, Any]
 """One line of the record."""
 
-TakeDown: TypeAlias = Callable[[Entry], None]
+TakeDown: TypeAlias = Callable[[Callable[[], Entry]], None]
+"""Takes what makes an entry: nothing is read while anybody waits for the answer."""
 
 Chooser: TypeAlias = Callable[[Mapping[str, Any]], str]
 """Given a question that no rule of a mod has answered: who has; `user`, or `rule:<name>`."""
@@ -37,14 +39,17 @@ class Witness(Mod):
     @from_agent("session/request_permission")
     def asked(self, message: Crossing) -> Forward:
         """Let the question pass as it came, and wait for its answer."""
-        params = members_of(message.params)
-        question = {name: params.get(name) for name in ("sessionId", "toolCall", "options")}
 
         def answered(answer: Answer) -> None:
-            result = members_of(None if answer.error else answer.result)
-            self._take_down({"agent": self._agent, **question, **self._decision(params, result)})
+            self._take_down(partial(self._entry, message, answer))
 
         return Forward(then=answered, catch=answered)
+
+    def _entry(self, message: Crossing, answer: Answer) -> Entry:
+        params = members_of(message.params)
+        question = {name: params.get(name) for name in ("sessionId", "toolCall", "options")}
+        result = members_of(None if answer.error else answer.result)
+        return {"agent": self._agent, **question, **self._decision(params, result)}
 
     def _decision(self, params: Mapping[str, Any], result: Mapping[str, Any]) -> Entry:
         outcome = members_of(result.get("outcome"))
