@@ -200,8 +200,23 @@ def test_tasks_that_change_the_same_lines_are_named_with_file_and_lines(desk: De
     (overlap,) = desk.json("task", "conflicts", "--project", str(desk.clone))
 
     assert overlap["lines"] == ["a.txt:2-2 (content)"]
-    shown = desk.ok("task", "conflicts", "--project", str(desk.clone)).splitlines()[0]
-    assert sorted(shown.split(" and ")) == ["one", "two"]
+    assert [(each["path"], each["first"]) for each in overlap["conflicts"]] == [("a.txt", [[2, 2]])]
+
+
+@pytest.mark.requirement("tasks.conflicts-by-file")
+def test_a_file_that_several_change_is_named_once_with_each_ones_lines(desk: Desk) -> None:
+    made = [desk.new(name) for name in ("one", "two", "two")]
+    for number, each in enumerate(made):
+        new_lines = "new\n" * number
+        (Path(each["worktree"]) / "a.txt").write_text(f"{new_lines}one\n2, by {number}\nthree\n")
+
+    file, *pairs = desk.ok("task", "conflicts", "--project", str(desk.clone)).splitlines()
+
+    ids = [each["id"][:8] for each in made]
+    ends = ["one:2", f"two ({ids[1]}):3", f"two ({ids[2]}):4"]
+    told = {frozenset(line.strip().removesuffix(" (content)").split(" and ")) for line in pairs}
+    assert (file, len(pairs)) == ("a.txt", 3)
+    assert told >= {frozenset((ends[0], end)) for end in ends[1:]}
 
 
 @pytest.mark.requirement("tasks.radar-watch")

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from tests.support.taskspace_scenes import Scene, git, tree_of
 
 from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
-from symposium.taskspaces.landing.merge_tree import Conflict, LineRange, marked_ranges
+from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge
+from symposium.taskspaces.landing.side_lines import LineRange, marked_ranges
 
 
 def change_line(worktree: Path, number: int, text: str) -> None:
@@ -203,14 +205,61 @@ async def test_a_taskspace_that_has_changed_nothing_is_no_part_of_any_conflict(
     assert [(each.first, each.second) for each in overlaps] == [(early.id, "base")]
 
 
+def numbered(lines: int, **changed: str) -> list[str]:
+    return [changed.get(f"l{each}", f"line {each}") for each in range(1, lines + 1)]
+
+
+TOP = ["new 1", "new 2", "new 3"]
+BASE_LINES = numbered(30)
+SIDES = {
+    "plain": (numbered(30, l9="mine"), numbered(30, l9="theirs"), (9, 9), (9, 9)),
+    "theirs has more above": (
+        numbered(30, l9="mine"),
+        [*TOP, *numbered(30, l9="theirs")],
+        (9, 9),
+        (12, 12),
+    ),
+    "ours has less above": (
+        numbered(30, l9="mine")[3:],
+        numbered(30, l9="theirs", l20="other"),
+        (6, 6),
+        (9, 9),
+    ),
+    "ours takes it out": (
+        [*numbered(30)[:8], *numbered(30)[9:]],
+        [*TOP, *numbered(30, l9="theirs")],
+        (9, 8),
+        (12, 12),
+    ),
+}
+
+
+@pytest.mark.requirement("taskspaces.radar-lines")
+@pytest.mark.parametrize("case", SIDES)
+async def test_each_side_of_a_conflict_is_told_its_own_lines(case: str, tmp_path: Path) -> None:
+    ours, theirs, mine, others = SIDES[case]
+    git("init", "-q", "-b", "base", cwd=tmp_path)
+    commits: list[str] = []
+    for lines in (BASE_LINES, ours, theirs):
+        if commits:
+            git("checkout", "-q", commits[0], cwd=tmp_path)
+        (tmp_path / "a b.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        commits.append(commit_all(tmp_path))
+
+    merged = await dry_merge(Git(tmp_path), *commits[1:])
+
+    sides = (LineRange(*mine),), (LineRange(*others),)
+    assert merged.conflicts == (Conflict("a b.txt", "content", *sides),)
+
+
 @pytest.mark.requirement("taskspaces.radar")
-def test_ranges_are_counted_on_each_side() -> None:
+def test_what_stands_between_the_marks_is_found() -> None:
     text = b"a\n<<<<<<< o\n1\n2\n=======\n1\n>>>>>>> t\nb\n<<<<<<< o\n=======\nx\n>>>>>>> t\n"
 
     ours, theirs = marked_ranges(text)
 
-    assert ours == (LineRange(2, 3), LineRange(5, 4))
-    assert theirs == (LineRange(2, 2), LineRange(4, 4))
+    assert ours == (LineRange(3, 4), LineRange(10, 9))
+    assert theirs == (LineRange(6, 6), LineRange(11, 11))
 
 
 @given(st.lists(st.sampled_from([b"<<<<<<< a", b"=======", b">>>>>>> b", b"x", b""])))

@@ -8,12 +8,37 @@ from symposium.bus.roles import AGENTS, PEOPLE
 from symposium.bus.vocabulary import About, Reply, Request, Target
 
 
+class ConflictView(Struct, frozen=True):
+    """One file that two have changed in ways that do not fit.
+
+    Attributes:
+        kind: `content`, or what else stands against a merge: `deleted`, `added`, `binary`.
+        first: the lines in question as the first one counts them: from, to.
+        second: as the second one does.
+    """
+
+    path: str
+    kind: str
+    first: tuple[tuple[int, int], ...] = ()
+    second: tuple[tuple[int, int], ...] = ()
+
+
 class OverlapView(Struct, frozen=True):
-    """Two taskspaces, or one and its base, and where they would conflict, in lines for people."""
+    """Two taskspaces, or one and its base, and where they would conflict.
+
+    Attributes:
+        first: a taskspace's id.
+        second: another's, or `base`.
+        lines: for people, as the first one counts lines.
+        conflicts: the same for programs, each file once.
+        problem: why the two could not be compared; empty when they could.
+    """
 
     first: str
     second: str
     lines: tuple[str, ...]
+    conflicts: tuple[ConflictView, ...] = ()
+    problem: str = ""
 
 
 class Overlaps(Reply, frozen=True):

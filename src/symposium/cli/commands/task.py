@@ -24,6 +24,7 @@ from symposium.cli.attaching import attach_terminal
 from symposium.cli.bus_options import AS_JSON
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example, taking
+from symposium.cli.task_conflicts import conflict_lines
 from symposium.cli.task_making import NewOptions
 from symposium.cli.task_opening import open_editor, show_diff
 from symposium.cli.task_removing import remove_task
@@ -262,10 +263,9 @@ def conflicts(project: Path, *, as_json: bool) -> int:
         if as_json:
             print_json([to_builtins(each) for each in found])
             return ExitCode.OK
-        names = {each.id: each.name for each in (await ask(ListTaskspaces())).taskspaces}
-        for each in found:
-            pair = " and ".join(names.get(end, end) for end in (each.first, each.second))
-            click.echo("\n".join([pair, *(f"  {line}" for line in each.lines)]))
+        tasks = (await ask(ListTaskspaces())).taskspaces
+        for line in conflict_lines(found, {each.id: each.name for each in tasks}):
+            click.echo(line)
         return ExitCode.OK
 
     return doing(work)

@@ -9,8 +9,9 @@ from typing import Final
 
 from symposium.errors import SymposiumError
 from symposium.taskspaces.engine import Engine
-from symposium.taskspaces.landing.merge_tree import Conflict, LineRange
+from symposium.taskspaces.landing.merge_tree import Conflict
 from symposium.taskspaces.landing.radar import BASE, Overlap
+from symposium.taskspaces.landing.side_lines import LineRange
 from symposium.taskspaces.model import Category, Standing, Taskspace
 
 PAUSE: Final = 2.0

@@ -1,11 +1,17 @@
 """Answers what people ask of the trees of taskspaces: keep, undo, delete, bring back, land."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.collect_taskspaces import Collected, CollectTaskspaces
-from symposium.bus.messages.find_overlaps import FindOverlaps, Overlaps, OverlapView
+from symposium.bus.messages.find_overlaps import (
+    ConflictView,
+    FindOverlaps,
+    Overlaps,
+    OverlapView,
+)
 from symposium.bus.messages.land_taskspace import Landing, LandTaskspace
 from symposium.bus.messages.remove_taskspace import Removal, RemoveTaskspace
 from symposium.bus.messages.report_taskspace import ReportTaskspace, SafetyReport
@@ -20,6 +26,7 @@ from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
 from symposium.taskspaces.landing.merge_tree import Conflict
 from symposium.taskspaces.landing.radar import Overlap
+from symposium.taskspaces.landing.side_lines import LineRange
 from symposium.taskspaces.model import Standing
 from symposium.taskspaces.trash import Consent
 
@@ -145,11 +152,7 @@ class TreeDesk:
     async def _overlaps(self, message: FindOverlaps, asked: Asked) -> Overlaps:
         del asked
         found = await self._engine.radar(Path(message.project))
-        return Overlaps(
-            overlaps=tuple(
-                OverlapView(each.first, each.second, tuple(_lines(each))) for each in found
-            )
-        )
+        return Overlaps(overlaps=tuple(_overlap_view(each) for each in found))
 
 
 def _join(word: str) -> Join:
@@ -161,6 +164,19 @@ def _join(word: str) -> Join:
 
 def _other(overlap: Overlap, id_: str) -> str:
     return overlap.second if overlap.first == id_ else overlap.first
+
+
+def _overlap_view(overlap: Overlap) -> OverlapView:
+    conflicts = tuple(
+        ConflictView(each.path, each.kind, _pairs(each.ours), _pairs(each.theirs))
+        for each in overlap.conflicts
+    )
+    lines = tuple(_lines(overlap))
+    return OverlapView(overlap.first, overlap.second, lines, conflicts, overlap.problem)
+
+
+def _pairs(ranges: Sequence[LineRange]) -> tuple[tuple[int, int], ...]:
+    return tuple((each.first, each.last) for each in ranges)
 
 
 def _lines(overlap: Overlap) -> list[str]:

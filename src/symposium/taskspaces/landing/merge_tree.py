@@ -1,21 +1,26 @@
 """What a merge would do, without touching anything (git-merge-tree(1), `--write-tree`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from symposium.taskspaces.failures import GitError
 from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.landing.side_lines import (
+    LineRange,
+    hunks_between,
+    marked_ranges,
+    own_ranges,
+)
 
 MOST_FILES: Final = 200
 """Conflicts that are told with their lines; of the rest only the names."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineRange:
-    """Lines of a file, both counted from 1 and both included; `last` < `first` for none."""
-
-    first: int
-    last: int
+_BEFORE: Final = "1"
+_OURS: Final = "2"
+_THEIRS: Final = "3"
+"""The stages of a path in conflict (git-read-tree(1), `3-Way Merge`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +58,11 @@ async def dry_merge(git: Git, ours: str, theirs: str) -> DryMerge:
     if done.code not in {0, 1}:
         raise GitError(("merge-tree", ours, theirs), done.code, done.said)
     tree, *entries = done.names
-    stages: dict[str, set[str]] = {}
+    stages: dict[str, dict[str, str]] = {}
     for entry in entries:
         facts, _, path = entry.partition("\t")
-        stages.setdefault(path, set()).add(facts.split(" ")[2])
+        _, blob, stage = facts.split(" ")
+        stages.setdefault(path, {})[stage] = blob
     conflicts: list[Conflict] = []
     for number, (path, found) in enumerate(sorted(stages.items())):
         conflicts.append(
@@ -67,34 +73,20 @@ async def dry_merge(git: Git, ours: str, theirs: str) -> DryMerge:
     return DryMerge(tree, tuple(conflicts))
 
 
-async def _conflict(git: Git, tree: str, path: str, stages: set[str]) -> Conflict:
-    if not {"2", "3"} <= stages:
-        return Conflict(path, "deleted" if "1" in stages else "added")
-    done = await git.run("cat-file", "blob", f"{tree}:{path}")
+async def _conflict(git: Git, tree: str, path: str, stages: Mapping[str, str]) -> Conflict:
+    if not {_OURS, _THEIRS} <= stages.keys():
+        return Conflict(path, "deleted" if _BEFORE in stages else "added")
+    merged = f"{tree}:{path}"
+    done = await git.run("cat-file", "blob", merged)
     if done.code:
         return Conflict(path, "content")
     ours, theirs = marked_ranges(done.out)
-    return Conflict(path, "content" if ours else "binary", ours, theirs)
-
-
-def marked_ranges(text: bytes) -> tuple[tuple[LineRange, ...], tuple[LineRange, ...]]:
-    """The lines between conflict markers, as each side counts its own."""
-    ours: list[LineRange] = []
-    theirs: list[LineRange] = []
-    line_of = {"ours": 1, "theirs": 1}
-    started = {"ours": 1, "theirs": 1}
-    side = ""
-    for line in text.split(b"\n"):
-        if line.startswith(b"<<<<<<< ") and not side:
-            side, started = "ours", dict(line_of)
-        elif line == b"=======" and side == "ours":
-            side = "theirs"
-        elif line.startswith(b">>>>>>> ") and side == "theirs":
-            ours.append(LineRange(started["ours"], line_of["ours"] - 1))
-            theirs.append(LineRange(started["theirs"], line_of["theirs"] - 1))
-            side = ""
-        elif side:
-            line_of[side] += 1
-        else:
-            line_of = {name: number + 1 for name, number in line_of.items()}
-    return tuple(ours), tuple(theirs)
+    if not ours:
+        return Conflict(path, "binary")
+    # Between the marks of a conflict are a side's own lines, above them also what fitted.
+    return Conflict(
+        path,
+        "content",
+        own_ranges(await hunks_between(git, stages[_OURS], merged), ours),
+        own_ranges(await hunks_between(git, stages[_THEIRS], merged), theirs),
+    )
