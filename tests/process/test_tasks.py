@@ -191,6 +191,16 @@ def test_a_task_takes_the_ids_of_agents_and_is_not_made_for_a_name_that_is_none(
     assert set(desk.tasks()) == {"named"}
 
 
+@pytest.mark.requirement("tasks.agent-shown")
+def test_a_task_shows_which_agent_it_has_by_the_id_it_was_given(desk: Desk) -> None:
+    desk.ok("agents", "add", f"{sys.executable} -P -m symposium eliza", "--id", "mine")
+    by_id = desk.new("by id", "--agent", "mine")
+    by_name = desk.new("by name", "--agent", "eliza")
+
+    assert (by_id["agent"], by_name["agent"]) == ("mine", "eliza")
+    assert "agent        mine (" in desk.ok("task", "show", "by id")
+
+
 @pytest.mark.requirement("tasks.radar")
 def test_tasks_that_change_the_same_lines_are_named_with_file_and_lines(desk: Desk) -> None:
     for name in ("one", "two"):

@@ -27,7 +27,7 @@ class TaskView(Struct, frozen=True):
     Attributes:
         standing: what can be done with it; `reason` says why.
         state: what it is doing, in the words of users §8.5.
-        agent: which agent it has; None for none.
+        agent: its id, or the command line of one that has none; None for no agent.
         session: how that agent's session stands: `running`, `exited`, `lost`; None for none.
         ports: the first and the number of those it may use.
         waiting: questions that nobody has answered.

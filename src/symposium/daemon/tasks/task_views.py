@@ -5,6 +5,7 @@ from typing import Final
 
 from symposium.agent_sessions.session import Status
 from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
+from symposium.daemon.tasks.agent_label import agent_label
 from symposium.taskspaces.model import Category, LogEntry, Standing, Taskspace
 from symposium.taskspaces.snapshots.state import Snapshot
 
@@ -92,7 +93,7 @@ def task_view(
         created_at=taskspace.created_at,
         activated_at=taskspace.activated_at,
         reason=taskspace.reason or now.ended,
-        agent=taskspace.agent,
+        agent=None if taskspace.agent is None else agent_label(taskspace.agent),
         session=None if session is None else session.value,
         collaborator=taskspace.collaborator,
         parent=taskspace.parent,
