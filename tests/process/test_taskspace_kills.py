@@ -8,12 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.interruptions import KINDS, stages_of
 from tests.support.taskspace_scenes import make_template, settings_file
 
-from symposium.taskspaces.operations import STAGES
-
 ROOT = Path(__file__).parents[2]
-KINDS = sorted({stage.partition(".")[0] for stage in STAGES})
 
 
 @pytest.mark.requirement("taskspaces.survives-kills")
@@ -26,7 +24,7 @@ def test_a_kill_at_any_stage_loses_nothing(
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     (tmp_path / "template").mkdir()
     make_template(tmp_path / "template")
-    stages = [stage for stage in STAGES if stage.startswith(f"{kind}.")]
+    stages = stages_of(kind)
 
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(

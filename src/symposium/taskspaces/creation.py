@@ -111,11 +111,11 @@ async def create(ground: Ground, order: Order) -> Taskspace:
             taskspace = await _attempt(stage, completed, work, taskspace)
             operation = await ground.reach(operation, stage)
             completed.append(stage)
+        await ground.put(taskspace)
     except BaseException:
         async with asyncio.timeout(60):
             await asyncio.shield(undo_creation(ground, taskspace, opened.repository))
         raise
-    await ground.put(taskspace)
     return await set_up(ground, taskspace, opened.repository, operation)
 
 
@@ -128,11 +128,13 @@ def _stages(
 
     async def fetch(taskspace: Taskspace) -> Taskspace:
         async with ground.clone_turn(opened.repository.common):
-            return await _fetch(ground, taskspace, opened.repository)
+            work = _fetch(ground, taskspace, opened.repository)
+            return await ground.undertakings.to_its_end(work)
 
     async def worktree(taskspace: Taskspace) -> Taskspace:
         async with ground.clone_turn(opened.repository.common):
-            return await _add_worktree(taskspace, opened.repository)
+            work = _add_worktree(taskspace, opened.repository)
+            return await ground.undertakings.to_its_end(work)
 
     return [
         ("create.metadata", metadata),
@@ -203,7 +205,11 @@ async def _record(ground: Ground, order: Order, opened: OpenProject) -> tuple[Ta
         operations.note(connection, operation)
         return made
 
-    return await ground.journal.change(record), operation
+    try:
+        return await ground.journal.change(record), operation
+    except asyncio.CancelledError:
+        await ground.journal.change(lambda connection: forget(connection, id_))
+        raise
 
 
 async def _free_places(

@@ -37,10 +37,12 @@ class Engine:
         trash: deletion and its undo.
         history: snapshots and their undo.
         presence: who is at them.
+        undertakings: what is being done and must come to its end.
     """
 
     def __init__(self, ground: Ground, table: Mapping[str, AgentCommands] = BUILT_IN) -> None:
         self._ground = ground
+        self.undertakings = ground.undertakings
         self.presence = Presence()
         self.records = Records(ground, table)
         self.spawning = Spawning(ground)

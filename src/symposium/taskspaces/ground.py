@@ -19,6 +19,7 @@ from symposium.taskspaces.operations import Operation, StageHook
 from symposium.taskspaces.port_blocks import is_unused
 from symposium.taskspaces.snapshots.snapshots import Snapshots
 from symposium.taskspaces.task_file import MOST_ENTRIES, write_task_file
+from symposium.taskspaces.undertakings import Undertakings
 
 
 class Agents(Protocol):
@@ -90,6 +91,7 @@ class Ground:
     Attributes:
         state: our own directory: shadows and the trash.
         precious: patterns of ignored files that are work all the same.
+        undertakings: what goes on when whoever asked for it has gone.
     """
 
     journal: Journal
@@ -106,6 +108,7 @@ class Ground:
         default_factory=lambda: defaultdict[str, asyncio.Lock](asyncio.Lock)
     )
     mirrors: asyncio.Lock = field(default_factory=asyncio.Lock)
+    undertakings: Undertakings = field(default_factory=Undertakings)
 
     def stamp(self) -> str:
         """This moment, as ISO-8601 in UTC."""

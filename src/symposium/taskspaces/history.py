@@ -52,7 +52,8 @@ class History:
         """
         subject = await self._subject(id_)
         async with self._ground.clone_turn(subject.common):
-            return await self._ground.snapshots.undo(subject)
+            work = self._ground.snapshots.undo(subject)
+            return await self._ground.undertakings.to_its_end(work)
 
     async def restore(self, id_: str, ref: str) -> Restored:
         """Bring a taskspace back to a snapshot, by its ref; what is now is kept first.
@@ -65,7 +66,8 @@ class History:
         if not found:
             raise TaskspaceError(f"there is no snapshot {ref}", "see the list of its snapshots")
         async with self._ground.clone_turn(subject.common):
-            return await self._ground.snapshots.restore(subject, found[0])
+            work = self._ground.snapshots.restore(subject, found[0])
+            return await self._ground.undertakings.to_its_end(work)
 
     async def prune(self, id_: str, days: float = DAYS) -> int:
         """Let go of old snapshots; how many.

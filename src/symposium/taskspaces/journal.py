@@ -15,6 +15,7 @@ import msgspec
 from symposium.config.private_directory import make_private_directory
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.model import Taskspace
+from symposium.taskspaces.undertakings import Undertakings
 
 Result = TypeVar("Result")
 
@@ -55,6 +56,7 @@ class Journal:
         """
         self.path = path
         self._turn = threading.Lock()
+        self._writing = Undertakings()
         try:
             make_private_directory(path.parent)
             # Before SQLite makes it: the files beside it get the mode that it has by then.
@@ -89,7 +91,8 @@ class Journal:
         Raises:
             TaskspaceError: the file cannot be written.
         """
-        return await asyncio.to_thread(self._change, work)
+        # A thread cannot be stopped: who is cancelled goes on when it is known what was written.
+        return await self._writing.to_its_end(asyncio.to_thread(self._change, work))
 
     async def look(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Read something."""

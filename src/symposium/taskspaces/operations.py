@@ -71,6 +71,11 @@ def end(connection: sqlite3.Connection, taskspace: str) -> None:
     connection.execute("DELETE FROM operation WHERE taskspace = ?", (taskspace,))
 
 
+def is_unfinished(connection: sqlite3.Connection, taskspace: str) -> bool:
+    """Whether something is being done to this taskspace."""
+    return any(each.taskspace == taskspace for each in unfinished(connection))
+
+
 def unfinished(connection: sqlite3.Connection) -> list[Operation]:
     """All that were begun and not ended."""
     rows = connection.execute("SELECT taskspace, kind, stage, detail FROM operation")

@@ -22,6 +22,7 @@ from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.operations import Kind, Operation, unfinished
 from symposium.taskspaces.projects import open_project
 from symposium.taskspaces.roster import check, take_in
+from symposium.taskspaces.setting_up import INTERRUPTED
 from symposium.taskspaces.snapshots.gitdir import admin_directory
 
 _PATIENCE = 10.0
@@ -104,9 +105,8 @@ async def _end_create(
     if not operation.is_past("create.worktree") and not await _holds_work(taskspace, repository):
         await undo_creation(ground, taskspace, repository)
         return "was not yet made, and is not"
-    reason = "the set-up was interrupted: try it again"
-    await _settle(ground, replace(taskspace, standing=Standing.SETUP_FAILED, reason=reason))
-    return reason
+    await _settle(ground, replace(taskspace, standing=Standing.SETUP_FAILED, reason=INTERRUPTED))
+    return INTERRUPTED
 
 
 async def _holds_work(taskspace: Taskspace, repository: Repository) -> bool:

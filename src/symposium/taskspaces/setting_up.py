@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Connection
+from typing import Final
 
 from symposium.errors import SymposiumError
 from symposium.taskspaces import operations
@@ -20,6 +21,9 @@ from symposium.taskspaces.setup_files.bringing import bring
 from symposium.taskspaces.setup_files.reading import read_set_up
 from symposium.taskspaces.setup_files.recipe import SetUp
 from symposium.taskspaces.setup_files.running import command_environment, run_commands
+
+INTERRUPTED: Final = "the set-up was interrupted: try it again"
+"""Why a taskspace is not ready whose set-up nobody has seen the end of."""
 
 
 def recipe_of(taskspace: Taskspace, repository: Repository) -> SetUp:
@@ -38,7 +42,17 @@ async def set_up(
     Returns:
         The taskspace, ready or `setup-failed` with the reason.
     """
-    operation = operation or Operation(taskspace.id, Kind.CREATE, "create.worktree", {})
+    begun = operation or Operation(taskspace.id, Kind.CREATE, "create.worktree", {})
+    try:
+        return await _set_up(ground, taskspace, repository, begun)
+    except asyncio.CancelledError:
+        await _interrupted(ground, taskspace)
+        raise
+
+
+async def _set_up(
+    ground: Ground, taskspace: Taskspace, repository: Repository, operation: Operation
+) -> Taskspace:
     recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
     is_trusted = await _is_trusted(ground, taskspace, recipe)
     failure = await _bring(ground, taskspace, repository, recipe) if is_trusted else None
@@ -60,8 +74,24 @@ async def set_up(
         standing=Standing.READY if failure is None else Standing.SETUP_FAILED,
         reason="; ".join(each for each in dict.fromkeys(reasons) if each),
     )
-    await _finish(ground, ready)
+    await ground.undertakings.to_its_end(_finish(ground, ready))
     return ready
+
+
+async def _interrupted(ground: Ground, taskspace: Taskspace) -> None:
+    """Whoever asked has gone before it was done: what is there stays, to be tried again."""
+
+    def settle(connection: Connection) -> bool:
+        if not operations.is_unfinished(connection, taskspace.id):
+            return False
+        now = load(connection, taskspace.id) or taskspace
+        save(connection, replace(now, standing=Standing.SETUP_FAILED, reason=INTERRUPTED))
+        operations.end(connection, taskspace.id)
+        return True
+
+    if await ground.journal.change(settle):
+        ground.tell(Changed(await ground.get(taskspace.id)))
+        await ground.mirror(taskspace.id)
 
 
 async def _finish(ground: Ground, taskspace: Taskspace) -> None:

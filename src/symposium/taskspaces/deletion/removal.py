@@ -54,14 +54,15 @@ async def remove(
         save(connection, replace(taskspace, standing=Standing.DELETING))
         operations.note(connection, operation)
 
-    await ground.journal.change(record)
     try:
+        await ground.journal.change(record)
         ground.pass_stage(taskspace.id, "delete.recorded")
         operation = await _keep(ground, taskspace, repository, operation)
     except BaseException:
         await asyncio.shield(_as_before(ground, taskspace))
         raise
-    return await go_on(ground, taskspace, repository, operation)
+    # From here on there is no way back but the archive: it is done, whoever waits for it.
+    return await ground.undertakings.to_its_end(go_on(ground, taskspace, repository, operation))
 
 
 async def _keep(

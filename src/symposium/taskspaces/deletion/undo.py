@@ -49,6 +49,13 @@ async def undo_removal(
     path = Path(taskspace.worktree)
     if await asyncio.to_thread(os.path.lexists, path):
         raise TaskspaceError(f"{path} is there already", "move it away")
+    work = _undo(ground, taskspace, repository, manifest)
+    return await ground.undertakings.to_its_end(work)
+
+
+async def _undo(
+    ground: Ground, taskspace: Taskspace, repository: Repository, manifest: Manifest
+) -> tuple[Taskspace, tuple[str, ...]]:
     operation = Operation(taskspace.id, Kind.UNDO, "undo.recorded", {})
     await ground.journal.change(lambda connection: operations.note(connection, operation))
     ground.pass_stage(taskspace.id, "undo.recorded")

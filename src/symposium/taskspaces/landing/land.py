@@ -99,8 +99,8 @@ async def land(
     git = await neutral(Git(Path(taskspace.worktree)))
     await _check_clean(git, taskspace, repository)
     operation = Operation(taskspace.id, Kind.LAND, "land.recorded", {})
-    operation = await ground.reach(operation, "land.recorded")
     try:
+        operation = await ground.reach(operation, "land.recorded")
         return await _land(ground, _Landing(taskspace, repository, git, base, options), operation)
     finally:
         await ground.journal.change(lambda connection: operations.end(connection, taskspace.id))
@@ -122,7 +122,7 @@ class _Landing:
 
 async def _land(ground: Ground, landing: _Landing, operation: Operation) -> LandOutcome:
     async with ground.clone_turn(landing.repository.common):
-        notes = await _fetch(landing)
+        notes = await ground.undertakings.to_its_end(_fetch(landing))
     operation = await ground.reach(operation, "land.fetched")
     onto = await _newest_base(landing)
     dry = await dry_merge(landing.git, "HEAD", onto)
@@ -131,7 +131,7 @@ async def _land(ground: Ground, landing: _Landing, operation: Operation) -> Land
         return LandConflict(landing.base.branch, dry.conflicts)
     subject = subject_of(ground, landing.taskspace, landing.repository)
     await ground.snapshots.take(subject, "before landing")
-    if not await _join(landing, onto):
+    if not await ground.undertakings.to_its_end(_join(landing, onto)):
         return LandConflict(landing.base.branch, ())
     operation = await ground.reach(operation, "land.joined")
     failure = await _checks(ground, landing)
@@ -140,9 +140,7 @@ async def _land(ground: Ground, landing: _Landing, operation: Operation) -> Land
     operation = await ground.reach(operation, "land.checked")
     tip = await landing.git.text("rev-parse", "HEAD")
     async with ground.clone_turn(landing.repository.common):
-        await _forward(landing, tip)
-        if landing.options.is_pushed:
-            await _push(landing, tip)
+        await ground.undertakings.to_its_end(_forward(landing, tip))
     await ground.reach(operation, "land.forwarded")
     ground.pass_stage(landing.taskspace.id, "land.done")
     return Landed(tip, landing.base.branch, tuple(notes))
@@ -225,6 +223,12 @@ async def _checks(ground: Ground, landing: _Landing) -> CommandFailure | None:
 
 
 async def _forward(landing: _Landing, tip: str) -> None:
+    await _move_base(landing, tip)
+    if landing.options.is_pushed:
+        await _push(landing, tip)
+
+
+async def _move_base(landing: _Landing, tip: str) -> None:
     """Move the clone's base branch on, in its checkout if it has one.
 
     Raises:
