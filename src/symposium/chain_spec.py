@@ -6,8 +6,9 @@ A SPEC is the name of a built-in or installed component, a command line, or a JS
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from peerwire.acp.names import Dialect
 from peerwire.errors import LocalError
@@ -34,8 +35,7 @@ FORMS: Final = (
 MakeMod: TypeAlias = Callable[[], Component]
 
 
-@dataclass(frozen=True, slots=True)
-class ChainSpec:
+class ChainSpec(Struct, frozen=True):
     """The components of a chain, as read; a blueprint of it can be made more than once.
 
     Attributes:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from peerwire.errors import LocalError
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
@@ -37,8 +39,7 @@ def as_planned(plan: Plan, answer: Mapping[str, Any]) -> Plan:
     return plan
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
+class Wishes(Struct, frozen=True):
     """What the user has said of the components beside their order.
 
     Attributes:
@@ -60,8 +61,7 @@ class Wishes:
 NO_WISHES: Final = Wishes()
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedChain:
+class PlannedChain(Struct, frozen=True):
     """A chain that fits one editor connection.
 
     Attributes:

@@ -1,11 +1,11 @@
 """Chains of run mode that fit the editor, and go without what they may (acp-host §3.3, R8)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.support.run_scenes import run_scene
 from tests.support.scenes import VERSION_ONE
 

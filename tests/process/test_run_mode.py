@@ -1,12 +1,14 @@
 """`symposium run` as a program between one editor and the agents that its config names."""
 
+import importlib
 import json
 import re
 import shlex
 import subprocess
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from tests.support.editor import Editor, Start, started_editor
@@ -32,6 +34,30 @@ def editor(start: Start) -> Callable[..., Editor]:
         return started_editor(start, *words)
 
     return begin
+
+
+@pytest.fixture
+def imported(config: Path, environment: dict[str, str], ourselves: Spec) -> Callable[[], set[str]]:
+    """What `symposium run` has imported when it has greeted its editor and was left."""
+
+    def ask() -> set[str]:
+        config.write_text(config_text("eliza"))
+        python = str(Path(f"{ourselves()}".split()[0]).with_name("python"))
+        params: dict[str, Any] = {"protocolVersion": 1, "clientCapabilities": {}}
+        greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+        ended = subprocess.run(
+            [python, "-X", "importtime", "-m", "symposium", "run"],
+            input=json.dumps(greeting) + "\n",
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=20,
+            check=True,
+        )
+        assert '"agentCapabilities"' in ended.stdout
+        return {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+
+    return ask
 
 
 def config_text(agent: str, *mods: str) -> str:
@@ -210,19 +236,29 @@ def test_the_config_and_what_is_recorded_can_be_elsewhere(
 
 
 @pytest.mark.requirement("run-mode.imports")
-def test_starting_imports_nothing_heavy(
-    config: Path, environment: dict[str, str], ourselves: Spec
+def test_starting_imports_nothing_heavy(imported: Callable[[], set[str]]) -> None:
+    names = imported()
+    assert "symposium.run_mode.config_agent" in names
+    assert names & BANNED == set()
+    assert not {name for name in names if name.startswith("symposium.registry")}
+
+
+@pytest.mark.requirement("run-mode.start-values")
+def test_no_class_is_made_by_running_code_before_the_editor_is_greeted(
+    imported: Callable[[], set[str]],
 ) -> None:
-    config.write_text(config_text("eliza"))
-    python = f"{ourselves()}".split()[0]
-    words = [str(Path(python).with_name("python")), "-X", "importtime", "-m", "symposium", "run"]
-    talk = subprocess.run(
-        words, input="", capture_output=True, text=True, env=environment, timeout=8, check=True
-    ).stderr
-    imported = {line.rpartition("|")[2].strip() for line in talk.splitlines()}
-    assert "symposium.run_mode.config_agent" in imported
-    assert imported & BANNED == set()
-    assert not {name for name in imported if name.startswith("symposium.registry")}
+    ours = {name for name in imported() if name.startswith(("symposium.", "peerwire."))}
+    assert "symposium.agents.eliza.engine" in ours, "the chain was started"
+    # What is imported by its name, as an agent is, is not listed itself.
+    ours.add("symposium.agents.eliza.agent")
+    modules = [importlib.import_module(name) for name in sorted(ours)]
+    slow = [
+        f"{module.__name__}.{name}"
+        for module in modules
+        for name, thing in vars(module).items()
+        if is_dataclass(thing) and getattr(thing, "__module__", "") == module.__name__
+    ]
+    assert slow == []
 
 
 def same_figures(text: str) -> str:

@@ -4,10 +4,11 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from tests.support.scenes import VERSION_ONE, Peer, Stand
 
 from peerwire.jsonrpc.boundary import Boundary

@@ -4,9 +4,10 @@ Which era a server's owner speaks shows in its declaration (acp-host §1.2, R2.4
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
+
+from msgspec import Struct
 
 CONNECT: Final = "mcp/connect"
 MESSAGE: Final = "mcp/message"
@@ -29,8 +30,7 @@ class McpDialect(Enum):
     PACP_SEND = "pacp-0"
 
 
-@dataclass(frozen=True, slots=True)
-class McpEra:
+class McpEra(Struct, frozen=True):
     """One row of the table: how an agent speaks to a server's owner.
 
     Attributes:

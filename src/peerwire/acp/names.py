@@ -4,7 +4,6 @@ We emit the canonical era and accept every other, per peer: a peer is spoken to 
 answers to (acp-host §1.2, D5).
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -28,16 +27,14 @@ class Dialect(Enum):
     PACP_SEND = "pacp-0"
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """The methods of an envelope in one direction."""
 
     request: str
     notification: str
 
 
-@dataclass(frozen=True, slots=True)
-class Era:
+class Era(Struct, frozen=True):
     """One row of the table.
 
     Attributes:

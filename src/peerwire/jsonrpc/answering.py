@@ -3,11 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, Final, cast
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from peerwire.jsonrpc.batch import Place
 from peerwire.jsonrpc.boundary import Boundary
@@ -34,8 +33,7 @@ MAX_RUNNING: Final = 10_000
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class _Owed:
+class _Owed(Struct):
     request: Request
     reply: Awaitable[Any]
     place: Place

@@ -1,7 +1,8 @@
 """Bytes to lines, with a bound: data in, complete lines out. No I/O, no JSON."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 MAX_LINE: Final = 64 * 1024 * 1024
 """Bytes of the longest line we carry (acp-host §7.3, T14); real agents send half a megabyte."""
@@ -13,8 +14,7 @@ BOM: Final = b"\xef\xbb\xbf"
 """What some programs write before their first line; no part of it (RFC 8259 §8.1)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overlong:
+class Overlong(Struct, frozen=True):
     """A line beyond the limit; its bytes are gone but for its two ends."""
 
     head: bytes

@@ -1,19 +1,18 @@
 """What one end does with what it is told and asked: functions by method."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from msgspec import Struct, field
 
-@dataclass(slots=True)
-class Cancellation:
+
+class Cancellation(Struct):
     """Whether the peer has taken a request back; the answer is owed all the same."""
 
     is_requested: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What a request handler is given.
 
     Attributes:
@@ -26,7 +25,7 @@ class Request:
     method: str
     params: Any
     id: bytes
-    cancellation: Cancellation = field(default_factory=Cancellation, compare=False)
+    cancellation: Cancellation = field(default_factory=Cancellation)
 
 
 Reply: TypeAlias = Any | Awaitable[Any]
@@ -34,8 +33,7 @@ RequestHandler: TypeAlias = Callable[[Request], Reply]
 NotificationHandler: TypeAlias = Callable[[Any], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Handlers:
+class Handlers(Struct, frozen=True):
     """What one end does with what it gets; a request nobody handles is answered `-32601`.
 
     Request handlers may be plain functions or coroutine functions; notification handlers are plain

@@ -7,7 +7,6 @@ nothing in them can be lost. Knows nothing of ACP, of sessions, or of who is ask
 import re
 from codecs import utf_8_decode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
 import msgspec
@@ -42,8 +41,7 @@ class Message(Struct, frozen=True, gc=False):
     error: Raw | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(Struct, frozen=True):
     """A line that is no message, or a message that is not allowed.
 
     Attributes:
@@ -59,8 +57,7 @@ class Malformed:
     id: bytes = NULL_ID
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """A JSON array of messages; each member is kept as a line of its own (acp-host §1.7)."""
 
     lines: tuple[bytes, ...]

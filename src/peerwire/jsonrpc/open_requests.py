@@ -3,10 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc.boundary import Boundary
@@ -22,15 +21,13 @@ LONGEST_SHOWN: Final = 64
 """Bytes of a stranger's id that a log line shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """An answer that is an error; a value and not a raise, so that it may find nobody waiting."""
 
     error: Exception
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
+class _Open(Struct, frozen=True):
     answer: asyncio.Future[Any]
     on_result: OnResult | None
 

@@ -1,8 +1,9 @@
 """One MCP server as its client sees it: what it offers, and how to use it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
+
+from msgspec import Struct, field
 
 from peerwire.errors import PeerwireError
 
@@ -17,8 +18,7 @@ class McpError(PeerwireError):
     """An MCP server could not be reached, or said what no MCP server says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A tool as its server lists it; `schema` is the JSON schema of its arguments."""
 
     name: str
@@ -26,8 +26,7 @@ class Tool:
     schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What a tool said.
 
     Attributes:
@@ -63,8 +62,7 @@ class Wire(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class McpServer:
+class McpServer(Struct):
     """A server that has been greeted.
 
     Attributes:

@@ -10,8 +10,9 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from peerwire.errors import SpawnError
 from peerwire.transports.command import Command, shown
@@ -30,8 +31,7 @@ _REMEDIES: Final = {
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Pipes:
+class Pipes(Struct, frozen=True):
     """Our ends of a program's standard streams; whoever is given them closes them."""
 
     stdin: int

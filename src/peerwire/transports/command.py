@@ -3,10 +3,10 @@
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, TypeGuard, cast, get_args
 
 import msgspec
+from msgspec import Struct, field
 
 from peerwire.errors import PeerwireError
 
@@ -25,8 +25,7 @@ class CommandError(PeerwireError, ValueError):
     """What was written names no program; the message says what, where, and how to mend it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A program to start, without a shell.
 
     Attributes:

@@ -5,8 +5,9 @@ import logging
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from peerwire.errors import TransportError
 from peerwire.jsonrpc.codec import MAX_LINE, Overlong
@@ -124,8 +125,7 @@ class ProcessTransport(FdTransport):
             await ending.kill()
 
 
-@dataclass(frozen=True, slots=True)
-class _Relay:
+class _Relay(Struct, frozen=True):
     """Passes everything on but the end of the output, which is only part of a program's end."""
 
     listener: Listener

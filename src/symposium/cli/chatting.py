@@ -3,9 +3,11 @@
 import asyncio
 import sys
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from peerwire.errors import ConnectionClosedError
 from symposium.chain_spec import ChainSpec

@@ -3,11 +3,11 @@
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
 import click
+from msgspec import Struct
 
 from symposium.plain_text import plain_text
 
@@ -45,8 +45,7 @@ MEANINGS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """What went wrong, for people and for programs (users §8.4).
 
     Attributes:

@@ -3,9 +3,11 @@
 import asyncio
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+from msgspec.structs import replace
 
 from peerwire.errors import PeerwireError
 from symposium.chain_spec import ChainSpec

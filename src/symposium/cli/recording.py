@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.chain_spec import ChainSpec
 from symposium.conductor.conductor import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """A chain that is recorded, or not.
 
     Attributes:

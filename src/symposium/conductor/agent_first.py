@@ -6,10 +6,10 @@ more with the real request: ACP knows no second `initialize`.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, cast
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from peerwire.acp.names import INITIALIZE
 from peerwire.errors import SpawnError
@@ -168,8 +168,7 @@ class AgentFirst:
         self._agent.send(line)
 
 
-@dataclass(frozen=True, slots=True)
-class _Life:
+class _Life(Struct, frozen=True):
     """Listens to one agent, so that the words of one that was replaced reach nobody."""
 
     owner: AgentFirst

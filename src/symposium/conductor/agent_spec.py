@@ -1,13 +1,13 @@
 """A built-in agent as a catalog lists it."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from peerwire.jsonrpc.transport import Transport
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSpec:
+class AgentSpec(Struct, frozen=True):
     """An agent that needs no program of its own.
 
     Attributes:

@@ -1,9 +1,10 @@
 """Makes the links and spans of a chain from its blueprint; nothing flows before a message does."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Protocol, TypeGuard
+
+from msgspec import Struct, field
 
 from peerwire.acp.names import Dialect
 from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program, Served
@@ -30,8 +31,7 @@ class Watcher(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Assembly:
+class Assembly(Struct):
     """A chain as it stands.
 
     Attributes:
@@ -45,8 +45,7 @@ class Assembly:
     mods: list[InProcess] = field(default_factory=list[InProcess])
 
 
-@dataclass(frozen=True, slots=True)
-class Workshop:
+class Workshop(Struct, frozen=True):
     """What it takes to make a chain.
 
     Attributes:

@@ -1,8 +1,9 @@
 """What a chain is to be made of, before any of it runs."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from peerwire.acp.names import Dialect
 from peerwire.jsonrpc.transport import Transport
@@ -18,8 +19,7 @@ Opener: TypeAlias = Callable[[StartWork, OnStderr | None], Transport]
 """Starts a program; raises `SpawnError` if it cannot be started."""
 
 
-@dataclass(frozen=True, slots=True)
-class InProcess:
+class InProcess(Struct, frozen=True):
     """A mod in the host's own process, called directly and only for what it intercepts.
 
     Attributes:
@@ -33,8 +33,7 @@ class InProcess:
     is_hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A component that is a program of its own, in any language.
 
     Attributes:
@@ -50,8 +49,7 @@ class Program:
     opener: Opener | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """A component that speaks the wire inside the host's process: a built-in agent, or a test's.
 
     Attributes:
@@ -68,8 +66,7 @@ class Served:
 Component: TypeAlias = InProcess | Program | Served
 
 
-@dataclass(frozen=True, slots=True)
-class Blueprint:
+class Blueprint(Struct, frozen=True):
     """The components of one chain, from the client's side to the agent's.
 
     Attributes:

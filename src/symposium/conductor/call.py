@@ -1,9 +1,8 @@
 """One request on its way through a chain, from the question to the one answer."""
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from peerwire.jsonrpc.errors import REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.messages import Message
@@ -20,8 +19,7 @@ def stay(_: Crossing) -> Forward:
     return Forward()
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One mod on a way: its position, its handler for a method, and its name."""
 
     position: int

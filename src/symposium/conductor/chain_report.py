@@ -4,8 +4,9 @@ No secret is in it: of a server only its name, its kind, and how it is reached.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from symposium.conductor.bridge.reach import Reach, reach
 from symposium.conductor.ledger import Ledger

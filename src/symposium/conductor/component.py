@@ -6,11 +6,10 @@ no I/O.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.messages import (
@@ -308,8 +307,7 @@ class Mod:
         """Give back what the mod holds; called once when the chain ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interception:
+class Interception(Struct, frozen=True):
     """One method that a mod wants to see in one direction, and the handler that takes it."""
 
     direction: Direction
@@ -317,8 +315,7 @@ class Interception:
     handler: Handler
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(Struct, frozen=True):
     direction: Direction
     method: str
 
@@ -346,8 +343,7 @@ def _marking(direction: Direction, methods: tuple[str, ...]) -> Callable[[_F], _
     return mark
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentSpec:
+class ComponentSpec(Struct, frozen=True):
     """A mod as a catalog lists it.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE
@@ -31,8 +30,7 @@ CLOSE_GRACE: Final = 2.0
 ALREADY_ANSWERED: Final = RpcError(INVALID_REQUEST, "`initialize` has been answered already")
 
 
-@dataclass(frozen=True, slots=True)
-class Settings(ChainSettings):
+class Settings(ChainSettings, frozen=True):
     """How a conductor behaves.
 
     Attributes:

@@ -6,8 +6,9 @@ form of its era as a mod (acp-host §1.2 R2, §2.2).
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from peerwire.acp.names import ATTEMPTS, ERAS, INITIALIZE, Dialect
 from peerwire.jsonrpc import messages as wire
@@ -32,8 +33,7 @@ INITIALIZE_TIMEOUT: Final = 60.0
 """Seconds a component has to answer its greeting (acp-host §3.4)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What the client's first request fixed for the chain.
 
     Attributes:

@@ -8,8 +8,9 @@ passed already or that it started behind (docs/decisions/0010-order-per-session.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 Key: TypeAlias = bytes | None
 """A session; None for a message of no session."""
@@ -38,8 +39,7 @@ Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], Started]
 """Starts a task in the group of whoever owns the chain."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One message that waits at a stop.
 
     Attributes:
@@ -53,8 +53,7 @@ class Item:
     resume: Callable[[], None]
 
 
-@dataclass(slots=True)
-class _Stop:
+class _Stop(Struct):
     parked: Counter[Key] = field(default_factory=Counter[Key])
     waiting: list[Item] = field(default_factory=list[Item])
     keys: Counter[Key] = field(default_factory=Counter[Key])

@@ -6,10 +6,11 @@ mod that is a program is measured by the requests that go in and come out of it 
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass
 from inspect import iscoroutine
 from time import perf_counter
 from typing import Any, Final
+
+from msgspec import Struct
 
 from symposium.conductor.component import Crossing, Handler, Interception
 
@@ -26,8 +27,7 @@ _HALF: Final = 0.5
 _MOST: Final = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Struct, frozen=True):
     """What a mod adds, in milliseconds.
 
     Attributes:

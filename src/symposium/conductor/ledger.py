@@ -4,8 +4,9 @@ It sees the few requests that set sessions up and end them, and none of what str
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, cast
+
+from msgspec import Struct
 
 from peerwire.acp.mcp_names import SETUP_METHODS
 from peerwire.acp.names import INITIALIZE
@@ -18,8 +19,7 @@ from symposium.conductor.gate import members_of
 _LEDGER: Final = "ledger"
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerSession:
+class LedgerSession(Struct, frozen=True):
     """One session.
 
     Attributes:

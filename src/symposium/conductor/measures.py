@@ -1,14 +1,14 @@
 """The measurements of one chain's mods, by their places."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from symposium.conductor.blueprint import Component, InProcess
 from symposium.conductor.latency import Durations, Latency, Passing
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
+class Measures(Struct, frozen=True):
     """What is measured of each mod that a person has put into the chain.
 
     Attributes:

@@ -1,14 +1,14 @@
 """What a mod needs of what stands before it, and what it adds: all that a planner knows of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 Kind: TypeAlias = Literal["adapter", "component"]
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """Primitives by name, as in `ide_operations` (acp-host §3.2).
 
     Attributes:

@@ -7,9 +7,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from peerwire.errors import TransportError
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
@@ -44,8 +46,7 @@ MOD_GRACE: Final = 2.0
 """Seconds that a mod gets to give back what it holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChainSettings:
+class ChainSettings(Struct, frozen=True):
     """How a chain is made.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, cast
+
+from msgspec import Struct
 
 from symposium.errors import SymposiumError
 
@@ -47,8 +48,7 @@ class SourceError(SymposiumError):
         super().__init__(f"{where}: {message}", hint)
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentSource:
+class ComponentSource(Struct, frozen=True):
     """One way to get a component.
 
     Attributes:

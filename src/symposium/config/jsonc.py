@@ -5,8 +5,9 @@
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from symposium.config.jsonc_text import after_trivia, rest_of_line
 from symposium.errors import SymposiumError
@@ -40,8 +41,7 @@ def place(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarNode:
+class ScalarNode(Struct, frozen=True):
     """A string, number, boolean or null, and where it stands."""
 
     start: int
@@ -49,8 +49,7 @@ class ScalarNode:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One element of an array or member of an object; `start` is where its key, if any, begins.
 
     Attributes:
@@ -66,8 +65,7 @@ class Item:
     has_comma: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerNode:
+class ContainerNode(Struct, frozen=True):
     """An object or an array, and where it stands."""
 
     start: int

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+
+class Paths(Struct, frozen=True):
     """The directories of one user.
 
     Attributes:

@@ -6,9 +6,11 @@ and is atomic.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from peerwire.transports.command import CommandError, command_json, parse_command
 from symposium.config.atomic_file import check_writable, read_text, write_whole
@@ -41,8 +43,7 @@ class ConfigChangedError(ConfigError):
     """The file is not what was read: somebody else has changed it meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModEntry:
+class ModEntry(Struct, frozen=True):
     """One mod as the config lists it.
 
     Attributes:
@@ -70,8 +71,7 @@ class ModEntry:
         return [self.name, self.enabled, source, self.kind, self.optional]
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """What the user has chosen.
 
     Attributes:
@@ -92,8 +92,7 @@ class Config:
         return replace(self, mods=mods)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """A config, and the text it was read from: what a later save is measured against."""
 
     config: Config

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import structs
+
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.errors import RpcError
@@ -220,8 +222,8 @@ def with_variables(chain: ChainSpec, variables: Mapping[str, str]) -> ChainSpec:
     agent = chain.agent
     if not isinstance(agent, Program):
         return chain
-    command = replace(agent.command, env={**variables, **agent.command.env})
-    return replace(chain, agent=replace(agent, command=command))
+    command = structs.replace(agent.command, env={**variables, **agent.command.env})
+    return structs.replace(chain, agent=structs.replace(agent, command=command))
 
 
 def _has_died(error: StepError) -> bool:

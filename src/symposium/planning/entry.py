@@ -1,12 +1,11 @@
 """A component as a plan sees it."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from symposium.conductor.needs import NO_NEEDS, Needs
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A component by its name, with what it needs and adds."""
 
     id: str

@@ -1,22 +1,21 @@
 """What a planner has decided, and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from symposium.planning.entry import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Degraded:
+class Degraded(Struct, frozen=True):
     """An optional component that is left out, and what it would have needed."""
 
     component: str
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The chain from the editor to the agent.
 
     Attributes:

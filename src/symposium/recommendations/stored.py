@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import structs
+
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import ModEntry
 from symposium.recommendations.effects import effects_of
@@ -169,7 +171,7 @@ def _with_paths(mod: ModEntry, paths: dict[str, str]) -> ModEntry:
     detail: dict[str, Any] = dict(mod.source.value)
     detail["command"] = paths.get(detail["command"], detail["command"])
     detail["args"] = [paths.get(str(each), each) for each in list_of(detail.get("args"))]
-    return replace(mod, source=ComponentSource("local", detail))
+    return structs.replace(mod, source=ComponentSource("local", detail))
 
 
 def workspace_of(path: str | Path) -> Path:

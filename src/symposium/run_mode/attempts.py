@@ -3,7 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from peerwire.jsonrpc.errors import RpcError
 from symposium.conductor.component import Crossing
@@ -18,8 +20,7 @@ from symposium.run_mode.starting import RefinedError, Start
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Attempts:
+class Attempts(Struct, frozen=True):
     """What every attempt has in common.
 
     Attributes:

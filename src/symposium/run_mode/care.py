@@ -1,8 +1,9 @@
 """What is kept of a session so that it outlives the agent that runs it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from symposium.conductor.call import Call
 from symposium.config.user_config import Config
@@ -12,8 +13,7 @@ Health: TypeAlias = Literal["well", "reviving", "stopped"]
 """Whether a session has its agent, is being given a new one, or has none until the user says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A request that waits for the agent to be back.
 
     Attributes:
@@ -25,8 +25,7 @@ class Waiting:
     go: Callable[[], None]
 
 
-@dataclass(slots=True)
-class Care:
+class Care(Struct):
     """The part of a session that does not die with its agent.
 
     Attributes:

@@ -4,9 +4,11 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from symposium.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
@@ -68,8 +70,7 @@ class RegistryResolver:
         return await obtained(source)
 
 
-@dataclass(slots=True)
-class _Parts:
+class _Parts(Struct):
     """What the mods of a config have come to so far."""
 
     mods: list[MakeMod] = field(default_factory=list[MakeMod])
@@ -79,8 +80,7 @@ class _Parts:
     notes: list[str] = field(default_factory=list[str])
 
 
-@dataclass(frozen=True, slots=True)
-class Composer:
+class Composer(Struct, frozen=True):
     """Makes the components of a config.
 
     Attributes:

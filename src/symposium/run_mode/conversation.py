@@ -3,8 +3,9 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 Script: TypeAlias = Callable[["Conversation"], Awaitable[None]]
 """The dialogue; it returns when there is nothing left to hear."""
@@ -14,8 +15,7 @@ def _never() -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """One thing that was typed.
 
     Attributes:

@@ -1,16 +1,16 @@
 """The agents on offer: programs found on this machine first, then those that are built in."""
 
 import os
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from symposium.catalog import builtin_agents, builtin_mods, installed_mod_names
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 
-@dataclass(frozen=True, slots=True)
-class KnownAgent:
+class KnownAgent(Struct, frozen=True):
     """An agent that people install by themselves.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from peerwire.jsonrpc.values import decode_value
 from symposium.conductor.gate import members_of
@@ -25,14 +26,12 @@ _CUT: Final = "[…]"
 _TEXT: Final = b'"agent_message_chunk"'
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(Struct, frozen=True):
     asked: str
     said: str
 
 
-@dataclass(slots=True)
-class Memory:
+class Memory(Struct):
     """The latest turns of one session, as far as they passed here as text."""
 
     _turns: deque[_Turn] = field(default_factory=lambda: deque[_Turn](maxlen=MOST_TURNS))

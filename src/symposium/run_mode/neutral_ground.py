@@ -9,9 +9,10 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from peerwire.transports.command import Command
 from symposium.config.paths import paths

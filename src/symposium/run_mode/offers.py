@@ -5,8 +5,9 @@ What is typed answers an offer only right after it was shown; anything else is t
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from peerwire.jsonrpc.values import decode_value
 from symposium.conductor.gate import members_of
@@ -53,8 +54,7 @@ class Offering(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     offer: Offer
     is_said: bool = False
 

@@ -1,16 +1,16 @@
 """A prompt that its agent wants a login for."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from peerwire.jsonrpc.errors import RpcError
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.sessions import Session
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A prompt that an agent wants a login for.
 
     Attributes:

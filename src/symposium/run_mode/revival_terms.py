@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class RevivalTerms:
+class RevivalTerms(Struct, frozen=True):
     """When to give up, and how long what may take.
 
     Attributes:

@@ -1,8 +1,9 @@
 """The sessions of one editor connection: whose they are, and in which of their states (§4.4)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from symposium.conductor.component import Crossing
 from symposium.conductor.gate import members_of
@@ -12,8 +13,7 @@ from symposium.run_mode.editor_end import renamed
 from symposium.run_mode.open_chain import OpenChain
 
 
-@dataclass(slots=True)
-class Session:
+class Session(Struct):
     """One session as the editor knows it.
 
     Attributes:

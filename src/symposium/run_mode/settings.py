@@ -1,9 +1,10 @@
 """How run mode behaves, and what it is given to do it with."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 from symposium.chain_spec import ChainSpec
 from symposium.conductor.running_chain import ChainSettings
@@ -19,8 +20,7 @@ IDLE_TIMEOUT: Final = 600.0
 """Seconds that a chain without sessions is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Composition:
+class Composition(Struct, frozen=True):
     """What a config stands for.
 
     Attributes:
@@ -64,8 +64,7 @@ def unrecorded(chain: ChainSpec) -> ChainSettings:
     return ChainSettings()
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
+class RunSettings(Struct, frozen=True):
     """How run mode behaves.
 
     Attributes:

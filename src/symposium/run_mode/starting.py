@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from peerwire.acp.names import INITIALIZE
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
@@ -42,8 +44,7 @@ class RefinedError(Exception):
         super().__init__(", ".join(sorted(dropped)))
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """One attempt.
 
     Attributes:

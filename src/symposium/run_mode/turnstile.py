@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 EVERYTHING: Final = ""
 """Stands for all sessions of a chain where it is closed for all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     session: str | None
     size: int
     go: Callable[[], None]

@@ -2,11 +2,11 @@
 
 import asyncio
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.transports.memory import memory_pair

@@ -1,10 +1,11 @@
 """Eliza on the wire: an ACP agent that answers at once, and the same every time."""
 
 import asyncio
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
+
+from msgspec import Struct, field
 
 from peerwire.acp.params import InSession, Prompt, SetUp, SetUpAgain, read_params
 from peerwire.acp.turns import Turns
@@ -53,8 +54,7 @@ WORDS: Final = {"/list-tools": "list tools from", "/use-tool": "use tool"}
 _FORMS: Final = " or ".join(f"/{each['name']} {each['input']['hint']}" for each in COMMANDS)
 
 
-@dataclass(slots=True)
-class _Session:
+class _Session(Struct):
     eliza: Eliza
     directory: str
     servers: list[dict[str, Any]]

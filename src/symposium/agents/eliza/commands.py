@@ -5,23 +5,22 @@ scenarios run here unchanged. Knows no MCP: it names what is to be done and word
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
+
+from msgspec import Struct
 
 from peerwire.jsonrpc.values import decode_value
 
 _USE_FORM = 'use tool SERVER::TOOL with {"argument": "value"}'
 
 
-@dataclass(frozen=True, slots=True)
-class ListTools:
+class ListTools(Struct, frozen=True):
     """`list tools from SERVER`."""
 
     server: str
 
 
-@dataclass(frozen=True, slots=True)
-class UseTool:
+class UseTool(Struct, frozen=True):
     """`use tool SERVER::TOOL with {JSON}`."""
 
     server: str
@@ -29,15 +28,13 @@ class UseTool:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A command was meant, its arguments cannot be read; `reply` says how to mend it."""
 
     reply: str
 
 
-@dataclass(frozen=True, slots=True)
-class Talk:
+class Talk(Struct, frozen=True):
     """No command: a remark to be answered."""
 
     text: str

@@ -1,8 +1,9 @@
 """Lists and uses the tools of a session's MCP servers; each server lives for one command."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.errors import RpcError
@@ -17,8 +18,7 @@ from symposium.agents.eliza.commands import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """How a command went; `text` is what she says of it."""
 
     text: str

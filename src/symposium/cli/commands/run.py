@@ -1,10 +1,10 @@
 """Run the chain of the config file over stdio; agent and mods are chosen in the chat."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import DEFAULT_MODS, ChainSpec
@@ -28,8 +28,7 @@ from symposium.run_mode.settings import PauseScope, RunSettings
 EXAMPLE = example("symposium run --pause conductor")
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """What was written, before it is looked at."""
 
     config: Path | None

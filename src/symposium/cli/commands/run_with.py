@@ -1,9 +1,9 @@
 """Run an explicit chain over stdio, as an agent or as a proxy."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import ChainSpec, read_chain
@@ -29,8 +29,7 @@ from symposium.conductor.conductor import Conductor, Settings
 EXAMPLE = example("symposium run-with --proxy arrow --agent 'npx some-agent --acp'")
 
 
-@dataclass(frozen=True, slots=True)
-class RunWithOptions:
+class RunWithOptions(Struct, frozen=True):
     """What was written, before it is looked at."""
 
     proxies: tuple[str, ...]

@@ -1,8 +1,9 @@
 """How an agent reaches each MCP server that a session declares, and what is missing; pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from symposium.conductor.bridge.agent_side import Mode, Way, choose_way, takes_servers_over
 
@@ -12,8 +13,7 @@ _BRIDGED: Final = frozenset({"http", "acp"})
 Reaching: TypeAlias = Literal["direct", "bridged", "unavailable"]
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """One server, as one agent reaches it.
 
     Attributes:

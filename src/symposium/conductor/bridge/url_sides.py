@@ -1,7 +1,8 @@
 """The two ends of a connection to an MCP server at a URL, as each sees the other."""
 
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from peerwire.acp.mcp_names import MESSAGE
 from symposium.conductor.component import Neighbour
@@ -27,8 +28,7 @@ class ServerSide(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSide:
+class AgentSide(Struct, frozen=True):
     """The agent's MCP client, as the server at the other end reaches it.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.answers import Answers, Asked, Respond
@@ -81,11 +82,13 @@ class Taskspaces:
                 tasks.create_task(self._radar.run())
                 tasks.create_task(self._notifying.run())
         finally:
+            await self._engine.undertakings.cut()
             self._engine.close()
 
     def is_busy(self) -> bool:
-        """Whether an agent asks for something: its question must reach somebody."""
-        return bool(self._engine.trash.requests.pending())
+        """Whether an agent asks for something, which must reach somebody, or work must be ended."""
+        is_at_work = not self._engine.undertakings.is_empty
+        return is_at_work or bool(self._engine.trash.requests.pending())
 
     def _once_recovered(self, respond: Respond) -> Respond:
         async def answer(message: Any, asked: Asked) -> Any:
