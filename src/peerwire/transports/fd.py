@@ -20,6 +20,7 @@ class FdTransport:
     """Owns both descriptors until it is closed; they may be the same one (a socket).
 
     Make it while an event loop runs. `on_close` is called when the descriptors have been closed.
+    `read_size` is what one wake-up takes in, in bytes.
     """
 
     def __init__(
@@ -29,13 +30,14 @@ class FdTransport:
         *,
         limit: int = MAX_LINE,
         on_close: Callable[[], None] | None = None,
+        read_size: int = READ_SIZE,
     ) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._on_close = on_close
         self._loop = asyncio.get_running_loop()
         self._wake_up = current_wake_up()
-        self._reader = FdReader(read_fd, limit)
+        self._reader = FdReader(read_fd, limit, read_size)
         self._writer = FdWriter(write_fd)
         self._fresh: list[bytes] = []
         self._started = False

@@ -26,8 +26,9 @@ _log = logging.getLogger(__name__)
 class FdReader:
     """Reads one descriptor, which must not block, until it ends, breaks or is closed."""
 
-    def __init__(self, fd: int, limit: int) -> None:
+    def __init__(self, fd: int, limit: int, size: int = READ_SIZE) -> None:
         self._fd = fd
+        self._size = size
         self._splitter = LineSplitter(limit)
         self._loop = asyncio.get_running_loop()
         self._room = PipeRoom(fd)
@@ -102,7 +103,7 @@ class FdReader:
 
     def _readable(self) -> None:
         try:
-            data = os.read(self._fd, READ_SIZE)
+            data = os.read(self._fd, self._size)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:

@@ -21,6 +21,9 @@ WAITING: Final = 128
 RETRY: Final = 0.5
 """Seconds before we take connections again when there was no descriptor left for one."""
 
+AT_ONCE: Final = 32 * 1024
+"""Bytes that a listener's end takes in at a time: while they are routed, the others write on."""
+
 SocketPath: TypeAlias = str | os.PathLike[str]
 
 OnConnection: TypeAlias = Callable[[FdTransport, int], None]
@@ -137,7 +140,7 @@ class UnixListener:
             except OSError as error:
                 _log.warning("a connection from nobody knows whom was refused: %s", error)
                 return True
-            transport = FdTransport((fd := sock.detach()), fd, limit=self._limit)
+            transport = FdTransport((fd := sock.detach()), fd, limit=self._limit, read_size=AT_ONCE)
         self._on_connection(transport, uid)
         return True
 
