@@ -1,6 +1,7 @@
 """Agents that use our own MCP server from their taskspace: each program is the real one."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -92,3 +93,48 @@ def test_an_agent_that_spawns_and_spawns_is_stopped(desk: Desk, playing: Spec) -
     assert [each["isError"] for each in said][-1] is True
     assert "taskspaces; at most 8" in said[-1]["content"][0]["text"]
     assert len(desk.json("task", "list")) == 5
+
+
+@pytest.mark.requirement("tasks.agent-names-everywhere")
+def test_an_agent_spawns_for_an_agent_by_its_id_and_for_no_command_of_its_own(
+    desk: Desk, playing: Spec
+) -> None:
+    desk.ok("agents", "add", f"{sys.executable} -P -m symposium eliza", "--id", "mine")
+    child = {"name": "child", "task_description": "part of it", "initial_prompt": "Hello"}
+    parent = desk.new(
+        "parent",
+        calls(
+            ("spawn_taskspace", child | {"agent": "mine"}),
+            ("spawn_taskspace", child | {"agent": "sh -c 'touch /tmp/no'", "name": "no"}),
+            ("spawn_taskspace", child | {"agent": "nobodys", "name": "no"}),
+        ),
+        "--agent",
+        playing("tool_agent.py"),
+    )
+
+    until(lambda: len(desk.said(parent["id"]).splitlines()) == 3, SLOW)
+
+    made = desk.tasks()
+    assert set(made) == {"parent", "child"}
+    assert made["child"]["agent"] == "mine"
+    until(lambda: desk.said(made["child"]["id"]))
+    said = [json.loads(line.partition(": ")[2]) for line in desk.said(parent["id"]).splitlines()]
+    assert [each["isError"] for each in said] == [False, True, True]
+    assert "is the id of no agent that is here" in said[1]["content"][0]["text"]
+    assert "`symposium agents list`" in said[2]["content"][0]["text"]
+
+
+@pytest.mark.requirement("tasks.agent-names-everywhere")
+def test_who_asks_the_daemon_itself_names_agents_as_on_the_command_line(desk: Desk) -> None:
+    desk.ok("agents", "add", f"{sys.executable} -P -m symposium eliza", "--id", "mine")
+    order = {"project": str(desk.clone), "name": "made", "task": "Hello", "agent": "mine"}
+
+    desk.ok("bus", "send", "create_taskspace", json.dumps(order))
+    refused = desk.run(
+        "bus", "send", "create_taskspace", json.dumps(order | {"agent": "nobodys", "name": "no"})
+    )
+
+    made = desk.tasks()
+    assert [(each["name"], each["agent"]) for each in made.values()] == [("made", "mine")]
+    until(lambda: desk.said(made["made"]["id"]))
+    assert "'nobodys' is neither a built-in agent" in refused.stderr

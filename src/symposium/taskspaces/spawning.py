@@ -25,6 +25,24 @@ class ChildResult:
     result: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class SpawnOrder:
+    """What an agent wants of a child.
+
+    Attributes:
+        task: what the child's agent is told first.
+        collaborator, agent: the parent's where nothing is said.
+        limits: half of what the parent has left where nothing is said.
+    """
+
+    name: str
+    task: str
+    description: str = ""
+    collaborator: str | None = None
+    agent: str | None = None
+    limits: Limits | None = None
+
+
 def shared(parent: Taskspace, wanted: Limits | None) -> Limits:
     """What a child may spawn and spend: what it wants, never more than its parent has.
 
@@ -67,19 +85,8 @@ class Spawning:
         self._ground = ground
         self._ended = asyncio.Condition()
 
-    async def spawn(
-        self,
-        parent_id: str,
-        name: str,
-        task: str,
-        limits: Limits | None = None,
-        *,
-        description: str = "",
-        collaborator: str | None = None,
-    ) -> Taskspace:
-        """Make a taskspace for an agent's task; the agent is its parent's.
-
-        Without a collaborator of its own it has its parent's, too.
+    async def spawn(self, parent_id: str, wanted: SpawnOrder) -> Taskspace:
+        """Make a taskspace for an agent's task.
 
         Raises:
             LimitError: the parent may not.
@@ -87,15 +94,15 @@ class Spawning:
         """
         async with self._ground.turns[f"spawn {parent_id.lower()}"]:
             parent = await self._ground.get(parent_id)
-            allowed = shared(parent, limits)
+            allowed = shared(parent, wanted.limits)
             await self._count(parent, 1 + allowed.children)
             order = Order(
                 project=Path(parent.project),
-                name=name,
-                task=task,
-                description=description,
-                collaborator=collaborator or parent.collaborator,
-                agent=parent.agent,
+                name=wanted.name,
+                task=wanted.task,
+                description=wanted.description,
+                collaborator=wanted.collaborator or parent.collaborator,
+                agent=wanted.agent or parent.agent,
                 parent=parent.id,
                 limits=allowed,
             )

@@ -38,6 +38,17 @@ async def test_a_new_taskspace_inherits_the_collaborator(
     assert message.initial_prompt == "Write the docs."
 
 
+@pytest.mark.requirement("tasks.agent-names-everywhere")
+async def test_the_agent_that_was_named_is_passed_on(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("taskspace_state", TaskspaceInfo())
+    bus.answer("spawn_taskspace", Spawned(new_taskspace_uuid="new-one"))
+    await call_tool(workplace_in(tmp_path, bus), "spawn_taskspace", ORDER | {"agent": "gemini"})
+
+    assert isinstance(bus.asked[-1], SpawnTaskspace)
+    assert bus.asked[-1].agent == "gemini"
+
+
 @pytest.mark.requirement("mcp-server.taskspace-tools", "mcp-server.errors")
 async def test_a_taskspace_that_was_not_made_is_not_told_as_made(tmp_path: Path) -> None:
     bus = FakeBus()

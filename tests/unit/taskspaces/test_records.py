@@ -15,6 +15,7 @@ from symposium.taskspaces.failures import LimitError, RefusedNameError, UnknownT
 from symposium.taskspaces.model import Category, Limits, Standing, category_of
 from symposium.taskspaces.presence import Presence, PresenceKind
 from symposium.taskspaces.records import Update
+from symposium.taskspaces.spawning import SpawnOrder
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 
@@ -248,13 +249,15 @@ async def test_a_child_spawns_only_within_what_its_parent_may(scene: Scene) -> N
     limits = Limits(depth=2, children=4, minutes=60, usd=3)
     root = await scene.engine.create(Order(scene.clone, "root", limits=limits))
 
-    child = await spawning.spawn(root.id, "child", "t", Limits(depth=9, children=2, minutes=90))
-    grandchild = await spawning.spawn(child.id, "grandchild", "t")
+    child = await spawning.spawn(
+        root.id, SpawnOrder("child", "t", limits=Limits(depth=9, children=2, minutes=90))
+    )
+    grandchild = await spawning.spawn(child.id, SpawnOrder("grandchild", "t"))
     with pytest.raises(LimitError, match="as deep"):
-        await spawning.spawn(grandchild.id, "too deep", "t")
-    await spawning.spawn(root.id, "last", "t", Limits(children=0))
+        await spawning.spawn(grandchild.id, SpawnOrder("too deep", "t"))
+    await spawning.spawn(root.id, SpawnOrder("last", "t", limits=Limits(children=0)))
     with pytest.raises(LimitError, match="at most 4"):
-        await spawning.spawn(root.id, "too many", "t")
+        await spawning.spawn(root.id, SpawnOrder("too many", "t"))
 
     assert child.limits == Limits(depth=1, children=2, minutes=60, usd=3)
     assert child.parent == root.id
@@ -264,8 +267,8 @@ async def test_a_child_spawns_only_within_what_its_parent_may(scene: Scene) -> N
 @pytest.mark.requirement("taskspaces.wait-for-children")
 async def test_a_parent_waits_for_its_children_and_hears_their_results(scene: Scene) -> None:
     root = await scene.make("root")
-    first = await scene.engine.spawning.spawn(root.id, "a", "t")
-    second = await scene.engine.spawning.spawn(root.id, "b", "t")
+    first = await scene.engine.spawning.spawn(root.id, SpawnOrder("a", "t"))
+    second = await scene.engine.spawning.spawn(root.id, SpawnOrder("b", "t"))
     async with asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(scene.engine.spawning.wait_for([first.id, second.id]))
         await scene.engine.spawning.finish(first.id, "one")

@@ -20,7 +20,8 @@ class CreateTaskspace(Request[TaskMade], frozen=True, kw_only=True):
         project: a directory in the clone, or of a seed project.
         name: what it is called; `is_name_locked` keeps agents from changing that.
         task: what its agent is to do first.
-        agent: `claude` and the like for a terminal, a SPEC for an agent that speaks ACP.
+        agent: `claude` and the like for a terminal; an id of `symposium agents list`, or a SPEC,
+            for an agent that speaks ACP.
         base: the branch to start from; the project's own if not given.
         budget: what it and all that it spawns may spend, as in `3usd,20min,30turns`.
     """

@@ -21,6 +21,7 @@ class SpawnTaskspace(Request[Spawned], frozen=True, kw_only=True):
         name, task_description: what people see.
         initial_prompt: what its agent is told first.
         collaborator: which manner its agent has.
+        agent: the id of an agent that is here; the parent's if not given.
     """
 
     about: ClassVar = About(
@@ -36,3 +37,4 @@ class SpawnTaskspace(Request[Spawned], frozen=True, kw_only=True):
     task_description: str
     initial_prompt: str
     collaborator: str | None = None
+    agent: str | None = None

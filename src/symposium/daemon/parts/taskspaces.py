@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_desk import TaskDesk
 from symposium.daemon.tasks.tree_desk import TreeDesk
+from symposium.registry.surroundings import surroundings as registry_surroundings
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import Journal
@@ -42,7 +44,7 @@ class Taskspaces:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         places = replace(paths(), home=home, runtime=surroundings.runtime)
         self._store = SessionStore(places)
-        self._agents = TaskAgents(self._store)
+        self._agents = TaskAgents(self._store, registry_surroundings(os.environ))
         self._bus: Bus | None = None
         self._recovered = asyncio.Event()
         trust = SetUpTrust(TrustStore(home))
@@ -54,7 +56,7 @@ class Taskspaces:
         self._radar = RadarWatch(self._engine)
         self._notifying = Notifying(self._engine, inbox, home, self._watchers)
         self._desks = (
-            SeedDesk(self._engine, self._watchers),
+            SeedDesk(self._engine, self._agents, self._watchers),
             TaskDesk(self._engine, self._agents, trust, inbox, self._radar, budgets),
             budgets,
             FamilyDesk(self._engine),

@@ -13,10 +13,12 @@ from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
 from symposium.bus.messages.update_taskspace import UpdateTaskspace
 from symposium.bus.shapes import Recorded
 from symposium.bus.vocabulary import Done
+from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.presence import PresenceKind
 from symposium.taskspaces.records import Update
+from symposium.taskspaces.spawning import SpawnOrder
 
 CANCELLED = "Taskspace deletion was cancelled by user"
 """What the seed's agents hear (bus §3.7)."""
@@ -27,11 +29,13 @@ class SeedDesk:
 
     Args:
         engine: the taskspaces.
+        agents: their agents.
         watchers: how many views are connected that could show a taskspace.
     """
 
-    def __init__(self, engine: Engine, watchers: Callable[[], int]) -> None:
+    def __init__(self, engine: Engine, agents: TaskAgents, watchers: Callable[[], int]) -> None:
         self._engine = engine
+        self._agents = agents
         self._watchers = watchers
 
     def answers(self) -> Answers:
@@ -73,14 +77,16 @@ class SeedDesk:
         return Done()
 
     async def _spawn(self, message: SpawnTaskspace, asked: Asked) -> Spawned:
+        agent = await self._agents.chosen_here(message.agent)
         asked.progress("making a worktree")
-        made = await self._engine.spawning.spawn(
-            message.taskspace_uuid,
+        wanted = SpawnOrder(
             message.name,
             message.initial_prompt,
-            description=message.task_description,
-            collaborator=message.collaborator,
+            message.task_description,
+            message.collaborator,
+            agent,
         )
+        made = await self._engine.spawning.spawn(message.taskspace_uuid, wanted)
         return Spawned(new_taskspace_uuid=made.id)
 
     async def _log(self, message: LogProgress, asked: Asked) -> Recorded:

@@ -17,6 +17,8 @@ from symposium.agent_sessions.session import (
     Status,
 )
 from symposium.agent_sessions.store import SessionStore
+from symposium.registry.agent_choice import Chosen, choose, choose_here
+from symposium.registry.surroundings import Surroundings
 from symposium.taskspaces.agent_commands import BUILT_IN, agent_command
 from symposium.taskspaces.model import Taskspace
 
@@ -35,11 +37,33 @@ class TaskAgents:
 
     Args:
         store: where sessions are.
+        around: where agents are found by their ids.
     """
 
-    def __init__(self, store: SessionStore) -> None:
+    def __init__(self, store: SessionStore, around: Surroundings) -> None:
         self._store = store
         self._sessions = AgentSessions(store)
+        self._around = around
+
+    async def chosen(self, written: str | None) -> Chosen | None:
+        """The agent that a person means; None for no agent.
+
+        Raises:
+            SymposiumError: nobody is called so, or the agent cannot be had.
+        """
+        if written is None or written in BUILT_IN or written.startswith(TERMINAL):
+            return None if written is None else Chosen(written)
+        return await choose(written, self._around)
+
+    async def chosen_here(self, written: str | None) -> str | None:
+        """The agent that another agent means; None where that has named none.
+
+        Raises:
+            SymposiumError: no agent that is here has this id.
+        """
+        if written is None or written in BUILT_IN:
+            return written
+        return (await choose_here(written, self._around)).spec
 
     async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
         """Start the taskspace's agent, or go on with its session; nothing where it has none.

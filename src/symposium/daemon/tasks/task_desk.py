@@ -71,14 +71,16 @@ class TaskDesk:
         return answers
 
     async def _create(self, message: CreateTaskspace, asked: Asked) -> TaskMade:
-        del asked
+        agent = await self._agents.chosen(message.agent)
+        if agent is not None and agent.note:
+            asked.progress(agent.note)
         made = await self._engine.create(
             Order(
                 project=Path(message.project),
                 name=message.name,
                 task=message.task,
                 description=message.description,
-                agent=message.agent,
+                agent=None if agent is None else agent.spec,
                 base=message.base,
                 collaborator=message.collaborator,
                 ports=message.ports,

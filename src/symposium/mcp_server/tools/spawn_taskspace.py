@@ -30,6 +30,13 @@ class Params(Struct, forbid_unknown_fields=True):
     collaborator: Annotated[
         str | None, Meta(description="socrates, sparkle or base-agent; yours without.")
     ] = None
+    agent: Annotated[
+        str | None,
+        Meta(
+            description="The id of an agent that is installed, as `symposium agents list` shows "
+            "them; yours without.",
+        ),
+    ] = None
 
 
 class Spawned(Struct):
@@ -58,6 +65,7 @@ async def spawn_taskspace(params: Params, call: Call) -> Answer:
         task_description=params.task_description,
         initial_prompt=params.initial_prompt,
         collaborator=collaborator,
+        agent=params.agent,
     )
     first = "The taskspace is being made."
     spawned = await ask_telling(request, call, first=first, patience=PATIENCE)
