@@ -3,9 +3,9 @@
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 import click
+from msgspec.structs import replace
 
 from peerwire.transports.command import parse_command
 from symposium.catalog import agent_names
