@@ -55,9 +55,24 @@ class Line:
 def sealed(entry: Mapping[str, Any], mark: Mark) -> tuple[bytes, Mark]:
     """The line of an entry behind this mark, and the mark after it."""
     seq = mark.seq + 1
-    members = {"seq": seq, **entry, "prev": mark.hash}
-    own = _hash(members)
-    return encode_value({**members, "hash": own}), Mark(mark.first, seq, own)
+    text = encode_value({"seq": seq, **entry, "prev": mark.hash})
+    own = hashlib.sha256(text).hexdigest()
+    return b'%b,"hash":"%b"}' % (text[:-1], own.encode()), Mark(mark.first, seq, own)
+
+
+def moved_on(mark: Mark, lines: Sequence[bytes]) -> Mark:
+    """The mark behind the last of the lines that follow it, one after the other."""
+    behind: list[Mapping[str, Any]] = []
+    for text in reversed(lines):
+        entry = _read(text)
+        if entry is None or entry.get("hash") == mark.hash:
+            break
+        behind.append(entry)
+    for entry in reversed(behind):
+        if _fault(entry, mark.seq + 1, mark.hash) is not None:
+            break
+        mark = Mark(mark.first, mark.seq + 1, str(entry["hash"]))
+    return mark
 
 
 def faults(lines: Sequence[Line], mark: Mark | None) -> list[Fault]:

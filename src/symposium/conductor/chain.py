@@ -97,10 +97,12 @@ class Way:
 
     def carry_back(self, call: Call, answer: Answer, *, after: int = -1) -> None:
         """Carry an answer to whoever asked, behind what was sent before it."""
-        if self.lanes.idle and not call.thens:
+        if not self.lanes.idle:
+            self._carry_back(call, answer, after, BEFORE_ALL)
+        elif not call.thens:
             call.give(answer)
         else:
-            self._carry_back(call, answer, after, BEFORE_ALL)
+            self._hand_back(call, answer, after)
 
     # -- towards the far end
 
@@ -213,6 +215,28 @@ class Way:
             self.far.ask(call)
 
     # -- back to whoever asked
+
+    def _hand_back(self, call: Call, answer: Answer, after: int) -> None:
+        """The short way of an answer past mods that wait for it, where none holds anything up."""
+        lanes, last = self.lanes, self._mirrored(call.place)
+        while call.thens:
+            step, passed = call.thens[-1]
+            position = self._mirrored(step.position)
+            if not after < position < last:
+                break
+            call.thens.pop()
+            revision: Any = guarded(step.mod, _interested(passed, answer), answer, call.crossing)
+            if revision is not None:
+                if hasattr(revision, "__await__"):
+                    self._hold_answer(call, answer, step, revision)
+                    return
+                answer = revised(answer, revision)
+            after = position
+            if not lanes.idle:
+                # This very mod has sent something that another one holds now.
+                self._carry_back(call, answer, after, BEFORE_ALL)
+                return
+        call.give(answer)
 
     def _carry_back(self, call: Call, answer: Answer, after: int, cleared: int) -> None:
         while (position := self._next_stop(call, after)) is not None:

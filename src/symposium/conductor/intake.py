@@ -134,7 +134,7 @@ class Intake:
             self._request(message.method, message, line, place)
 
     def _exchanged(self, message: Message, line: bytes) -> bool:
-        """Whether this was a usual request or result that no mod wants, and is on its way."""
+        """Whether this was a usual request or result, which is on its way."""
         written = message.id
         if written is UNSET or message.error is not UNSET or not (key := bytes(written)).isdigit():
             return False
@@ -148,7 +148,7 @@ class Intake:
     def _asked(self, key: bytes, method: str, message: Message, line: bytes) -> bool:
         link, params = self._link, message.params
         way = link.plain
-        if way.steps.get(method, way.other) or not way.lanes.idle or method in _LOOKED_AT:
+        if method in _LOOKED_AT:
             return False
         if params is UNSET or not _is_object(params) or _refusal(link) is not None:
             return False
@@ -156,7 +156,10 @@ class Intake:
         crossing.extra = wire.extra_members(message, line)
         call = Call(crossing, link, key, way)
         link.serve(call)
-        way.far.ask(call)
+        if way.lanes.idle and not way.steps.get(method, way.other):
+            way.far.ask(call)
+        else:
+            way.take(crossing, call)
         return True
 
     def _malformed(self, malformed: Malformed, place: Place) -> None:

@@ -39,11 +39,11 @@ class Witness(Mod):
     @from_agent("session/request_permission")
     def asked(self, message: Crossing) -> Forward:
         """Let the question pass as it came, and wait for its answer."""
-
-        def answered(answer: Answer) -> None:
-            self._take_down(partial(self._entry, message, answer))
-
+        answered = partial(self._answered, message)
         return Forward(then=answered, catch=answered)
+
+    def _answered(self, message: Crossing, answer: Answer) -> None:
+        self._take_down(partial(self._entry, message, answer))
 
     def _entry(self, message: Crossing, answer: Answer) -> Entry:
         params = members_of(message.params)

@@ -115,6 +115,33 @@ def test_a_writer_that_died_before_it_moved_the_mark_has_broken_nothing(tmp_path
     assert [entry["seq"] for entry in log.entries()] == [1, 2, 3, 4]
 
 
+@pytest.mark.requirement("stories.a-07-verify")
+def test_a_writer_that_died_among_many_lines_has_broken_nothing(tmp_path: Path) -> None:
+    log = filled(tmp_path, 2)
+    mark = (tmp_path / "audit.mark").read_bytes()
+    log.write(*({"chosen": f"word {number}"} for number in range(30)))
+    (tmp_path / "audit.mark").write_bytes(mark)
+    with (tmp_path / NOW).open("ab") as file:
+        file.write(b'{"seq":33,"ts":"th')
+    log.write({"chosen": "goes on"})
+    assert log.verify() == []
+    assert [entry["seq"] for entry in log.entries()] == list(range(1, 34))
+
+
+@pytest.mark.requirement("stories.a-07-bounded")
+def test_a_writer_that_died_as_a_file_was_put_aside_has_broken_nothing(tmp_path: Path) -> None:
+    log = log_in(tmp_path, largest=500)
+    log.write({"chosen": "first"})
+    mark = (tmp_path / "audit.mark").read_bytes()
+    log.write(*({"chosen": f"word {number}"} for number in range(5)))
+    (tmp_path / "audit.mark").write_bytes(mark)
+    log.write({"chosen": "in the next file"})
+    (tmp_path / NOW).unlink()
+    assert log.verify() != [], "what was put aside and marked is not all"
+    log.write({"chosen": "goes on"})
+    assert [entry["seq"] for entry in log.entries()] == [1, 2, 3, 4, 5, 6, 8]
+
+
 @pytest.mark.requirement("stories.a-07-bounded")
 def test_files_are_put_aside_and_the_oldest_go_while_the_rest_proves_itself(tmp_path: Path) -> None:
     log = log_in(tmp_path, largest=500)
