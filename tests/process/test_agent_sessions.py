@@ -132,6 +132,7 @@ def test_who_lets_go_of_a_terminal_is_told_that_it_goes_on(
     )
     os.close(theirs)
     shown = _shown_until(ours, b"ready")
+    assert b"[Ctrl-\\ lets go, and it goes on]" in shown
     os.write(ours, b"\x1c")
     shown = _shown_until(ours, b"]")
     code = attached.wait(PATIENCE)
@@ -139,6 +140,31 @@ def test_who_lets_go_of_a_terminal_is_told_that_it_goes_on(
 
     assert code == 0
     assert shown.endswith(b"[let go; it goes on]")
+
+
+@pytest.mark.requirement("agent-sessions.leaving")
+@pytest.mark.parametrize("leave", [signal.SIGINT, signal.SIGQUIT])
+def test_who_looks_at_what_an_agent_reports_is_told_how_to_leave_and_that_it_goes_on(
+    store: SessionStore, symposium: Run, environment: dict[str, str], leave: signal.Signals
+) -> None:
+    session = begin(symposium, "--acp", "--prompt", "Hello", "--", "eliza")
+    command = [sys.executable, "-P", "-m", "symposium", "session", "attach", session]
+    ours, theirs = os.openpty()
+    attached = subprocess.Popen(
+        command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    first = _shown_until(ours, b"speaks to it]")
+    _shown_until(ours, b"end_turn")
+    attached.send_signal(leave)
+    last = _shown_until(ours, b"let go; it goes on]")
+    code = attached.wait(PATIENCE)
+    os.close(ours)
+
+    assert b"Ctrl-C lets go" in first
+    assert f"symposium session say {session}".encode() in first
+    assert (code, b"Traceback" in last) == (0, False)
+    assert status(store, session) == "running"
 
 
 def _shown_until(terminal: int, mark: bytes) -> bytes:

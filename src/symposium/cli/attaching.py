@@ -54,6 +54,8 @@ async def attach_terminal(store: SessionStore, session: str) -> int:
             keeper.tell(RESIZE, _size())
 
         answer = await keeper.ask(ATTACH, _size())
+        if sys.stdin.isatty():
+            click.echo("[Ctrl-\\ lets go, and it goes on]", err=True)
         with _raw(), _listening(typed, resized):
             _write(b64decode(answer["scrollback"]))
             await over.wait()

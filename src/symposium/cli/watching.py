@@ -1,7 +1,11 @@
 """What the agent of a session reports, as it comes."""
 
+import asyncio
 import json
-from collections.abc import Mapping, Sequence
+import signal
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -15,18 +19,58 @@ from symposium.plain_text import one_line, plain_text
 _WIDTH = 100
 
 
-async def watch_events(store: SessionStore, session: str, since: int, *, as_json: bool) -> int:
-    """Print the events after a number, those to come too, until the session ends.
+async def watch_events(
+    store: SessionStore, session: str, since: int, *, say: str, as_json: bool
+) -> int:
+    """Print the events after a number, those to come too, until the session ends or is let go.
+
+    A person at a terminal is told how to leave, and that it goes on.
+
+    Args:
+        store: where sessions are.
+        session: which.
+        since: the number of the last event that is known.
+        say: the command that gives the agent a prompt.
+        as_json: whether programs read it.
 
     Raises:
         SessionError: it is not running.
     """
     events = _Events(since, as_json=as_json)
-    async with reach(store, session, {EVENT: events.came}) as keeper:
+    over = asyncio.Event()
+    is_person = sys.stdin.isatty() and not as_json
+    last_words = "it has ended"
+
+    def let_go() -> None:
+        nonlocal last_words
+        last_words = "let go; it goes on"
+        over.set()
+
+    async with reach(store, session, {EVENT: events.came}, over.set) as keeper:
         answer = await keeper.ask(WATCH, {"since": since})
+        if is_person:
+            click.echo(f"[Ctrl-C lets go, and it goes on; `{say}` speaks to it]", err=True)
         events.begin(answer["events"])
-        await keeper.gone.wait()
+        with _leaving(let_go if is_person else None):
+            await over.wait()
+    if is_person:
+        click.echo(f"\n[{last_words}]", err=True)
     return ExitCode.OK
+
+
+@contextmanager
+def _leaving(let_go: Callable[[], None] | None) -> Generator[None]:
+    """A person lets go by Ctrl-C, and by what lets go of a terminal; programs end as always."""
+    signals = () if let_go is None else (signal.SIGINT, signal.SIGQUIT)
+    loop = asyncio.get_running_loop()
+    for each in signals:
+        assert let_go is not None
+        loop.add_signal_handler(each, let_go)
+    try:
+        yield
+    finally:
+        for each in signals:
+            loop.remove_signal_handler(each)
 
 
 class _Events:

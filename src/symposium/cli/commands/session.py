@@ -117,12 +117,13 @@ def list_sessions(*, as_json: bool) -> int:
 def attach(session: str, since: int, *, as_json: bool) -> int:
     r"""Look at SESSION: its terminal, or what its agent reports, until it ends.
 
-    In a terminal, Ctrl-\\ lets go of it; the agent goes on.
+    Ctrl-\\ lets go of a terminal, Ctrl-C of what an ACP agent reports; the agent goes on.
     """
     store = SessionStore(paths())
     if store.spec(session).kind is SessionKind.TERMINAL:
         return run(attach_terminal(store, session))
-    return run(watch_events(store, session, since, as_json=as_json))
+    words = f"symposium session say {session} 'TEXT'"
+    return run(watch_events(store, session, since, say=words, as_json=as_json))
 
 
 @command.command(epilog=example("symposium session say 6f1c… 'Now the tests'"))

@@ -155,14 +155,18 @@ def open_(task: str, editor: str | None) -> int:
 @TASK
 @AS_JSON
 def attach(task: str, *, as_json: bool) -> int:
-    r"""Look at the agent of TASK: its terminal (Ctrl-\ lets go), or what it reports."""
+    r"""Look at the agent of TASK: its terminal (Ctrl-\ lets go), or what it reports (Ctrl-C does).
+
+    The agent goes on.
+    """
 
     async def work() -> int:
         found = await find_task(task)
         store = sessions()
         if store.spec(found.id).kind is SessionKind.TERMINAL:
             return await attach_terminal(store, found.id)
-        return await watch_events(store, found.id, 0, as_json=as_json)
+        say = f"symposium task say {found.id[:8]} 'TEXT'"
+        return await watch_events(store, found.id, 0, say=say, as_json=as_json)
 
     return doing(work)
 
