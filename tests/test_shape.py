@@ -40,7 +40,6 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.cli.recording": "who records nothing need not wait for what records",
     "symposium.registry.fetch": "ssl and http.client are for who asks the network",
     "symposium.registry.starting": "archives and installers are for what is not installed yet",
-    "symposium.run_mode.mcp_servers": "h11 is for agents that open no URLs themselves",
     "symposium.run_mode.recommending": "what a workspace is like is asked when a session begins",
     "symposium.mods.cargo": "what runs a tool is for who runs one",
     "symposium.mods.guidance": "texts are read when somebody says something",

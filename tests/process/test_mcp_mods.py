@@ -14,8 +14,6 @@ import pytest
 from tests.process.conftest import AGENTS
 from tests.support.editor import Editor, Start, started_editor
 
-from peerwire.mcp.relay import VARIABLE
-
 ECHO: Final = {
     "local": {"command": sys.executable, "args": ["-I", "-m", "peerwire.mcp.echo_server"]}
 }
@@ -116,7 +114,7 @@ def test_an_agent_uses_the_tool_of_a_mod_and_nothing_is_said_before_the_prompt(
 
 
 @pytest.mark.requirement("run-mode.mcp-mod-relayed", "run-mode.mcp-mod-used")
-def test_an_agent_that_opens_no_urls_uses_them_through_a_program(
+def test_an_agent_that_opens_no_urls_uses_them_through_the_bridge(
     start: Start, config: Callable[..., None], server: Server, ourselves: Callable[..., str]
 ) -> None:
     without = """sed -u 's/"http":true/"http":false/'"""
@@ -192,7 +190,9 @@ def test_an_agent_is_given_no_form_that_it_has_not_said_it_takes(
     (program,) = given(it, "session/new")
     assert "type" not in program
     assert program["name"] == "h"
-    assert program["args"][-1] == "http://h/"
-    assert "secret" not in json.dumps(program["args"])
-    assert program["env"] == [{"name": VARIABLE, "value": '[["N", "secret"]]'}]
+    assert "http://h/" not in json.dumps(program)
+    assert "secret" not in json.dumps(program)
     assert it.end() == 0
+    alone = started_editor(start, "--bridge", "off")
+    assert given(alone, "session/new") == []
+    assert alone.end() == 0

@@ -114,7 +114,10 @@ class Composer(Struct, frozen=True):
                 parts.notes.append(f"_The mod `{entry.name}` is left out: {_told(error)}_\n\n")
         mods = list(parts.mods)
         if parts.servers:
-            mods.append(lambda: InProcess(SERVERS, McpServers(parts.servers), is_hidden=True))
+            servers = parts.servers
+            mods.append(
+                lambda: InProcess(SERVERS, McpServers(servers, self.bridge), is_hidden=True)
+            )
         if self.policy is not None and POLICY not in parts.names and self.policy.exists():
             mods += [_hidden(make) for make in read_chain([POLICY], None).mods]
         secrets = [value for server in parts.servers for value in _secrets(server)]

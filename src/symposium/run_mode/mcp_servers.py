@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, cast
 
 from peerwire.acp.names import INITIALIZE
-from symposium.conductor.bridge.agent_side import takes_servers_over
+from symposium.conductor.bridge.agent_side import Mode, takes_servers_over
 from symposium.conductor.component import Answer, Crossing, Forward, Mod, from_client
 from symposium.conductor.gate import members_of
 
@@ -19,10 +20,12 @@ class McpServers(Mod):
 
     Attributes:
         servers: what is appended.
+        bridge: of the chain; what an agent does not take over HTTP, it reaches through that.
     """
 
-    def __init__(self, servers: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, servers: Sequence[Mapping[str, Any]], bridge: Mode = "auto") -> None:
         self.servers = servers
+        self.bridge = bridge
         self._suited = servers
 
     @from_client(INITIALIZE)
@@ -32,7 +35,10 @@ class McpServers(Mod):
         return Forward(then=self._greeted)
 
     def _greeted(self, answer: Answer) -> None:
-        self._suited = list(_suited(self.servers, answer.result))
+        taken = {each for each in ("http", "sse") if takes_servers_over(each, answer.result)}
+        if self.bridge != "off":
+            taken.add("http")
+        self._suited = list(_suited(self.servers, taken))
 
     @from_client("session/new", "session/load", "session/resume", "session/fork")
     def offer(self, message: Crossing) -> Forward:
@@ -46,20 +52,13 @@ class McpServers(Mod):
         return Forward({**params, "mcpServers": [*given, *added]})
 
 
-def _suited(servers: Sequence[Mapping[str, Any]], greeting: object) -> Iterator[Mapping[str, Any]]:
-    """The servers in forms that the agent takes; one that it cannot be given is left out."""
+def _suited(
+    servers: Sequence[Mapping[str, Any]], taken: AbstractSet[str]
+) -> Iterator[Mapping[str, Any]]:
+    """The servers that are programs or of these forms; one that cannot be given is left out."""
     for server in servers:
         form = server.get("type")
-        if form is None or takes_servers_over(form, greeting):
+        if form is None or form in taken:
             yield server
-        elif form == "http":
-            yield relayed(server)
         else:
             _log.warning("%s: the agent takes no MCP server over %s", server["name"], form)
-
-
-def relayed(server: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A server at a URL as a program that relays to it."""
-    from peerwire.mcp.relay import relay_declaration  # noqa: PLC0415 - few agents need it
-
-    return relay_declaration(dict(server))
