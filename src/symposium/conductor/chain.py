@@ -187,7 +187,7 @@ class Way:
             _watch(self.lanes.spawn(rest), call, rest, outcome.work)
         elif call is not None:
             answer = answer_of(step.mod, outcome, crossing)
-            call.settle(answer, after=self._mirrored(step.position))
+            call.settle(answer, after=_mirrored(self, step.position))
 
     async def _answer_later(
         self, step: Step, crossing: Crossing, call: Call | None, work: Coroutine[Any, Any, Any]
@@ -195,10 +195,7 @@ class Way:
         outcome = await guarded_wait(step.mod, work, crossing)
         if call is not None:
             answer = answer_of(step.mod, outcome, crossing)
-            call.settle(answer, after=self._mirrored(step.position))
-
-    def _mirrored(self, position: int) -> int:
-        return self.length - 1 - position
+            call.settle(answer, after=_mirrored(self, step.position))
 
     def _deliver(self, crossing: Crossing, call: Call | None) -> None:
         fault: RpcError | None = None
@@ -218,10 +215,10 @@ class Way:
 
     def _hand_back(self, call: Call, answer: Answer, after: int) -> None:
         """The short way of an answer past mods that wait for it, where none holds anything up."""
-        lanes, last = self.lanes, self._mirrored(call.place)
+        lanes, last = self.lanes, _mirrored(self, call.place)
         while call.thens:
             step, passed = call.thens[-1]
-            position = self._mirrored(step.position)
+            position = _mirrored(self, step.position)
             if not after < position < last:
                 break
             call.thens.pop()
@@ -246,7 +243,7 @@ class Way:
                 if self.lanes.keeps(position, item):
                     return
             after = position
-            if call.thens and self._mirrored(call.thens[-1][0].position) == position:
+            if call.thens and _mirrored(self, call.thens[-1][0].position) == position:
                 step, passed = call.thens.pop()
                 function = _interested(passed, answer)
                 revision: Any = guarded(step.mod, function, answer, call.crossing)
@@ -258,13 +255,13 @@ class Way:
 
     def _next_stop(self, call: Call, after: int) -> int | None:
         """The next mod on the way back that waits for this answer, or holds something up."""
-        waiting = [self._mirrored(step.position) for step, _ in call.thens[-1:]]
-        last = self._mirrored(call.place)
+        waiting = [_mirrored(self, step.position) for step, _ in call.thens[-1:]]
+        last = _mirrored(self, call.place)
         ahead = [at for at in (*waiting, *self.lanes.stops()) if after < at < last]
         return min(ahead, default=None)
 
     def _hold_answer(self, call: Call, answer: Answer, step: Step, revision: Any) -> None:
-        position = self._mirrored(step.position)
+        position = _mirrored(self, step.position)
 
         async def rest() -> None:
             revision_now = await guarded_wait(step.mod, revision, call.crossing)
@@ -274,6 +271,11 @@ class Way:
         task.add_done_callback(lambda _: _close(revision))
         # Cancelled as the chain ends: whoever asked gets the answer as it came.
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
+
+
+def _mirrored(way: Way, position: int) -> int:
+    """The position of the same mod on the way back."""
+    return way.length - 1 - position
 
 
 def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:
