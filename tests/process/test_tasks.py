@@ -201,6 +201,37 @@ def test_a_task_shows_which_agent_it_has_by_the_id_it_was_given(desk: Desk) -> N
     assert "agent        mine (" in desk.ok("task", "show", "by id")
 
 
+@pytest.mark.requirement("tasks.absolute-paths")
+@pytest.mark.parametrize("path", [".", "", "clone", "../clone", "~/clone"])
+def test_a_path_that_only_its_sender_could_complete_is_refused(desk: Desk, path: str) -> None:
+    desk.ok("daemon", "start")
+    asked: dict[str, dict[str, str]] = {
+        "create_taskspace": {"project": path, "name": "x"},
+        "adopt_taskspace": {"worktree": path},
+        "find_overlaps": {"project": path},
+        **({"list_taskspaces": {"project": path}} if path else {}),
+        "collect_taskspaces": {"project": path},
+    }
+
+    for message, payload in asked.items():
+        done = desk.run("bus", "send", message, json.dumps(payload))
+        assert "is no absolute path" in done.stderr, message
+    assert desk.tasks() == {}
+
+
+@pytest.mark.requirement("tasks.absolute-paths")
+def test_a_relative_path_on_the_command_line_is_meant_from_where_it_is_written(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.ok("daemon", "start")
+    monkeypatch.chdir(desk.clone.parent)
+    desk.ok("task", "new", "one", "--project", desk.clone.name)
+
+    assert desk.tasks()["one"]["project"] == str(desk.clone)
+    assert [each["name"] for each in desk.json("task", "list", "--project", "clone")] == ["one"]
+    assert desk.json("task", "conflicts", "--project", "clone") == []
+
+
 @pytest.mark.requirement("tasks.radar")
 def test_tasks_that_change_the_same_lines_are_named_with_file_and_lines(desk: Desk) -> None:
     for name in ("one", "two"):

@@ -37,6 +37,7 @@ async def open_project(path: Path) -> OpenProject:
     the newest version.
 
     Raises:
+        RefusedNameError: the path is not absolute.
         TaskspaceError: there is none, or it cannot be cloned.
     """
     directory = _real(path)
@@ -121,6 +122,11 @@ def _rename(partial: Path, whole: Path) -> None:
 
 
 def _real(path: Path) -> Path:
+    if not path.is_absolute():
+        # Whoever asks stands somewhere else than the process that answers.
+        raise RefusedNameError(
+            f"{str(path)!r} is no absolute path", "write it from the root on, as in /home/me/app"
+        )
     try:
         return path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:

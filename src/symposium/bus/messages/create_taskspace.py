@@ -17,7 +17,7 @@ class CreateTaskspace(Request[TaskMade], frozen=True, kw_only=True):
     """Make a taskspace; the stages and what the set-up writes come as news.
 
     Attributes:
-        project: a directory in the clone, or of a seed project.
+        project: a directory in the clone, or of a seed project; absolute.
         name: what it is called; `is_name_locked` keeps agents from changing that.
         task: what its agent is to do first.
         agent: `claude` and the like for a terminal; an id of `symposium agents list`, or a SPEC,

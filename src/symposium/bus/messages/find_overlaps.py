@@ -48,7 +48,11 @@ class Overlaps(Reply, frozen=True):
 
 
 class FindOverlaps(Request[Overlaps], frozen=True, kw_only=True):
-    """Merge all live taskspaces of a project in thought; nothing is changed."""
+    """Merge all live taskspaces of a project in thought; nothing is changed.
+
+    Attributes:
+        project: its absolute path.
+    """
 
     about: ClassVar = About(
         "find_overlaps",

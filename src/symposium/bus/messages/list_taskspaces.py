@@ -14,7 +14,7 @@ class Tasks(Reply, frozen=True):
 
 
 class ListTaskspaces(Request[Tasks], frozen=True, kw_only=True):
-    """List the taskspaces, of one project if that is given."""
+    """List the taskspaces, of one project if that is given: its absolute path."""
 
     about: ClassVar = About(
         "list_taskspaces",
