@@ -302,6 +302,48 @@ def test_work_lands_or_says_why_it_does_not_fit_and_changes_nothing(desk: Desk) 
     assert git(trees["does not"], "rev-parse", "HEAD") == before
 
 
+@pytest.mark.requirement("tasks.landed")
+def test_a_task_that_has_landed_says_so_until_there_is_something_new_in_it(desk: Desk) -> None:
+    task = desk.new("lands", "--agent", "eliza")
+    tree = Path(task["worktree"])
+    until(lambda: desk.tasks()["lands"]["state"] == "idle")
+    (tree / "a.txt").write_text("new\n")
+    git(tree, "commit", "-qam", "new")
+    before = desk.tasks()["lands"]
+    desk.ok("task", "land", "lands")
+
+    landed = desk.tasks()["lands"]
+    assert (before["state"], before["landed"]) == ("idle", "")
+    assert (landed["state"], landed["landed"]) == ("landed", git(tree, "rev-parse", "HEAD").strip())
+    assert "+ lands" in desk.ok("task", "list")
+    assert f"landed       {landed['landed'][:12]} at" in desk.ok("task", "show", "lands")
+    assert [each["state"] for each in desk.json("up", "--dry-run")["tasks"]] == ["landed"]
+    (tree / "b.txt").write_text("not committed")
+    assert desk.tasks()["lands"]["state"] == "idle"
+    git(tree, "add", ".")
+    git(tree, "commit", "-qm", "more")
+    assert desk.tasks()["lands"]["state"] == "idle"
+    desk.ok("task", "land", "lands")
+    assert desk.tasks()["lands"]["state"] == "landed"
+
+
+@pytest.mark.requirement("tasks.landed")
+def test_what_has_landed_is_neither_ready_nor_finished_and_what_waits_comes_first(
+    desk: Desk,
+) -> None:
+    task = desk.new("lands")
+    finish = {"project_path": "", "taskspace_uuid": task["id"], "result": "done"}
+    desk.ok("bus", "send", "finish_taskspace", json.dumps(finish))
+    assert desk.tasks()["lands"]["state"] == "finished (unreviewed)"
+    desk.ok("task", "land", "lands")
+    assert desk.tasks()["lands"]["state"] == "landed"
+    desk.kill_daemon()
+    assert desk.tasks()["lands"]["state"] == "landed"
+
+    desk.ok("task", "log", "lands", "--add", "Which one?", "--category", "question")
+    assert desk.tasks()["lands"]["state"] == "waiting: question"
+
+
 @pytest.mark.requirement("tasks.undo-tree")
 def test_the_tree_is_kept_before_a_tool_can_run_and_undo_brings_it_back(
     desk: Desk, scripted: Spec

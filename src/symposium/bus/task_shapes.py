@@ -33,6 +33,8 @@ class TaskView(Struct, frozen=True):
         waiting: questions that nobody has answered.
         last: the last line of progress.
         conflicts: where it changes the same lines as others, as of the last look.
+        landed: the commit that has landed last, and `landed_at` when; its state says `landed` as
+            long as there is nothing new in it.
         spent: what its agent has spent, and of what budget; empty before its first turn.
     """
 
@@ -58,6 +60,8 @@ class TaskView(Struct, frozen=True):
     archived_at: str | None = None
     conflicts: tuple[str, ...] = ()
     spent: str = ""
+    landed: str = ""
+    landed_at: str = ""
 
 
 class SnapshotView(Struct, frozen=True):

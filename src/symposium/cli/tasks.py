@@ -29,6 +29,7 @@ GLYPHS: Final = {
     "lost contact": "x",
     "agent ended": "-",
     "finished (unreviewed)": "*",
+    "landed": "+",
     "ready": ".",
     "archived": " ",
 }
@@ -114,6 +115,7 @@ def show_task(shown: TaskShown) -> None:
         ("worktree", about.worktree),
         ("branch", f"{about.branch} from {about.base}"),
         ("agent", f"{about.agent} ({about.session})" if about.agent else "none"),
+        ("landed", f"{about.landed[:12]} at {about.landed_at[:19]}" if about.landed else ""),
         ("ports", "" if about.ports is None else f"{about.ports[0]}, {about.ports[1]} of them"),
         ("why", about.reason),
         ("spent", about.spent),

@@ -156,7 +156,9 @@ class Engine:
         taskspace = await self._ground.get(id_)
         opened = await open_project(Path(taskspace.project))
         async with self._ground.turns[taskspace.id]:
-            return await land(self._ground, taskspace, opened.repository, options)
+            outcome = await land(self._ground, taskspace, opened.repository, options)
+            await self._ground.mirror(taskspace.id)
+            return outcome
 
     async def radar(self, project: Path) -> list[Overlap]:
         """Which live taskspaces of a project would conflict, with each other and their base.

@@ -109,6 +109,7 @@ class Taskspace:
         reason: why it stands as it does, for people.
         initial_prompt: what its agent is to do first; None once the agent has updated it.
         prompt_archive: the same, kept for people.
+        landed: the commit that has landed last, and `landed_at` when; empty before the first.
         unknown: what others wrote into its file, kept.
     """
 
@@ -136,6 +137,8 @@ class Taskspace:
     ports: Ports | None = None
     result: str | None = None
     archived_at: str | None = None
+    landed: str = ""
+    landed_at: str = ""
     unknown: dict[str, Any] = field(default_factory=dict[str, Any])
 
 

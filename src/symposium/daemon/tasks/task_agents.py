@@ -95,6 +95,11 @@ class TaskAgents:
             return None
         return self._store.state(taskspace).status
 
+    def has_terminal(self, taskspace: str) -> bool:
+        """Whether it has a terminal of its own: what it does there is not known."""
+        is_known = self.status(taskspace) is not None
+        return is_known and self._store.spec(taskspace).kind is SessionKind.TERMINAL
+
     async def is_idle(self, taskspace: str) -> bool:
         """Whether it runs, and has done all that it was told; a terminal's is not known to be."""
         if not self._store.is_kept(taskspace):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from symposium.agent_sessions.session import Status
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
@@ -23,6 +24,7 @@ from symposium.daemon.tasks.task_views import Now, log_view, snapshot_view, task
 from symposium.taskspaces.budget import read_budget
 from symposium.taskspaces.creation import UNBOUND, Order
 from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.model import Standing, Taskspace
 
 RECENT = 200
@@ -149,12 +151,15 @@ class TaskDesk:
         spent, reckoning = self._budgets.spent(taskspace.id), None
         if taskspace.archived_at is None:
             reckoning = await self._budgets.reckoning(taskspace)
+        is_idle = await self._agents.is_idle(taskspace.id)
+        is_quiet = is_idle or self._agents.has_terminal(taskspace.id)
         now = Now(
             asks=asks,
             is_paused=reckoning is not None and reckoning.is_over,
             spent=reckoning.text if reckoning is not None else spent.text if spent.turns else "",
             conflicts=self._radar.lines(taskspace.id),
-            is_idle=await self._agents.is_idle(taskspace.id),
+            is_idle=is_idle,
+            is_landed=(session is not Status.RUNNING or is_quiet) and await is_landed(taskspace),
             ended=self._agents.why_ended(taskspace.id),
         )
         return task_view(taskspace, entries[-RECENT:], session, now)

@@ -38,6 +38,7 @@ class Now:
         conflicts: where it changes the same lines as others.
         is_idle: whether its agent has done all that it was told.
         ended: why its agent has ended, where nobody has asked for that.
+        is_landed: whether all of it has landed, and its agent is not known to be at work again.
     """
 
     asks: bool = False
@@ -46,6 +47,7 @@ class Now:
     conflicts: tuple[str, ...] = ()
     is_idle: bool = False
     ended: str = ""
+    is_landed: bool = False
 
 
 QUIET: Final = Now()
@@ -103,6 +105,8 @@ def task_view(
         archived_at=taskspace.archived_at,
         conflicts=now.conflicts,
         spent=now.spent,
+        landed=taskspace.landed,
+        landed_at=taskspace.landed_at,
     )
 
 
@@ -113,11 +117,15 @@ def snapshot_view(snapshot: Snapshot) -> SnapshotView:
 
 def _state(taskspace: Taskspace, session: Status | None, waiting: int, now: Now) -> str:
     """What is known, and nothing that is not: an agent that was lost has not finished."""
-    if taskspace.standing in _STATES:
+    is_finished = taskspace.standing is Standing.FINISHED
+    if taskspace.standing in _STATES and not (is_finished and now.is_landed):
         return _STATES[taskspace.standing]
-    if now.is_paused and session is Status.RUNNING:
-        return "paused: budget"
-    if now.asks:
-        return "waiting: approval"
-    quiet = "idle" if now.is_idle and session is Status.RUNNING else _SESSIONS[session]
-    return "waiting: question" if waiting else quiet
+    is_running = session is Status.RUNNING
+    words = (
+        (now.is_paused and is_running, "paused: budget"),
+        (now.asks, "waiting: approval"),
+        (waiting > 0, "waiting: question"),
+        (now.is_landed, "landed"),
+        (now.is_idle and is_running, "idle"),
+    )
+    return next((word for holds, word in words if holds), _SESSIONS[session])

@@ -4,7 +4,7 @@ Nothing is forced. Each step can be done again, so landing again goes on where a
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
@@ -141,6 +141,8 @@ async def _land(ground: Ground, landing: _Landing, operation: Operation) -> Land
     tip = await landing.git.text("rev-parse", "HEAD")
     async with ground.clone_turn(landing.repository.common):
         await ground.undertakings.to_its_end(_forward(landing, tip))
+    now = await ground.get(landing.taskspace.id)
+    await ground.put(replace(now, landed=tip, landed_at=ground.stamp()))
     await ground.reach(operation, "land.forwarded")
     ground.pass_stage(landing.taskspace.id, "land.done")
     return Landed(tip, landing.base.branch, tuple(notes))
