@@ -101,6 +101,8 @@ class AgentLife:
                     await self._live(decider, on_state)
                 except (SymposiumError, PeerwireError, OSError) as error:
                     self.is_open = False
+                    if _is_told_to_end():
+                        raise asyncio.CancelledError from error
                     if not self._may_try_again(error):
                         return replace(self.state, status=Status.EXITED, reason=str(error))
 
@@ -224,6 +226,15 @@ def with_variables(chain: ChainSpec, variables: Mapping[str, str]) -> ChainSpec:
         return chain
     command = structs.replace(agent.command, env={**variables, **agent.command.env})
     return structs.replace(chain, agent=structs.replace(agent, command=command))
+
+
+def _is_told_to_end() -> bool:
+    """Whether somebody ends us while the agent dies: a task group of before 3.13 tells the death.
+
+    Then the cancellation is counted and never raised.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _has_died(error: StepError) -> bool:
