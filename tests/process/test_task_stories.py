@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 from tests.support.task_desk import PATIENCE, Desk, is_alive, make_clone, until
+from tests.support.web import reply, serving
 
 from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import paths
@@ -134,6 +136,34 @@ def test_who_is_not_there_is_told_by_a_command_of_theirs_once(desk: Desk, tmp_pa
     name, reason, link = line.split("|")
     assert (name, link) == ("alone", Path(task["worktree"]).as_uri())
     assert reason.startswith("question: Which scope?")
+
+
+@pytest.mark.requirement("tasks.webhook")
+@pytest.mark.parametrize(("status", "told"), [(200, ["question:1"]), (503, [])])
+def test_the_daemon_posts_what_waits_to_a_webhook_and_notes_what_was_taken(
+    desk: Desk, status: int, told: list[str]
+) -> None:
+    with serving() as web:
+        bodies: list[Any] = []
+
+        def take(request: BaseHTTPRequestHandler) -> None:
+            bodies.append(json.loads(request.rfile.read(int(request.headers["Content-Length"]))))
+            reply(b"", status=status)(request)
+
+        web.answers["/hook"] = take
+        desk.home.mkdir(exist_ok=True)
+        config = {"agent": "eliza", "notify": {"webhook": web.url("/hook")}}
+        (desk.home / "config.jsonc").write_text(json.dumps(config))
+        task = desk.new("alone")
+        desk.ok("task", "log", "alone", "--add", "Which scope?", "--category", "question")
+        noted = desk.home / "notified.json"
+        until(lambda: bodies and noted.exists() and json.loads(noted.read_text())["ids"] == told)
+
+    (posted,) = bodies
+    (told_task,) = posted["tasks"]
+    assert (told_task["task"], told_task["project"]) == ("alone", str(desk.clone))
+    assert told_task["reasons"] == ["question: Which scope?"]
+    assert told_task["link"] == Path(task["worktree"]).as_uri()
 
 
 @pytest.mark.requirement("tasks.two-projects")

@@ -1,20 +1,16 @@
 """How somebody who is not there is told: a command of theirs, or a webhook (users §8.5)."""
 
 import asyncio
-import http.client
 import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
-from urllib.parse import SplitResult, urlsplit
 
 from symposium.config.jsonc import JsoncError, parse
 from symposium.daemon.tasks.notices import TaskNotice, payload
-
-PATIENCE: Final = 20.0
-"""Seconds that either may take."""
+from symposium.daemon.tasks.webhook import PATIENCE, is_webhook, post
 
 _PLACES: Final = re.compile(r"\{(?:task|reason|link)\}")
 _log = logging.getLogger(__name__)
@@ -60,14 +56,9 @@ def _channels(given: Mapping[str, Any], config: Path) -> Channels:
     words = cast("list[Any]", command if isinstance(command, list) else [None])
     if not all(isinstance(word, str) for word in words):
         return _unusable(config, "`command` is a list of words, with no shell")
-    if not isinstance(webhook, str) or (webhook and not _is_url(urlsplit(webhook))):
+    if not isinstance(webhook, str) or (webhook and not is_webhook(webhook)):
         return _unusable(config, "`webhook` is an https URL, or an http one of this machine")
     return Channels(tuple(words), webhook)
-
-
-def _is_url(url: SplitResult) -> bool:
-    is_here = url.hostname in {"localhost", "127.0.0.1", "::1"}
-    return bool(url.hostname) and (url.scheme == "https" or (url.scheme == "http" and is_here))
 
 
 def _unusable(config: Path, why: str) -> Channels:
@@ -75,17 +66,15 @@ def _unusable(config: Path, why: str) -> Channels:
     return Channels()
 
 
-async def tell(channels: Channels, notices: Sequence[TaskNotice]) -> None:
-    """Tell, by every channel; what goes wrong is in the log."""
+async def tell(channels: Channels, notices: Sequence[TaskNotice]) -> bool:
+    """Tell, by every channel; False if nobody was told by any. What goes wrong is in the log."""
+    text = payload(notices)
+    told = False
     if channels.command:
-        await _run(filled(channels.command, notices), payload(notices))
+        told = await _run(filled(channels.command, notices), text)
     if channels.webhook:
-        try:
-            code = await asyncio.to_thread(_post, urlsplit(channels.webhook), payload(notices))
-        except (OSError, http.client.HTTPException) as error:
-            _log.warning("the webhook was not reached: %s", error)
-        else:
-            _log.info("the webhook answered %d", code)
+        told = await post(channels.webhook, text) or told
+    return told
 
 
 def filled(words: Sequence[str], notices: Sequence[TaskNotice]) -> list[str]:
@@ -103,7 +92,8 @@ def _fill(word: str, values: Mapping[str, str]) -> str:
     return _PLACES.sub(lambda found: values[found[0]], word)
 
 
-async def _run(words: Sequence[str], text: bytes) -> None:
+async def _run(words: Sequence[str], text: bytes) -> bool:
+    """Run a command; False if it does not start, or says by its exit code that it could not."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words,
@@ -113,7 +103,7 @@ async def _run(words: Sequence[str], text: bytes) -> None:
         )
     except (OSError, ValueError) as error:
         _log.warning("the command of `notify` does not start: %s", error)
-        return
+        return False
     try:
         async with asyncio.timeout(PATIENCE):
             await process.communicate(text)
@@ -124,16 +114,7 @@ async def _run(words: Sequence[str], text: bytes) -> None:
         process.stdin.transport.abort()
         await process.wait()
         _log.warning("the command of `notify` was ended after %g s", PATIENCE)
-    else:
-        _log.info("the command of `notify` ended with %s", process.returncode)
-
-
-def _post(url: SplitResult, text: bytes) -> int:
-    kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-    connection = kind(url.hostname or "", url.port, timeout=PATIENCE)
-    try:
-        path = (url.path or "/") + (f"?{url.query}" if url.query else "")
-        connection.request("POST", path, text, {"Content-Type": "application/json"})
-        return connection.getresponse().status
-    finally:
-        connection.close()
+        return True
+    if process.returncode:
+        _log.warning("the command of `notify` ended with %s", process.returncode)
+    return not process.returncode

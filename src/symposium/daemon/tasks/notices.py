@@ -73,8 +73,21 @@ class Notices:
         ids = [*self._told.ids, *(item.id for item in new)][-REMEMBERED:]
         self._told = _Told(now, ids)
         # Noted first: a call that fails halfway may have told them.
-        write_whole(self._file, msgspec.json.encode(self._told).decode())
+        self._write()
         return new
+
+    def take_back(self, items: Sequence[InboxItem]) -> None:
+        """These were told to nobody after all: they are due again with the next call.
+
+        Raises:
+            OSError: that cannot be written down.
+        """
+        untold = {item.id for item in items}
+        self._told = _Told(self._told.last, [id_ for id_ in self._told.ids if id_ not in untold])
+        self._write()
+
+    def _write(self) -> None:
+        write_whole(self._file, msgspec.json.encode(self._told).decode())
 
 
 def _read(file: Path) -> _Told:

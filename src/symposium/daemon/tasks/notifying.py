@@ -20,7 +20,7 @@ TOLD: Final = "notified.json"
 
 _log = logging.getLogger(__name__)
 
-Tell = Callable[[Channels, Sequence[TaskNotice]], Awaitable[None]]
+Tell = Callable[[Channels, Sequence[TaskNotice]], Awaitable[bool]]
 
 
 class Notifying:
@@ -65,4 +65,5 @@ class Notifying:
         if items:
             known = await self._engine.taskspaces()
             places = {each.id: (each.project, each.worktree) for each in known}
-            await told(channels, grouped(items, places))
+            if not await told(channels, grouped(items, places)):
+                self._notices.take_back(items)
