@@ -13,6 +13,7 @@ import pytest
 from tests.support.web import reply, serving
 
 from peerwire.transports.command import parse_command
+from symposium.catalog import agent_names
 from symposium.registry.platforms import platform_key
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
@@ -150,6 +151,18 @@ def test_test_shows_what_an_agent_can_do(symposium: Run, registry: object) -> No
     assert {"session/new", "session/load", "session/close"} <= set(found["sessionMethods"])
     assert found["authMethods"] == []
     assert "MCP servers  stdio, http" in text
+
+
+@pytest.mark.requirement("registry.built-in-starts")
+@pytest.mark.parametrize("name", agent_names())
+def test_every_built_in_agent_starts_as_the_list_offers_it(
+    name: str, symposium: Run, registry: object
+) -> None:
+    del registry
+    tested = symposium("agents", "test", name, "--json")
+
+    assert tested.returncode == 0, tested.stderr
+    assert json.loads(tested.stdout)["agentInfo"]["name"] == name
 
 
 @pytest.mark.requirement("registry.cli-test")

@@ -1,0 +1,23 @@
+"""Be an agent that does what prompts in JSON tell it, over stdio."""
+
+import click
+
+from peerwire.transports.stdio import stdio_transport
+from symposium.agents.testy.agent import serve_testy
+from symposium.cli.at_terminal import say_what_it_waits_for
+from symposium.cli.options import example
+from symposium.cli.running import run
+
+EXAMPLE = example("symposium prompt --agent 'symposium testy' '{\"command\": \"greet\"}'")
+
+
+@click.command("testy", epilog=EXAMPLE)
+def command() -> int:
+    """Be the test agent: an ACP agent on standard input and output."""
+
+    async def serve() -> int:
+        await serve_testy(stdio_transport())
+        return 0
+
+    say_what_it_waits_for("symposium chat --agent testy")
+    return run(serve())
