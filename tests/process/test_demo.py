@@ -54,7 +54,7 @@ def test_the_readme_shows_what_the_demo_prints(environment: dict[str, str]) -> N
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.requirement("tasks.demo", "tasks.idle")
+@pytest.mark.requirement("tasks.demo", "tasks.idle", "house.readme-use")
 def test_two_tasks_are_asked_lost_brought_back_and_landed_as_the_readme_shows(
     environment: dict[str, str],
 ) -> None:
@@ -70,7 +70,11 @@ def test_two_tasks_are_asked_lost_brought_back_and_landed_as_the_readme_shows(
 
     # The agents of it are examples/worker.py.
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip("\n") in (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert done.stdout.strip("\n") in readme
+    following = done.stdout.partition("Your turn:\n\n")[2].splitlines()
+    assert [line for line in following if f"$ {line.strip()} " not in readme] == []
+    assert len(following) == 4
 
 
 @pytest.mark.requirement("cli.demo-other-agent")
