@@ -88,6 +88,19 @@ async def test_what_start_up_files_leave_running_is_not_waited_for(tmp_path: Pat
         assert await login_shell_path(poor(tmp_path, str(shell))) == ["/found"]
 
 
+@pytest.mark.requirement("registry.path-quiet")
+async def test_a_shell_that_ends_while_it_is_left_is_no_unknown_child(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    shell = program(tmp_path / "shell", '#!/bin/sh\nsleep 60 &\nPATH=/found\neval "$4"\n')
+
+    # It ends just as it is left, one way or the other: either must be seen.
+    for _ in range(40):
+        assert await login_shell_path(poor(tmp_path, str(shell))) == ["/found"]
+
+    assert caplog.messages == []
+
+
 @pytest.mark.requirement("registry.path-login-shell")
 @pytest.mark.parametrize("text", ["exit 1", "echo /usr/bin:/bin", "yes"])
 async def test_a_shell_that_does_not_say_is_no_trouble(text: str, tmp_path: Path) -> None:

@@ -82,8 +82,11 @@ async def overhear(
     finally:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(transport.get_pid(), signal.SIGKILL)
-        transport.close()
-        with suppress(TimeoutError):  # only one stuck in the kernel needs any time
-            async with asyncio.timeout(BURY_TIME):
-                await listening.gone.wait()
+        try:
+            with suppress(TimeoutError):  # only one stuck in the kernel needs any time
+                async with asyncio.timeout(BURY_TIME):
+                    await listening.gone.wait()
+        finally:
+            # Only now: it asks for the exit code itself, and who waits for it would miss it.
+            transport.close()
     return Heard(listening.said, code)
