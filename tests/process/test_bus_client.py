@@ -12,7 +12,7 @@ from tests.support.daemons import Gone, Yard, yard
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix
 from symposium.bus.answers import Answers, Asked
-from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.client import MOST_ENDED, BusClient, ClientSettings, Identity
 from symposium.bus.dialling import dial, dial_running
 from symposium.bus.envelope import MAX_LINE, Sender
 from symposium.bus.errors import (
@@ -23,6 +23,7 @@ from symposium.bus.errors import (
 )
 from symposium.bus.messages.daemon_status import DaemonStatus
 from symposium.bus.messages.get_selection import GetSelection
+from symposium.bus.messages.hello import PROTOCOL
 from symposium.bus.messages.log import Log
 from symposium.bus.messages.polo import Polo
 from symposium.bus.messages.presence import Presence
@@ -175,16 +176,36 @@ async def test_a_daemon_that_is_stopped_is_told_from_one_that_is_not_there(home:
 @pytest.mark.requirement("bus.client-errors")
 async def test_a_daemon_that_hangs_up_is_not_waited_for(home: Yard) -> None:
     home.socket.parent.mkdir(mode=0o700)
+    come: list[int] = []
 
     def hang_up(transport: FdTransport, uid: int) -> None:
-        del uid
+        come.append(uid)
         transport.close()
 
     listener = serve_unix(home.socket, hang_up)
     async with home.client() as client:
         with pytest.raises(BusUnreachableError, match="ended the connection before it answered"):
             await client.ready()
+        assert len(come) == MOST_ENDED
     listener.close()
+
+
+@pytest.mark.requirement("bus.client-meets-the-end")
+async def test_a_daemon_that_is_just_going_away_is_not_the_last_word(home: Yard) -> None:
+    home.socket.parent.mkdir(mode=0o700)
+
+    def go_away(transport: FdTransport, uid: int) -> None:
+        del uid
+        # As one that was killed between our coming and its answer.
+        listener.close()
+        transport.close()
+
+    listener = serve_unix(home.socket, go_away)
+    async with home.client(Role.CLI, starts=True) as client:
+        welcome = await client.ready()
+        assert (await client.request(DaemonStatus())).pid
+
+    assert welcome.protocol == PROTOCOL
 
 
 @pytest.mark.requirement("bus.client-errors")

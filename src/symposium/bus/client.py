@@ -22,7 +22,7 @@ from symposium.bus import refusals
 from symposium.bus.answers import Answers
 from symposium.bus.dialling import dial
 from symposium.bus.envelope import MAX_LINE, Address, Sender
-from symposium.bus.errors import BusError, BusRefusedError, BusUnreachableError
+from symposium.bus.errors import BusEndedError, BusError, BusRefusedError, BusUnreachableError
 from symposium.bus.exchange import Exchange, OnProgress
 from symposium.bus.messages.hello import PROTOCOL, Hello, Welcome
 from symposium.bus.messages.presence import Presence
@@ -36,6 +36,9 @@ FIRST_PAUSE: Final = 0.05
 
 LONGEST_PAUSE: Final = 5.0
 """Seconds that the pause grows to."""
+
+MOST_ENDED: Final = 5
+"""Connections in a row that a daemon may end before it answers, until whoever waits is told."""
 
 HEARTBEAT: Final = 30.0
 """Seconds after which a peer that has a presence says again where it is."""
@@ -179,18 +182,21 @@ class BusClient:
         return True
 
     async def _stay_connected(self) -> None:
-        pause = FIRST_PAUSE
+        pause, ended = FIRST_PAUSE, 0
         while True:
             wire = _Wire(self._exchange)
             self._expect()
             try:
                 await self._connect(wire)
-                pause = FIRST_PAUSE
+                pause, ended = FIRST_PAUSE, 0
                 await wire.over.wait()
                 self._lose("the daemon has ended the connection")
             except (OSError, BusError) as error:
                 self._lose(str(error))
-                self._refuse(error)
+                # One that was just going away is no reason to give up: nothing was asked yet.
+                ended = ended + 1 if isinstance(error, BusEndedError) else 0
+                if not 0 < ended < MOST_ENDED:
+                    self._refuse(error)
                 if _is_final(error):
                     self._exchange.give_up(error)
                     return

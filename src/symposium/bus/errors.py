@@ -2,6 +2,7 @@
 
 BusError
 ├── BusUnreachableError    there is no daemon, and none could be started
+│   └── BusEndedError      it ended the connection before it answered: it was just going away
 ├── BusReconnectingError   the connection is lost, and being made again
 ├── BusLostError           it was lost while an answer was awaited; whether it was done is unknown
 └── BusRefusedError        the answer is an error; `code` says which kind
@@ -16,6 +17,10 @@ class BusError(SymposiumError):
 
 class BusUnreachableError(BusError):
     """There is no daemon, and none could be started."""
+
+
+class BusEndedError(BusUnreachableError):
+    """The daemon has ended the connection before it answered; nothing was asked of it yet."""
 
 
 class BusReconnectingError(BusError):

@@ -27,6 +27,7 @@ from symposium.bus.envelope import (
     write_envelope,
 )
 from symposium.bus.errors import (
+    BusEndedError,
     BusError,
     BusLostError,
     BusReconnectingError,
@@ -184,8 +185,9 @@ class Exchange:
     def broken(self) -> None:
         """The connection has ended: what has opened it will not be answered."""
         if self._opening is not None:
-            text = "the daemon has ended the connection before it answered hello"
-            _fail(self._opening, BusUnreachableError(text, "symposium daemon logs"))
+            type_ = self._opening.kind.about.type
+            text = f"the daemon has ended the connection before it answered {type_}"
+            _fail(self._opening, BusEndedError(text, "symposium daemon logs"))
 
     def announce(self, message: Announcement, *, to: Address | None = None) -> None:
         """Tell whoever listens; while there is no connection, nobody does."""
