@@ -199,6 +199,23 @@ def test_a_rule_decides_without_asking(
     assert done.returncode == code
 
 
+@pytest.mark.requirement("showing.unattended")
+def test_what_was_refused_since_nobody_was_there_ends_with_how_to_allow_it(
+    symposium: Run, scripted: Spec
+) -> None:
+    done = symposium("prompt", "--agent", scripted("prompt=ask:edit"), "hello")
+    denied = symposium("prompt", "--agent", scripted("prompt=ask:edit"), "--deny", "hello")
+    as_json = symposium("prompt", "--json", "--agent", scripted("prompt=ask:edit"), "hello")
+
+    last = done.stderr.splitlines()[-1]
+    assert "nobody" in last
+    assert "--approve-all" in last
+    assert "--approve-reads" in last
+    # Whoever has said --deny knows; a program reads it in the events.
+    assert "--approve-all" not in denied.stderr
+    assert as_json.stderr == ""
+
+
 @pytest.mark.requirement("cli.prompt-permission-no-tty")
 def test_a_question_that_nobody_can_answer_may_end_the_command(
     symposium: Run, scripted: Spec

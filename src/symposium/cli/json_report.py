@@ -47,6 +47,9 @@ class JsonReport:
         """The turn is over."""
         self._event("result", {"stopReason": stop_reason})
 
+    def advised(self, advice: str) -> None:
+        """Nothing: the events say what was refused, and programs need no advice."""
+
     def failed(self, failure: Failure) -> None:
         """The command has failed."""
         self._event("error", failure.body())

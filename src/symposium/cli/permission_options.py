@@ -76,6 +76,11 @@ def decider(permits: Permits, person: Decider | None, fail: OnUnattended) -> Dec
             return asked
 
 
+def denies_unasked(permits: Permits) -> bool:
+    """Whether what no rule allows is refused where nobody is there to be asked."""
+    return permits.mode not in _RULES and permits.unattended == "deny"
+
+
 def chooser_of(permits: Permits, *, has_person: bool) -> Chooser:
     """Who answers for the user of a command: a rule on its command line, or a person."""
     unasked = "user" if has_person else f"rule:unattended-{permits.unattended}"

@@ -1,6 +1,7 @@
 """A turn as lines for a person: the answer on stdout, what happens meanwhile on stderr."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from symposium.cli.ending import Failure
@@ -17,15 +18,47 @@ QUIET: Final = frozenset(
 )
 """Kinds of updates that a person need not see go by."""
 
+OUTPUT_LINES: Final = 6
+"""Last lines of what was said of a tool call that are shown when it has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is known of a tool call: each update says only what has changed.
+
+    Attributes:
+        output: what was last said of it.
+        before: what was said before that, if it was something else: a mod has said why it refused
+            the call when the agent says that it was refused.
+    """
+
+    title: str
+    status: str
+    output: str = ""
+    before: str = ""
+
+    def and_then(self, call: ToolCall) -> "_Call":
+        """The same call, after an update."""
+        output = call.output or self.output
+        is_grown = output.startswith(self.output)
+        before = self.before if is_grown else self.output
+        return _Call(call.title or self.title, call.status or self.status, output, before)
+
+    def lines(self) -> list[str]:
+        """The end of what was said of it."""
+        lines = [each for each in plain_text(f"{self.before}\n{self.output}").splitlines() if each]
+        return lines if len(lines) <= OUTPUT_LINES else ["[…]", *lines[-OUTPUT_LINES:]]
+
 
 class PlainReport:
     """Shows one session's turn."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._calls: dict[str, tuple[str, str]] = {}
+        self._calls: dict[str, _Call] = {}
         self._plan = ""
         self._is_thinking = False
+        self._is_interrupted = False
 
     def opened(self, session_id: str) -> None:
         """The session is there; a person need not know its id."""
@@ -37,7 +70,7 @@ class PlainReport:
         match event:
             case Text("agent", text):
                 self._is_thinking = False
-                self._output.write(plain_text(text))
+                self._say(plain_text(text))
             case Text("thought"):
                 self._thought()
             case ToolCall():
@@ -60,6 +93,10 @@ class PlainReport:
         if stop_reason != "end_turn":
             self._talk("stopped", stop_reason)
 
+    def advised(self, advice: str) -> None:
+        """Say it in a line of its own."""
+        self._output.talk(f"symposium: {advice}")
+
     def failed(self, failure: Failure) -> None:
         """The command has failed."""
         self._output.end_line()
@@ -70,12 +107,24 @@ class PlainReport:
             self._talk("thinking", "")
         self._is_thinking = True
 
+    def _say(self, text: str) -> None:
+        if self._is_interrupted and text:
+            # In a pipe nothing else shows that something lies between the two.
+            self._output.end_line()
+            self._is_interrupted = False
+        self._output.write(text)
+
     def _tool_call(self, call: ToolCall) -> None:
-        title, status = self._calls.get(call.id, ("", ""))
-        now = (call.title or title or f"call {call.id}", call.status or status or "pending")
-        if now != (title, status):
-            self._calls[call.id] = now
-            self._talk("tool", f"{now[0]}: {now[1]}")
+        known = self._calls.get(call.id)
+        before = known or _Call(f"call {call.id}", "pending")
+        now = self._calls[call.id] = before.and_then(call)
+        if known is None:
+            self._is_interrupted = True
+        if known is None or (now.title, now.status) != (before.title, before.status):
+            self._talk("tool", f"{now.title}: {now.status}")
+        if now.status == "failed" and (known is None or now != known):
+            for line in now.lines():
+                self._output.talk(one_line(f"    {line}", width=WIDTH))
 
     def _show_plan(self, plan: Plan) -> None:
         done = sum(entry.status == "completed" for entry in plan.entries)

@@ -16,7 +16,7 @@ from symposium.cli.auditing import witnessed
 from symposium.cli.ending import ExitCode, Failure, ended_by_reader
 from symposium.cli.failures import failure_of
 from symposium.cli.output import Output
-from symposium.cli.permission_options import Permits, chooser_of, decider
+from symposium.cli.permission_options import Permits, chooser_of, decider, denies_unasked
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import ask_line
 from symposium.client.conversation import Terms, converse
@@ -36,6 +36,11 @@ STOP_CODES: Final = {
 }
 """By the agent's reason to stop; one that we do not know is no success."""
 
+ADVICE: Final = (
+    "refused, as nobody was there to ask: --approve-all or --approve-reads allows it, "
+    "a terminal asks"
+)
+
 
 class Report(Protocol):
     """Shows a turn: as lines for a person, or as JSON."""
@@ -54,6 +59,10 @@ class Report(Protocol):
 
     def finished(self, stop_reason: str) -> None:
         """The turn is over."""
+        ...
+
+    def advised(self, advice: str) -> None:
+        """There is something a person may want to do otherwise next time."""
         ...
 
     def failed(self, failure: Failure) -> None:
@@ -114,6 +123,7 @@ class _Prompting:
         self._turn: Turn | None = None
         self._unattended: Permission | None = None
         self._allowed: list[bool] = []
+        self._denies_unasked = False
 
     async def run(self) -> int:
         errand = self._errand
@@ -121,6 +131,7 @@ class _Prompting:
         if sys.stdin.isatty() and sys.stderr.isatty():
             person = AskPerson(ask_line, self._output.talk)
         decides = decider(errand.permits, person, self._nobody_there)
+        self._denies_unasked = person is None and denies_unasked(errand.permits)
         terms = Terms(errand.cwd, decides, self._report.update, self._decided, errand.patience)
 
         def instantiate(_: object) -> Blueprint:
@@ -136,6 +147,8 @@ class _Prompting:
                 with on_interrupt(self._turn.stop):
                     stop_reason = await self._turn.run(errand.text)
         self._report.finished(stop_reason)
+        if self._denies_unasked and not all(self._allowed):
+            self._report.advised(ADVICE)
         return self._code(stop_reason)
 
     def _code(self, stop_reason: str) -> ExitCode:

@@ -136,6 +136,10 @@ class _Linking:
         """The turn is over."""
         self._inner.finished(stop_reason)
 
+    def advised(self, advice: str) -> None:
+        """There is something a person may want to do otherwise next time."""
+        self._inner.advised(advice)
+
     def failed(self, failure: Failure) -> None:
         """There was no turn, or it broke."""
         self._inner.failed(failure)

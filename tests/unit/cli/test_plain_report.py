@@ -1,0 +1,107 @@
+"""A turn as a person reads it: data on stdout, talk on stderr."""
+
+from typing import Any
+
+import pytest
+
+from symposium.cli.output import Output
+from symposium.cli.plain_report import PlainReport
+
+RULE = "Refused by the rule `no-force-push` of policy.toml: `git push -f`"
+
+
+@pytest.fixture
+def report() -> PlainReport:
+    return PlainReport(Output(on_broken=str))
+
+
+def said(text: str) -> Any:
+    content = {"type": "text", "text": text}
+    return {"update": {"sessionUpdate": "agent_message_chunk", "content": content}}
+
+
+def called(status: str | None, *texts: str, **members: Any) -> Any:
+    blocks = [{"type": "content", "content": {"type": "text", "text": each}} for each in texts]
+    told = {"status": status, "content": blocks or None, **members}
+    given = {name: value for name, value in told.items() if value is not None}
+    return {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "1", **given}}
+
+
+@pytest.mark.requirement("showing.text-around-tools")
+def test_a_tool_call_ends_the_line_of_what_was_said_before_it(
+    report: PlainReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report.update(said("hi "))
+    report.update(said("there"))
+    report.update(called("pending", title="look"))
+    report.update(said("all "))
+    report.update(called("completed"))
+    report.update(said("done"))
+    report.finished("end_turn")
+
+    # The call that ends while the agent speaks is no new one, and breaks no sentence.
+    assert capsys.readouterr().out == "hi there\nall done\n"
+
+
+@pytest.mark.requirement("showing.text-around-tools")
+def test_a_tool_call_adds_no_line_where_the_agent_has_ended_its_own(
+    report: PlainReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report.update(called("pending"))
+    report.update(said("hi\n"))
+    report.update(called("pending", toolCallId="2"))
+    report.update(said("done"))
+    report.update(called("pending", toolCallId="3"))
+    report.finished("end_turn")
+
+    assert capsys.readouterr().out == "hi\ndone\n"
+
+
+@pytest.mark.requirement("showing.failed-tools")
+def test_a_call_that_failed_is_shown_with_the_rule_and_with_what_the_agent_makes_of_it(
+    report: PlainReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report.update(called("pending", title="git push -f"))
+    report.update(called(None, RULE))
+    report.update(called("failed", "the user rejected it"))
+
+    assert capsys.readouterr().err.splitlines() == [
+        "[tool] git push -f: pending",
+        "[tool] git push -f: failed",
+        f"    {RULE}",
+        "    the user rejected it",
+    ]
+
+
+@pytest.mark.requirement("showing.failed-tools")
+def test_what_is_told_of_a_call_after_it_has_failed_is_shown_once(
+    report: PlainReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report.update(called("failed", title="go"))
+    report.update(called(None, "no such file"))
+    report.update(called(None, "no such file"))
+
+    assert capsys.readouterr().err == "[tool] go: failed\n    no such file\n"
+
+
+@pytest.mark.requirement("showing.failed-tools")
+def test_of_an_output_that_grew_the_last_lines_are_shown_once(
+    report: PlainReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"line {number}" for number in range(20)]
+    for count in (5, 15, 20):
+        report.update(called("in_progress", "\n".join(lines[:count]), title="make"))
+    report.update(called("failed"))
+
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0] == "[tool] make: in_progress"
+    assert shown[2:] == ["    […]", *(f"    {line}" for line in lines[-6:])]
+
+
+@pytest.mark.requirement("showing.failed-tools")
+def test_what_a_call_that_went_well_said_is_not_shown(
+    report: PlainReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report.update(called("completed", "lots of text", title="look"))
+
+    assert capsys.readouterr().err == "[tool] look: completed\n"
