@@ -87,10 +87,15 @@ class RadarWatch:
     async def _tell(self, taskspace: str, other: str, overlap: Overlap) -> None:
         """One line in the log for each pair, whatever they go on to save."""
         begun = f"changes the same lines as {other!r}: "
-        entries = await self._engine.records.entries(taskspace)
-        if not any(each.message.startswith(begun) for each in entries):
-            files = ", ".join(dict.fromkeys(each.path for each in overlap.conflicts))
-            await self._engine.records.log(taskspace, begun + files, Category.WARN.value)
+        files = ", ".join(dict.fromkeys(each.path for each in overlap.conflicts))
+        records = self._engine.records
+        try:
+            entries = await records.entries(taskspace)
+            if not any(each.message.startswith(begun) for each in entries):
+                await records.log(taskspace, begun + files, Category.WARN.value)
+        except SymposiumError as error:
+            # It may be gone since we looked; the others are to be looked after all the same.
+            _log.info("%s could not be told of an overlap: %s", taskspace, error)
 
 
 def lines_for(overlap: Overlap, taskspace: str) -> list[str]:

@@ -24,6 +24,7 @@ from symposium.daemon.tasks.task_views import Now, log_view, snapshot_view, task
 from symposium.taskspaces.budget import read_budget
 from symposium.taskspaces.creation import UNBOUND, Order
 from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.failures import UnknownTaskspaceError
 from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.model import Standing, Taskspace
 
@@ -101,7 +102,8 @@ class TaskDesk:
         del asked
         project = Path(message.project) if message.project else None
         found = await self._engine.taskspaces(project)
-        return Tasks(taskspaces=tuple([await self._view(each) for each in found]))
+        views = [await self._view_if_there(each) for each in found]
+        return Tasks(taskspaces=tuple(each for each in views if each is not None))
 
     async def _show(self, message: ShowTaskspace, asked: Asked) -> TaskShown:
         del asked
@@ -143,6 +145,13 @@ class TaskDesk:
     async def _answer_inbox(self, message: AnswerInbox, asked: Asked) -> InboxAnswered:
         by = message.by or asked.by
         return InboxAnswered(text=await self._inbox.answer(message.item, message.answer, by))
+
+    async def _view_if_there(self, taskspace: Taskspace) -> TaskView | None:
+        try:
+            return await self._view(taskspace)
+        except UnknownTaskspaceError:
+            # Its making was undone, or its archive let go, since it was looked up.
+            return None
 
     async def _view(self, taskspace: Taskspace) -> TaskView:
         entries = await self._engine.records.entries(taskspace.id)

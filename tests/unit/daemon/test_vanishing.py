@@ -1,0 +1,91 @@
+"""Taskspaces that are gone between a look and the next word about them."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file
+
+from symposium.agent_sessions.store import SessionStore
+from symposium.bus.answers import Asked
+from symposium.bus.envelope import Sender
+from symposium.bus.messages.list_taskspaces import ListTaskspaces, Tasks
+from symposium.config.paths import paths
+from symposium.daemon.tasks.budgets import Budgets
+from symposium.daemon.tasks.inbox import Inbox
+from symposium.daemon.tasks.radar_watch import RadarWatch
+from symposium.daemon.tasks.setup_trust import SetUpTrust
+from symposium.daemon.tasks.task_agents import TaskAgents
+from symposium.daemon.tasks.task_desk import TaskDesk
+from symposium.registry.surroundings import surroundings as registry_surroundings
+from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.journal import forget
+from symposium.taskspaces.landing.radar import Overlap
+from symposium.taskspaces.model import Taskspace
+from symposium.trust.store import TrustStore
+
+
+class Forgetful(Engine):
+    """Forgets a taskspace right after it has been looked up."""
+
+    def __init__(self, ground: Ground, lost: str) -> None:
+        super().__init__(ground)
+        self._journal, self._lost = ground.journal, lost
+
+    async def taskspaces(self, project: Path | None = None) -> list[Taskspace]:
+        found = await super().taskspaces(project)
+        await self._journal.change(lambda connection: forget(connection, self._lost))
+        return found
+
+    async def radar(self, project: Path) -> list[Overlap]:
+        found = await Engine.radar(Engine(self._ground), project)
+        await self._journal.change(lambda connection: forget(connection, self._lost))
+        return found
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Scene]:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(tmp_path)))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    made = open_scene(make_template(tmp_path))
+    yield made
+    made.engine.close()
+
+
+def unheard(text: str, done: float | None, total: float | None) -> None:
+    del text, done, total
+
+
+@pytest.mark.requirement("tasks.vanishing")
+async def test_a_list_leaves_out_what_is_gone_since_it_was_looked_up(
+    scene: Scene, tmp_path: Path
+) -> None:
+    stays, goes = await scene.make("stays"), await scene.make("goes")
+    engine = Forgetful(scene.ground, goes.id)
+    environment = {"SYMPOSIUM_HOME": str(tmp_path / "home")}
+    store = SessionStore(paths(environment))
+    agents = TaskAgents(store, registry_surroundings(environment))
+    trust, budgets = SetUpTrust(TrustStore(tmp_path)), Budgets(engine, store)
+    inbox = Inbox(engine, store, trust, budgets)
+    desk = TaskDesk(engine, agents, trust, inbox, RadarWatch(engine), budgets)
+    answer = desk.answers().requests[ListTaskspaces.about.type]
+    listed = await answer(ListTaskspaces(), Asked("1", Sender("/"), "c1", unheard))
+
+    assert isinstance(listed, Tasks)
+    assert [each.id for each in listed.taskspaces] == [stays.id]
+
+
+@pytest.mark.requirement("tasks.vanishing")
+async def test_an_overlap_with_what_is_gone_is_told_the_other_and_ends_nothing(
+    scene: Scene,
+) -> None:
+    made = [await scene.make(name) for name in ("goes", "stays")]
+    for each in made:
+        (Path(each.worktree) / "README.md").write_text(each.name, encoding="utf-8")
+    goes, stays = made
+    engine = Forgetful(scene.ground, goes.id)
+    await RadarWatch(engine).look()
+
+    (told,) = await scene.engine.records.entries(stays.id)
+    assert "README.md" in told.message
