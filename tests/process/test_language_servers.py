@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,50 @@ async def test_an_agent_asks_about_python_without_an_editor(project: Path) -> No
         assert (wrong["severity"], wrong["code"]) == ("error", "reportAssignmentType")
         assert wrong["range"]["start"] == {"line": 9, "column": 13}
         assert wrong["range"]["end"] == {"line": 9, "column": 31}
+
+
+def stored_environment(place: Path, tripped: Path) -> None:
+    """An environment whose interpreter leaves its name if it is started."""
+    packages = place / "lib" / "python3.11" / "site-packages"
+    (packages / "kept").mkdir(parents=True)
+    (packages / "kept" / "__init__.py").write_text("def answer() -> int: ...\n", encoding="utf-8")
+    (packages / "linked.pth").write_text("import os\n../../../../src\n", encoding="utf-8")
+    (place / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.11.2\n", encoding="utf-8")
+    (place / "bin").mkdir()
+    for name in ("python", "python3", "python3.11", "node"):
+        trap = place / "bin" / name
+        trap.write_text(f"#!/bin/sh\necho {trap} >> {tripped}\n", encoding="utf-8")
+        trap.chmod(0o755)
+
+
+@pytest.mark.requirement("ide.no-workspace-code", "ide.stored-packages")
+@pytest.mark.parametrize("name", [".venv", "venv"])
+@pytest.mark.parametrize("config", ["{}", '{"venvPath": ".", "venv": "NAME"}'])
+async def test_a_stored_environment_is_read_and_never_started(
+    project: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    config: str,
+) -> None:
+    tripped = tmp_path_factory.mktemp("outside") / "tripped"
+    stored_environment(project / name, tripped)
+    (project / "src" / "edited").mkdir(parents=True)
+    (project / "src" / "edited" / "__init__.py").write_text("def word() -> str: ...\n")
+    (project / "pyrightconfig.json").write_text(config.replace("NAME", name))
+    (project / "asks.py").write_text(
+        "from kept import answer\nfrom edited import word\nanswer()\nword()\n"
+    )
+    for each in (f"{name}/bin", str(project / name / "bin"), ""):
+        monkeypatch.setenv("PATH", each, prepend=os.pathsep)
+    monkeypatch.chdir(project)
+    async with chain_of(IdeOpsAdapter(), IdeOps()) as editor:
+        await editor.new_session(cwd=str(project))
+        found = await use(editor, "hover", {"path": "asks.py", "line": 3, "column": 2})
+        linked = await use(editor, "hover", {"path": "asks.py", "line": 4, "column": 2})
+    assert not tripped.exists(), tripped.read_text()
+    assert "answer() -> int" in found["text"]
+    assert "word() -> str" in linked["text"]
 
 
 @pytest.mark.requirement("ide.no-server-left")

@@ -65,6 +65,25 @@ def policy_file(environment: Mapping[str, str] | None = None) -> Path:
     return paths(environment).home / "policy.toml"
 
 
+def trusted_places(search_path: str, workspace: Path) -> list[str]:
+    """The directories of a PATH that programs are taken from while a workspace is open.
+
+    Not those inside it, nor any that depends on where one is: opening a workspace starts nothing
+    that is stored in it. One that holds the user's home counts as none: so does all they installed.
+    """
+    is_home = is_in(Path.home(), workspace)
+    return [
+        each
+        for each in search_path.split(os.pathsep)
+        if os.path.isabs(each) and (is_home or not is_in(Path(each), workspace))  # noqa: PTH117 - starts fast
+    ]
+
+
+def is_in(place: Path, folder: Path) -> bool:
+    """Whether it is that folder or in it, links resolved."""
+    return place.resolve().is_relative_to(folder.resolve())
+
+
 def _absolute(text: str, user: Path) -> Path:
     if text == "~" or text.startswith("~/"):
         return user / text[2:]

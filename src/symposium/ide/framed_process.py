@@ -10,6 +10,7 @@ from typing import Final
 
 from peerwire.errors import ConnectionClosedError, SpawnError, TransportError
 from peerwire.jsonrpc.transport import Listener
+from symposium.config.paths import trusted_places
 from symposium.ide.framing import Frames, frame
 
 TERM_GRACE: Final = 2.0
@@ -20,15 +21,16 @@ _TAIL: Final = 2000
 
 
 async def spawn_framed(argv: Sequence[str], cwd: Path) -> "FramedProcess":
-    """Start a program in a group of its own.
+    """Start a program in a group of its own; what it looks for on PATH is not the workspace's.
 
     Raises:
         SpawnError: it could not be started.
     """
     loop = asyncio.get_running_loop()
+    path = os.pathsep.join(trusted_places(os.environ.get("PATH", os.defpath), cwd))
     try:
         process, output = await loop.subprocess_exec(
-            _Output, *argv, cwd=cwd, start_new_session=True
+            _Output, *argv, cwd=cwd, env={**os.environ, "PATH": path}, start_new_session=True
         )
     except OSError as error:
         reason = f"{argv[0]} cannot be started: {error.strerror}"

@@ -49,6 +49,7 @@ class LanguageServer:
     def __init__(self, spec: ServerSpec, root: Path, transport: Transport) -> None:
         self._spec = spec
         self._root = root
+        self._settings = spec.settings(root)
         self._news = ServerNews()
         self._is_warm = False
         self._pulls = False
@@ -56,7 +57,7 @@ class LanguageServer:
             transport,
             Handlers(
                 requests={
-                    "workspace/configuration": _configuration,
+                    "workspace/configuration": self._configuration,
                     "workspace/workspaceFolders": lambda _: [self._folder()],
                     "window/workDoneProgress/create": lambda _: None,
                     "client/registerCapability": lambda _: None,
@@ -144,6 +145,9 @@ class LanguageServer:
 
     # -- asking
 
+    def _configuration(self, request: Request) -> list[Any]:
+        return [self._settings.get(item.get("section")) for item in request.params["items"]]
+
     def _folder(self) -> dict[str, str]:
         return {"uri": uri_of(self._root), "name": self._root.name}
 
@@ -192,7 +196,3 @@ class LanguageServer:
         document = {"textDocument": {"uri": uri}}
         outline = await self.connection.request("textDocument/documentSymbol", document)
         return selection_of(outline or [], name, span) or span
-
-
-def _configuration(request: Request) -> list[None]:
-    return [None for _ in request.params["items"]]

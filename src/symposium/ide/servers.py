@@ -11,9 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from symposium.config.paths import is_in, trusted_places
+from symposium.ide.python_settings import python_settings
+
 
 def no_options(_: Path) -> Mapping[str, Any] | None:
     """For a server that needs no options at its start."""
+    return {}
+
+
+def no_settings(_: Path) -> Mapping[str, Any]:
+    """For a server that nothing need be told."""
     return {}
 
 
@@ -41,6 +49,7 @@ class ServerSpec:
         markers: files that a workspace of this language has at its root.
         install: how one gets the first of them.
         options: made of the program's path; None where it must not be started so.
+        settings: made of the workspace; what the server is told by the section that it asks for.
     """
 
     language: str
@@ -49,6 +58,7 @@ class ServerSpec:
     markers: Sequence[str]
     install: str
     options: Callable[[Path], Mapping[str, Any] | None] = field(default=no_options)
+    settings: Callable[[Path], Mapping[str, Any]] = field(default=no_settings)
 
 
 PYTHON: Final = ServerSpec(
@@ -57,6 +67,7 @@ PYTHON: Final = ServerSpec(
     [["basedpyright-langserver", "--stdio"], ["pyright-langserver", "--stdio"]],
     ["pyproject.toml", "setup.py", "requirements.txt"],
     "pipx install basedpyright",
+    settings=python_settings,
 )
 TYPESCRIPT: Final = ServerSpec(
     "typescript",
@@ -93,13 +104,11 @@ class Launch:
 
 def launch_of(spec: ServerSpec, root: Path) -> Launch | None:
     """The first server for a language that is installed, outside the workspace; None for none."""
+    trusted = trusted_places(os.environ.get("PATH", os.defpath), root)
     # The folder of our own interpreter: what was installed with us need not be on PATH.
-    folders = [
-        *os.environ.get("PATH", os.defpath).split(os.pathsep),
-        str(Path(sys.executable).parent),
-    ]
-    inside = root.resolve()
-    trusted = [each for each in folders if not _is_inside(Path(each or "."), inside)]
+    ours = Path(sys.executable).parent
+    if not is_in(ours, root):
+        trusted.append(str(ours))
     for name, *arguments in spec.commands:
         found = shutil.which(name, path=os.pathsep.join(trusted))
         if found is None:
@@ -108,7 +117,3 @@ def launch_of(spec: ServerSpec, root: Path) -> Launch | None:
         if options is not None:
             return Launch([found, *arguments], options)
     return None
-
-
-def _is_inside(folder: Path, root: Path) -> bool:
-    return folder.resolve().is_relative_to(root)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.config.paths import Paths, config_file, paths
+from symposium.config.paths import Paths, config_file, paths, trusted_places
 
 HOME = {"HOME": "/home/ada"}
 
@@ -48,3 +48,32 @@ def test_the_config_is_the_one_named_then_the_one_of_the_environment_then_the_us
     found = config_file(None if named is None else Path(named), HOME | environment)
 
     assert found == Path(expected)
+
+
+@pytest.mark.requirement("config.trusted-places")
+def test_programs_come_from_no_relative_place_and_from_none_in_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    work = tmp_path / "home" / "work"
+    (work / "bin").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(work / "bin")
+    (work / "away").symlink_to("/usr/bin")
+    path = f":./bin:bin:{work}/bin:{tmp_path}/link:{work}:{work}er:/usr/bin:{work}/../x:"
+
+    found = trusted_places(path, work)
+
+    assert found == [f"{work}er", "/usr/bin", f"{work}/../x"]
+
+
+@pytest.mark.requirement("config.trusted-places")
+def test_a_home_that_is_opened_still_has_its_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    for workspace in (tmp_path / "home", tmp_path, Path("/")):
+        assert trusted_places(f"{tmp_path}/home/bin:.:/bin", workspace) == [
+            f"{tmp_path}/home/bin",
+            "/bin",
+        ]
