@@ -212,6 +212,7 @@ def test_an_agent_in_a_usual_place_starts_with_the_path_of_a_dock(
 
 
 @pytest.mark.requirement("registry.cli-update", "registry.cli-add", "registry.receipts")
+@pytest.mark.requirement("registry.installed-described")
 def test_an_agent_is_added_by_id_tried_updated_and_removed(
     symposium: Run, registry: Callable[..., Path], scripted: Spec, tmp_path: Path
 ) -> None:
@@ -237,12 +238,32 @@ def test_an_agent_is_added_by_id_tried_updated_and_removed(
     assert updated == [{"id": "some", "from": "1.0.0", "to": "2.0.0"}]
     assert [each["version"] for each in shown["receipts"]] == ["1.0.0", "2.0.0"]
     assert shown["how"] == "installed"
+    assert shown["description"] == "An agent."
+    assert shown["place"] == str(place / "2.0.0")
     assert resolved["command"] == str(place / "2.0.0" / "agent")
     assert (asked, len(web.asked)) == (2, 2)
     assert (gone.stdout, gone.returncode) == ("[]\n", 0)
     assert "no longer in the registry" in gone.stderr
     assert symposium("agents", "remove", "some").returncode == 0
     assert not list(place.glob("[0-9]*"))
+
+
+@pytest.mark.requirement("registry.built-in-needs-nothing")
+def test_a_built_in_agent_is_there_already_and_nothing_installed_is_said(
+    symposium: Run, registry: object
+) -> None:
+    del registry
+    added = symposium("agents", "add", "eliza")
+    told = json.loads(symposium("agents", "add", "testy", "--json").stdout)
+    updated = symposium("agents", "update", "eliza")
+    everything = symposium("agents", "update")
+
+    assert (added.returncode, updated.returncode, everything.returncode) == (0, 0, 0)
+    assert "eliza is built in: there is nothing to install" in added.stderr
+    assert "symposium agents test eliza" in added.stdout
+    assert told["server"]["args"][-1] == "testy"
+    assert "eliza is built in: there is nothing to update" in updated.stderr
+    assert "no agent is installed; `symposium agents add ID`" in everything.stderr
 
 
 @pytest.mark.requirement("registry.cli-update")

@@ -106,7 +106,7 @@ class RegistryDirectory:
         # What comes first hides what has its id and comes later.
         for known in (
             *map(_added, added),
-            *map(_installed, receipts.values()),
+            *(self._installed(receipt, loaded) for receipt in receipts.values()),
             *map(_detected, detected),
         ):
             by_id.setdefault(known.id, known)
@@ -114,6 +114,19 @@ class RegistryDirectory:
         for known in sorted(offered, key=lambda each: each.how == "unavailable"):
             by_id.setdefault(known.id, known)
         return by_id.values()
+
+    def _installed(self, receipt: Receipt, loaded: Loaded) -> KnownAgent:
+        said = {entry.id: entry.description for entry in loaded.index.agents}
+        return KnownAgent(
+            receipt.id,
+            receipt.name,
+            said.get(receipt.id) or f"installed from {receipt.origin}",
+            ComponentSource("registry", receipt.id),
+            is_installed=True,
+            how="installed",
+            version=receipt.version,
+            place=str(self._around.bin_directory / receipt.id / receipt.version),
+        )
 
     def _offered(self, entry: Entry) -> KnownAgent:
         around, labels, how, here = self._around, (), "registry", False
@@ -156,19 +169,6 @@ def _added(agent: AddedAgent) -> KnownAgent:
     line = shell_words(agent.command)
     place = agent.argv[0]
     return KnownAgent(agent.id, agent.id, line, line, is_installed=True, how="added", place=place)
-
-
-def _installed(receipt: Receipt) -> KnownAgent:
-    return KnownAgent(
-        receipt.id,
-        receipt.name,
-        f"installed from {receipt.origin}",
-        ComponentSource("registry", receipt.id),
-        is_installed=True,
-        how="installed",
-        version=receipt.version,
-        place=f"bin/{receipt.id}/{receipt.version}",
-    )
 
 
 def _detected(found: Detected) -> KnownAgent:

@@ -3,9 +3,10 @@
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
-from msgspec.structs import replace
+from msgspec import structs
 
 from peerwire.transports.command import parse_command
 from symposium.catalog import agent_names
@@ -21,6 +22,7 @@ from symposium.cli.agent_views import (
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
+from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError, SpecError
 from symposium.near_names import near_names
 from symposium.registry.added import AddedAgent, id_of
@@ -114,9 +116,15 @@ def add(what: str, *, chosen_id: str | None, as_json: bool, address: str | None)
             # What is not there could not be started, and a path must hold from anywhere.
             program = (await find_program(given.argv[0], around.env)).program
             if "/" in given.argv[0]:
-                given = replace(given, argv=(str(program), *given.argv[1:]))
+                given = structs.replace(given, argv=(str(program), *given.argv[1:]))
             around.added.add(AddedAgent(its_id, given.argv, dict(given.env)))
             _tell(its_id, Obtained(given), as_json=as_json)
+            return 0
+        if what in agent_names():
+            # Whoever asks for it has it: that is no mistake.
+            source = ComponentSource("builtin", what)
+            note = f"{what} is built in: there is nothing to install"
+            _tell(what, replace(await obtain_source(source, around), note=note), as_json=as_json)
             return 0
         loaded = await around.index.current()
         click.echo(loaded.describe(), err=True)
@@ -164,7 +172,12 @@ def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> i
         here = installed(around.bin_directory)
         done: list[dict[str, str]] = []
         offered = {entry.id for entry in loaded.index.agents}
+        if not (agent_ids or here):
+            click.echo("no agent is installed; `symposium agents add ID` installs one", err=True)
         for each in agent_ids or here:
+            if each in agent_names():
+                click.echo(f"{each} is built in: there is nothing to update", err=True)
+                continue
             if each not in here:
                 raise NotFoundError(f"{each} is not installed", f"symposium agents add {each}")
             if each not in offered and not agent_ids:
