@@ -630,7 +630,7 @@ async def test_a_save_shows_what_it_changes(tmp_path: Path) -> None:
         await it.begin()
         await it.say("/symposium:config")
         await it.say("2")
-        diff, _ = await it.say("save")
+        diff, *_ = await it.say("save")
         assert diff == "```diff\n- 2. [ ] ferris\n+ 2. [x] ferris\n```\n\n"
 
 

@@ -80,6 +80,40 @@ async def test_config_mode_is_entered_and_left_with_save(tmp_path: Path) -> None
         assert (await agent.read())["params"]["prompt"][0]["text"] == "go on"
 
 
+@pytest.mark.requirement("run-mode.menu-save-tells")
+async def test_a_saved_agent_is_for_new_sessions_and_the_chat_says_so(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, {**CONFIG, "agent": {"builtin": "claude"}}) as it:
+        await it.begin()
+        await it.say("/symposium:config")
+        await it.say("A")
+        await it.say("2")
+        diff, told, saved = await it.say("SAVE")
+        assert diff == "```diff\n- agent Claude Code\n+ agent Other\n```\n\n"
+        assert told == (
+            "New sessions use Other; this one stays with Claude Code. "
+            "Open a new thread or session to use it.\n\n"
+        )
+        assert saved == "Configuration saved. Returning to your session.\n\n"
+
+        await it.say("/symposium:config")
+        assert await it.say("SAVE") == [told, saved]  # nothing has changed, and it is still so
+
+
+@pytest.mark.requirement("run-mode.menu-save-tells")
+async def test_saved_mods_are_for_new_sessions_and_the_chat_says_so(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        await it.begin()
+        await it.say("/symposium:config")
+        await it.say("2")
+        _, told, saved = await it.say("SAVE")
+        assert told.startswith("New sessions use these mods; this one keeps its own. ")
+
+        await it.say("/symposium:config")
+        await it.say("2")
+        diff, again = await it.say("SAVE")  # as this session has it: nothing to be told
+        assert (diff[:7], again) == ("```diff", saved)
+
+
 @pytest.mark.requirement("run-mode.setup-flow")
 async def test_the_first_time_setup_continues_the_same_session(tmp_path: Path) -> None:
     async with run_scene(tmp_path) as it:

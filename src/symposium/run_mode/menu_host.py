@@ -13,7 +13,7 @@ from symposium.run_mode.askers import origin_of
 from symposium.run_mode.chat_commands import our_commands, update_line
 from symposium.run_mode.choices import AgentChoices, ModChoices
 from symposium.run_mode.config_menu import NotStartedError
-from symposium.run_mode.differences import differences
+from symposium.run_mode.differences import differences, for_whom
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.login import trouble_of
 from symposium.run_mode.open_chain import OpenChain
@@ -62,9 +62,13 @@ class MenuHost:
             except NotStartedError as error:
                 raise NotStartedError("\n\n".join([*told, error.message]), error.hint) from error
             return [*told, _STARTING, *notes]
-        changes = differences(before, config)
-        told += [changes] if changes else []
-        return [*told, f"Configuration saved. {self._way_on()}"]
+        agents = (await self.agents()).agents
+        chain = self._session.chain
+        changes = [
+            differences(before, config, agents),
+            "" if chain is None else for_whom(chain.config, config, agents),
+        ]
+        return [*told, *filter(None, changes), f"Configuration saved. {self._way_on()}"]
 
     async def overwrite(self, config: Config) -> Sequence[str]:
         """The same, whatever the file says."""
