@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from symposium.config.user_config import Config, ConfigChangedError, ModEntry
 from symposium.errors import SymposiumError
+from symposium.run_mode.attending import Left, attended
 from symposium.run_mode.choosing import (
     LEAVES,
     Catalogue,
@@ -159,8 +160,7 @@ class _Menu:
 
     async def _save(self) -> bool:
         try:
-            for text in await self._save_with(self._config):
-                self._talk.say(text)
+            told = await attended(self._talk, self._save_with(self._config), _nothing)
         except ConfigChangedError:
             self._save_with = self._host.overwrite
             self._talk.say(_CHANGED)
@@ -170,6 +170,17 @@ class _Menu:
         except SymposiumError as error:
             self._talk.say(f"Error saving configuration: {error}")
         else:
+            return await self._saved(told)
+        return False
+
+    async def _saved(self, told: Sequence[str] | Left) -> bool:
+        if told == "cancel":
+            self._talk.say(_TRY)
+        elif told == "config":
+            await self.redisplay()
+        else:
+            for text in told:
+                self._talk.say(text)
             return True
         return False
 
@@ -259,3 +270,8 @@ class _Menu:
 
     def _invalid(self, what: str, more: str) -> str:
         return f"Invalid {what}. Please enter 1-{len(self._config.mods)}{more}."
+
+
+async def _nothing(text: str) -> None:
+    """No command of ours is known in the menu."""
+    del text

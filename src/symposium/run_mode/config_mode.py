@@ -44,6 +44,13 @@ class ConfigMode:
         self._floor.write(update_line(session.id, our_commands()))
         self._open(session, mending(self._floor, session, error, config), None)
 
+    def begin_waiting(self, session: Session) -> None:
+        """Say that a session's agent takes its time, and stay until it is there."""
+        from symposium.run_mode.scripts import starting  # noqa: PLC0415 - see there
+
+        self._floor.write(update_line(session.id, our_commands()))
+        self._open(session, starting(self._floor, session), None)
+
     def begin_login(self, refusal: Refusal) -> None:
         """Say how to log in to the agent; what it has refused it gets after that."""
         from symposium.run_mode.scripts import at_login  # noqa: PLC0415 - see there
@@ -80,6 +87,8 @@ class ConfigMode:
             turnstile.open(scope)
         if session.chain is None and session.care.health == "well":
             self._floor.sessions.remove(session)
+        if session.chain is not None:
+            self._floor.sessions.on_begun(session)
         for given in unheard:
             given.unheard()
 

@@ -56,17 +56,18 @@ class Conversation:
     async def hear(self) -> str:
         """The next input, trimmed; for the script."""
         self._answered()
-        while True:
-            await self.something_typed()
-            given = self._inputs.popleft()
-            if given.is_wanted():
-                self._current = given
-                self.heard += 1
-                return given.text.strip()
+        await self.something_typed()
+        given = self._current = self._inputs.popleft()
+        self.heard += 1
+        return given.text.strip()
 
     async def something_typed(self) -> None:
         """Wait until there is an input to hear."""
-        while not self._inputs:
+        while True:
+            while self._inputs and not self._inputs[0].is_wanted():
+                self._inputs.popleft()
+            if self._inputs:
+                return
             self._news.clear()
             await self._news.wait()
 

@@ -11,7 +11,8 @@ from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.gate import members_of
 from symposium.conductor.handshake import pin_version, select_version
 from symposium.config.user_config import ConfigError, Loaded, load
-from symposium.run_mode.askers import ReopenedSession, pass_new_session
+from symposium.run_mode.askers import ReopenedSession, origin_of, pass_new_session
+from symposium.run_mode.care import Care
 from symposium.run_mode.config_mode import ConfigMode
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
@@ -55,8 +56,9 @@ class Lobby:
         try:
             loaded = load(self._floor.settings.config)
             if loaded is not None:
-                chain = await self._floor.supervisor.chain_for(loaded.config)
-                answer = Answer(value=dict(chain.greeting))
+                chain = await self._floor.supervisor.chain_soon(loaded.config)
+                if chain is not None:
+                    answer = Answer(value=dict(chain.greeting))
         except (ConfigError, RpcError) as error:
             _log.warning("no chain at the start; each new session tries again: %s", error)
         self.offered = members_of(answer.result)
@@ -79,10 +81,14 @@ class Lobby:
             self._config_mode.begin_setup(session)
             return
         try:
-            chain = await self._floor.supervisor.chain_for(loaded.config)
+            chain = await self._floor.supervisor.chain_soon(loaded.config)
         except RpcError as error:
             session = self._waiting_session(call.settle, call.crossing)
             self._config_mode.begin_mending(session, error, loaded.config)
+            return
+        if chain is None:
+            session = self._waiting_session(call.settle, call.crossing)
+            self._config_mode.begin_waiting(session)
             return
         asked = Crossing(NEW, call.crossing.encoded(), is_request=True)
         asked.extra = call.crossing.extra
@@ -95,7 +101,7 @@ class Lobby:
 
     def _waiting_session(self, answer: Callable[[Answer], None], asked: Crossing) -> Session:
         """A session without an agent: only there can be said what is wrong, and be mended."""
-        session = Session(str(uuid.uuid4()), setup=asked)
+        session = Session(str(uuid.uuid4()), setup=asked, care=Care(origin=origin_of(asked)))
         self._floor.sessions.add(session)
         answer(Answer(value={"sessionId": session.id}))
         return session

@@ -1,16 +1,18 @@
-"""The dialogue in a session whose agent does not start: says why, and tries anew."""
+"""The dialogue in a session that has no agent yet: waits for it, says what is wrong, tries anew."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from symposium.run_mode.chat_commands import CONFIG
+from symposium.run_mode.attending import CONFIG_WORDS, STARTING, attended
+from symposium.run_mode.chat_commands import RETRY
 from symposium.run_mode.config_menu import NotStartedError
 from symposium.run_mode.conversation import Conversation
 from symposium.run_mode.trouble import CHOICES, KEPT, STILL, Trouble
 
-_CONFIG_WORDS: Final = CONFIG | {"config"}
+NOT_SENT: Final = "What was kept for it will not be sent.\n\n"
+
 _IDLE_WORDS: Final = frozenset({"", "back", "cancel"})
-_RETRY_WORDS: Final = frozenset({"again", "retry"})
+_RETRY_WORDS: Final = RETRY | {"again", "retry"}
 
 
 class Ward(Protocol):
@@ -33,37 +35,77 @@ class Ward(Protocol):
         ...
 
     async def own_answer(self, text: str) -> str | None:
-        """What a command of ours that only shows something says; None for anything else."""
+        """What a command of ours says that needs no agent; None for anything else."""
+        ...
+
+    def keeps(self) -> bool:
+        """Whether a message is kept for the agent."""
+        ...
+
+    def forget(self) -> None:
+        """Keep nothing any more."""
         ...
 
 
+async def wait_for_start(talk: Conversation, ward: Ward) -> None:
+    """Wait for an agent that takes its time; go on until the session has one."""
+    talk.say(STARTING)
+    told = await _start(talk, ward, "", is_said=True)
+    if told is not None:
+        await _mend(talk, ward, told)
+
+
 async def mend(talk: Conversation, ward: Ward, trouble: Trouble) -> None:
-    """Go on until the session has its agent."""
+    """Say why there is no agent, and go on until there is."""
     told = trouble.text()
     talk.say(told)
+    await _mend(talk, ward, told)
+
+
+async def _mend(talk: Conversation, ward: Ward, told: str) -> None:
     while True:
         text = await talk.hear()
         word = text.lower()
-        if word in _CONFIG_WORDS:
+        if word in CONFIG_WORDS:
             if await ward.choose(talk):
                 return
             talk.say(CHOICES)
         elif word in _IDLE_WORDS:
             talk.say(told)
-        elif (answer := await ward.own_answer(text)) is not None:
+        elif word not in _RETRY_WORDS and (answer := await ward.own_answer(text)) is not None:
             talk.say(f"{answer}\n{CHOICES}")
         elif (is_done := await ward.log_in(talk, word)) is False:
             continue
         else:
-            is_kept = is_done is None and word not in _RETRY_WORDS and talk.keep()
-            try:
-                notes = await ward.start()
-            except NotStartedError as error:
-                before, told = told, Trouble(error.message, error.hint).text()
-                kept = [KEPT] if is_kept else []
-                for text in [STILL, *kept, CHOICES] if told == before else [told, *kept]:
-                    talk.say(text)
-                continue
+            if is_done is None and word not in _RETRY_WORDS:
+                talk.keep()
+            now = await _start(talk, ward, told, is_said=False)
+            if now is None:
+                return
+            told = now
+
+
+async def _start(talk: Conversation, ward: Ward, before: str, *, is_said: bool) -> str | None:
+    """Try; what is wrong now, or None once the session has its agent."""
+    try:
+        notes = await attended(talk, ward.start(), ward.own_answer, is_said=is_said)
+    except NotStartedError as error:
+        told = Trouble(error.message, error.hint).text()
+        kept = [KEPT] if ward.keeps() else []
+        for text in [STILL, *kept, CHOICES] if told == before else [told, *kept]:
+            talk.say(text)
+        return told
+    match notes:
+        case "config":
+            if await ward.choose(talk):
+                return None
+            talk.say(CHOICES)
+            return before or CHOICES
+        case "cancel":
+            talk.say(f"{NOT_SENT}{CHOICES}" if ward.keeps() else CHOICES)
+            ward.forget()
+            return before or CHOICES
+        case _:
             for note in notes:
                 talk.say(note)
-            return
+            return None

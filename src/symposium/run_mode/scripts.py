@@ -7,14 +7,19 @@ from peerwire.jsonrpc.errors import RpcError
 from symposium.conductor.gate import members_of
 from symposium.config.broken_file import content_of
 from symposium.config.user_config import Config, ConfigError, Loaded, load
+from symposium.run_mode.chat_commands import OURS, RECAP, RECOMMENDATIONS, RETRY
 from symposium.run_mode.config_menu import NotStartedError, first_time, import_older, main_menu
 from symposium.run_mode.conversation import Conversation, Script
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.login import counter_of, logging_in, trouble_of
-from symposium.run_mode.mending import mend
+from symposium.run_mode.mending import mend, wait_for_start
 from symposium.run_mode.menu_host import MenuHost, give_agent
+from symposium.run_mode.menu_text import code
+from symposium.run_mode.offers import NOTHING
 from symposium.run_mode.overviews import overview
+from symposium.run_mode.prompts import help_text
 from symposium.run_mode.refusal import Refusal
+from symposium.run_mode.revival_text import NOTHING_SAID, NOTHING_TO_SEND
 from symposium.run_mode.sessions import Session
 from symposium.run_mode.trouble import of_file
 
@@ -22,6 +27,13 @@ ANEW: Final = (
     "The configuration cannot be read, so it is made anew. "
     "`SAVE` keeps what it says now beside the new one.\n"
 )
+
+_WITHOUT_AGENT: Final = {
+    **dict.fromkeys(RECOMMENDATIONS, NOTHING),
+    **dict.fromkeys(RETRY, NOTHING_TO_SEND),
+    **dict.fromkeys(RECAP, NOTHING_SAID),
+}
+"""What commands say that are about an agent, where there is none."""
 
 
 def setting_up(floor: Floor, session: Session) -> Script:
@@ -64,6 +76,12 @@ def mending(
         trouble = trouble_of(floor, error, config)
     ward = _Ward(floor, session)
     return lambda talk: mend(talk, ward, trouble)
+
+
+def starting(floor: Floor, session: Session) -> Script:
+    """What a session is in whose agent takes its time to start."""
+    ward = _Ward(floor, session)
+    return lambda talk: wait_for_start(talk, ward)
 
 
 def at_login(refusal: Refusal) -> Script:
@@ -125,5 +143,19 @@ class _Ward:
         return await counter.log_in(talk, method)
 
     async def own_answer(self, text: str) -> str | None:
-        """What our commands that change nothing say."""
-        return await overview(text, self._session, self._floor)
+        """What our commands say where there is no agent; None for what is no command of ours."""
+        floor, session = self._floor, self._session
+        if floor.offers.takes(session, text):
+            return await floor.offers.answer(session, text)
+        told = _WITHOUT_AGENT.get(text) or await overview(text, session, floor)
+        if told is None and text.removeprefix("/").startswith(OURS) and " " not in text:
+            return f"Unknown command: {code(text)}\n\n{help_text()}"
+        return told
+
+    def keeps(self) -> bool:
+        """Whether a message is kept for the agent."""
+        return bool(self._session.kept)
+
+    def forget(self) -> None:
+        """Keep nothing any more."""
+        self._session.kept = []

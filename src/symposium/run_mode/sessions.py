@@ -56,7 +56,7 @@ class Sessions:
     """All sessions by the id that the editor uses.
 
     Attributes:
-        on_begun: called when a session has its agent.
+        on_begun: called when a session has its agent, and no dialogue is open in it.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,8 @@ class Sessions:
         """Give a session that had nobody to a chain."""
         session.chain, session.inner_id = chain, inner_id
         chain.adopt(inner_id, session.id)
-        self.on_begun(session)
+        if session.menu is None:
+            self.on_begun(session)
 
     def remove(self, session: Session) -> None:
         """Forget a session."""

@@ -16,6 +16,9 @@ from symposium.run_mode.revival_terms import RevivalTerms
 PauseScope: TypeAlias = Literal["session", "conductor"]
 """What the menu freezes: its session, or (the seed's letter) all of the same conductor (D7)."""
 
+START_PATIENCE: Final = 10.0
+"""Seconds: an agent that is there answers in less, one that is to be installed takes minutes."""
+
 IDLE_TIMEOUT: Final = 600.0
 """Seconds that a chain without sessions is kept."""
 
@@ -75,6 +78,7 @@ class RunSettings(Struct, frozen=True):
         pause: what the menu freezes.
         idle_timeout: seconds that a chain is kept after its last session has been closed.
         quiet_grace: seconds that open requests get to be answered once the editor has ended.
+        start_patience: seconds that the editor waits for a chain, from the start's beginning.
         chain_settings: how each chain is made.
         revival: how agents that die are brought back, and turns ended that are cancelled.
         refine: looks at the plan of each chain once more, when its agent has answered.
@@ -87,6 +91,7 @@ class RunSettings(Struct, frozen=True):
     pause: PauseScope = "session"
     idle_timeout: float = IDLE_TIMEOUT
     quiet_grace: float = 1.0
+    start_patience: float = START_PATIENCE
     chain_settings: Callable[[ChainSpec], ChainSettings] = unrecorded
     revival: RevivalTerms = field(default_factory=RevivalTerms)
     refine: Refine = as_planned

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
@@ -34,6 +35,7 @@ class Supervisor:
         self._settings = settings
         self._on_death = on_death
         self._starts: dict[str, asyncio.Task[OpenChain | RpcError]] = {}
+        self._due: dict[str, float] = {}
         self._greeting: Crossing | None = None
 
     def greet_with(self, greeting: Crossing) -> None:
@@ -58,6 +60,23 @@ class Supervisor:
             raise outcome.death
         return outcome
 
+    async def chain_soon(self, config: Config) -> OpenChain | None:
+        """The same, or None for a start that takes longer than the editor is to wait; it goes on.
+
+        Raises:
+            RpcError: it could not be started, or refused the greeting.
+        """
+        key = config.key()
+        start = self._starts.get(key)
+        if start is not None and start.done():
+            return await self.chain_for(config)
+        loop = asyncio.get_running_loop()
+        due = self._due.setdefault(key, loop.time() + self._settings.start_patience)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(due):
+                return await self.chain_for(config)
+        return None
+
     def chains(self) -> list[OpenChain]:
         """Every chain that can be used."""
         return [chain for start in self._starts.values() if (chain := _chain_of(start))]
@@ -76,6 +95,7 @@ class Supervisor:
             await asyncio.wait(starts.values())
 
     def _started(self, key: str, start: asyncio.Task[OpenChain | RpcError]) -> None:
+        self._due.pop(key, None)
         if _chain_of(start) is None and self._starts.get(key) is start:
             del self._starts[key]
 
