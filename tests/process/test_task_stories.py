@@ -212,7 +212,7 @@ def test_at_the_end_of_its_budget_a_turn_is_cancelled_and_a_question_asks_for_mo
 @pytest.mark.requirement("tasks.budget")
 @pytest.mark.timeout(30)
 def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(desk: Desk, scripted: Spec) -> None:
-    agent = scripted(f"prompt=update:{costing(9.0, 'EUR')}")
+    agent = scripted("prompt=say:done")
     task = desk.new("silent", "--agent", agent, "--budget", "1usd,2turns")
     until(lambda: len(results(desk, task)) == 1)
     desk.ok("task", "say", "silent", "Again")
@@ -224,6 +224,28 @@ def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(desk: Desk, scri
     assert "2 turns of 1usd,2turns" in shown
     until(lambda: of_type(desk, task, "notice"))
     assert len(of_type(desk, task, "prompt")) == 2
+
+
+@pytest.mark.requirement("tasks.currencies")
+@pytest.mark.timeout(30)
+def test_costs_in_another_currency_are_shown_and_said_not_to_count(
+    desk: Desk, scripted: Spec
+) -> None:
+    agent = scripted(f"prompt=update:{costing(9.0, 'EUR')}")
+    desk.new("abroad", "--agent", agent, "--budget", "1usd,2turns")
+    desk.new("at home", "--agent", agent, "--budget", "10eur")
+    until(lambda: all(each["costs"] == {"eur": 9.0} for each in desk.tasks().values()))
+
+    why = "costs in eur do not count against a budget in usd: no rate is known"
+    assert f"9.00 eur, 0.0 min, 1 turns of 1usd,2turns ({why})" in desk.ok("task", "show", "abroad")
+    desk.ok("task", "say", "at home", "Again")
+    desk.ok("task", "say", "abroad", "Again")
+    until(lambda: why in desk.ok("task", "log", "abroad"))
+    until(lambda: "80% of 10eur is spent" in desk.ok("task", "log", "at home"))
+    until(lambda: desk.tasks()["abroad"]["state"] == "paused: budget")
+    (item,) = desk.json("inbox")
+    refused = desk.run("inbox", "answer", item["id"], "2eur")
+    assert "'2eur' adds nothing to the budget of 1usd,2turns" in refused.stderr
 
 
 @pytest.mark.requirement("tasks.daemon-stays")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import DecodeError, Struct, ValidationError, field, json
 
 from symposium.config.atomic_file import write_whole
 
@@ -14,19 +14,18 @@ class Spending(Struct):
     """All lives of an agent together.
 
     Attributes:
-        usd: what it has told; `is_cost_known` says whether it has told anything in dollars.
+        costs: what it has told, by currency: `usd` and the like; empty if it has told none.
         seconds: in turns.
         turns: that have ended.
-        told: the last sum that it has told for its session of that name, which begins anew with
+        told: the last sums that it has told for its session of that name, which begin anew with
             each session.
     """
 
-    usd: float = 0.0
-    is_cost_known: bool = False
+    costs: dict[str, float] = field(default_factory=dict[str, float])
     seconds: float = 0.0
     turns: int = 0
     session: str = ""
-    told: float = 0.0
+    told: dict[str, float] = field(default_factory=dict[str, float])
 
 
 def read_spending(directory: Path) -> Spending:

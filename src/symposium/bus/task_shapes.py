@@ -36,6 +36,7 @@ class TaskView(Struct, frozen=True):
         landed: the commit that has landed last, and `landed_at` when; its state says `landed` as
             long as there is nothing new in it.
         spent: what its agent has spent, and of what budget; empty before its first turn.
+        costs: what its agent has told that it cost, by currency; empty if nothing.
     """
 
     id: str
@@ -60,6 +61,7 @@ class TaskView(Struct, frozen=True):
     archived_at: str | None = None
     conflicts: tuple[str, ...] = ()
     spent: str = ""
+    costs: dict[str, float] = {}
     landed: str = ""
     landed_at: str = ""
 

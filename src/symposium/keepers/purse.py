@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -10,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from symposium.agent_sessions.spending import read_spending, write_spending
 from symposium.conductor.gate import members_of
+from symposium.taskspaces.currencies import CURRENCIES
 
 TICK: Final = 1.0
 """Seconds between two questions while a turn runs, or while nothing is left."""
@@ -109,19 +111,21 @@ class Purse:
         return over
 
     def _cost(self, session: str, cost: Mapping[str, Any]) -> None:
-        amount = cost.get("amount")
+        amount, currency = cost.get("amount"), str(cost.get("currency")).lower()
         if (
             not isinstance(amount, int | float | Decimal)
-            or cost.get("currency") != "USD"
-            or amount < 0
+            or currency not in CURRENCIES
+            or not 0 <= amount < math.inf
         ):
             return
         mine = self._spending
-        # It tells the sum of its session: a new one begins with nothing.
-        before = mine.told if mine.session == session else 0.0
+        if mine.session != session:
+            # It tells the sum of its session: a new one begins with nothing.
+            mine.session, mine.told = session, {}
         now = float(amount)
-        mine.usd += max(now - before, 0.0)
-        mine.session, mine.told, mine.is_cost_known = session, now, True
+        more = max(now - mine.told.get(currency, 0.0), 0.0)
+        mine.costs[currency] = mine.costs.get(currency, 0.0) + more
+        mine.told[currency] = now
 
     def _tool(self, id_: str, status: object) -> None:
         if status in _OVER:

@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from symposium.taskspaces.currencies import CURRENCIES
 from symposium.taskspaces.failures import RefusedNameError
 from symposium.taskspaces.model import Limits, Taskspace
 
 WARNED_AT: Final = 0.8
 """The share that is told beforehand."""
 
-_PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(usd|min|turns?)")
-_HINT: Final = "write it as 3usd,20min,30turns, or some of these"
+_PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([a-z]{3,5})")
+_MINUTES: Final = "min"
+_TURNS: Final = ("turn", "turns")
+_HINT: Final = "write it as 3usd,20min,30turns, or some of these; 3eur for another currency"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +23,11 @@ class Spent:
     """What one taskspace, or several, have spent.
 
     Attributes:
+        costs: by currency.
         unknown: how many have worked and told no cost.
     """
 
-    usd: float = 0.0
+    costs: Mapping[str, float] = field(default_factory=dict[str, float])
     minutes: float = 0.0
     turns: int = 0
     unknown: int = 0
@@ -31,7 +35,7 @@ class Spent:
     def __add__(self, other: "Spent") -> "Spent":
         """Both together."""
         return Spent(
-            self.usd + other.usd,
+            _added(self.costs, other.costs),
             self.minutes + other.minutes,
             self.turns + other.turns,
             self.unknown + other.unknown,
@@ -40,8 +44,10 @@ class Spent:
     @property
     def text(self) -> str:
         """For people; a cost that nobody told is unknown, not nothing."""
-        cost = "cost unknown" if self.unknown else f"{self.usd:.2f} usd"
-        return f"{cost}, {self.minutes:.1f} min, {self.turns} turns"
+        costs = [f"{amount:.2f} {currency}" for currency, amount in sorted(self.costs.items())]
+        costs += ["cost unknown"] if self.unknown else []
+        told = ", ".join(costs) or "0.00 usd"
+        return f"{told}, {self.minutes:.1f} min, {self.turns} turns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +69,20 @@ class Reckoning:
         return self.share >= 1
 
     @property
+    def uncounted(self) -> str:
+        """Why a cost that was told does not count; empty if all do, or none is bounded."""
+        bounded = self.holder.limits.costs
+        apart = [each for each in sorted(self.spent.costs) if each not in bounded]
+        if not bounded or not apart:
+            return ""
+        told, known = " and ".join(apart), " and ".join(sorted(bounded))
+        return f"costs in {told} do not count against a budget in {known}: no rate is known"
+
+    @property
     def text(self) -> str:
         """For people."""
-        return f"{self.spent.text} of {budget_text(self.holder.limits)}"
+        told = f"{self.spent.text} of {budget_text(self.holder.limits)}"
+        return f"{told} ({self.uncounted})" if self.uncounted else told
 
 
 def read_budget(text: str) -> Limits:
@@ -77,29 +94,32 @@ def read_budget(text: str) -> Limits:
     found: dict[str, float] = {}
     for part in text.split(","):
         matched = _PART.fullmatch(part.strip().lower())
-        kind = matched[2][:3] if matched else ""
-        if matched is None or kind in found or not float(matched[1]):
+        unit = matched[2] if matched else ""
+        kind = _TURNS[-1] if unit in _TURNS else unit
+        is_known = kind in {_MINUTES, _TURNS[-1], *CURRENCIES}
+        if matched is None or not is_known or kind in found or not float(matched[1]):
             raise RefusedNameError(f"{text!r} is no budget", _HINT)
         found[kind] = float(matched[1])
-    turns = found.get("tur")
+    minutes, turns = found.pop(_MINUTES, None), found.pop(_TURNS[-1], None)
     return Limits(
-        minutes=found.get("min"),
-        usd=found.get("usd"),
+        minutes=minutes,
+        costs=found,
         turns=None if turns is None else max(round(turns), 1),
     )
 
 
 def budget_text(limits: Limits) -> str:
     """The same as a person writes it; empty for none."""
-    parts = ((limits.usd, "usd"), (limits.minutes, "min"), (limits.turns, "turns"))
-    return ",".join(f"{value:g}{unit}" for value, unit in parts if value is not None)
+    parts = [f"{amount:g}{currency}" for currency, amount in sorted(limits.costs.items())]
+    others = ((limits.minutes, _MINUTES), (limits.turns, _TURNS[-1]))
+    return ",".join([*parts, *(f"{each:g}{unit}" for each, unit in others if each is not None)])
 
 
 def raised(limits: Limits, more: Limits) -> Limits:
     """The limits with more of what they bound; what is not bound stays so."""
     return replace(
         limits,
-        usd=_sum(limits.usd, more.usd),
+        costs={each: bound + more.costs.get(each, 0.0) for each, bound in limits.costs.items()},
         minutes=_sum(limits.minutes, more.minutes),
         turns=None if limits.turns is None else limits.turns + (more.turns or 0),
     )
@@ -139,7 +159,7 @@ def family(holder: Taskspace, everything: Sequence[Taskspace]) -> list[str]:
 
 def _share(limits: Limits, spent: Spent) -> float:
     pairs = (
-        (spent.usd, limits.usd),
+        *((spent.costs.get(each, 0.0), bound) for each, bound in limits.costs.items()),
         (spent.minutes, limits.minutes),
         (float(spent.turns), limits.turns),
     )
@@ -148,3 +168,8 @@ def _share(limits: Limits, spent: Spent) -> float:
 
 def _sum(limit: float | None, more: float | None) -> float | None:
     return None if limit is None else limit + (more or 0.0)
+
+
+def _added(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    currencies = {**first, **second}
+    return {each: first.get(each, 0.0) + second.get(each, 0.0) for each in currencies}

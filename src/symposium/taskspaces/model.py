@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -77,14 +78,14 @@ class Limits:
         depth: how many generations may come after it.
         children: how many taskspaces it and all that it spawns may make.
         minutes: None for no bound.
-        usd: None for no bound.
+        costs: by currency; no bound on those that are not in it.
         turns: of agents; None for no bound.
     """
 
     depth: int = 2
     children: int = 8
     minutes: float | None = None
-    usd: float | None = None
+    costs: Mapping[str, float] = field(default_factory=dict[str, float])
     turns: int | None = None
 
 

@@ -1,7 +1,8 @@
 """Taskspaces that agents make: within what their parent may spawn and spend (users.md B-13)."""
 
 import asyncio
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -64,12 +65,17 @@ def shared(parent: Taskspace, wanted: Limits | None) -> Limits:
         depth=max(min(want.depth, have.depth - 1), 0),
         children=max(min(want.children, rest), 0) if have.depth > 1 else 0,
         minutes=_least(want.minutes, have.minutes),
-        usd=_least(want.usd, have.usd),
+        costs=_least_costs(want.costs, have.costs),
         turns=_least(want.turns, have.turns),
     )
 
 
 _Number = TypeVar("_Number", int, float)
+
+
+def _least_costs(wanted: Mapping[str, float], have: Mapping[str, float]) -> dict[str, float]:
+    least = {each: min(wanted.get(each, math.inf), have.get(each, math.inf)) for each in wanted}
+    return {**have, **least}
 
 
 def _least(wanted: _Number | None, have: _Number | None) -> _Number | None:

@@ -7,21 +7,27 @@ import pytest
 from symposium.taskspaces.budget import Spent, budget_text, raised, read_budget, reckon
 from symposium.taskspaces.failures import RefusedNameError
 from symposium.taskspaces.model import Layout, Limits, Taskspace
+from symposium.taskspaces.spawning import shared
 
-PARENT = Taskspace("p", "/p", Layout.BESIDE, "parent", "/w", "b", "", limits=Limits(usd=3.0))
+USD3 = {"usd": 3.0}
+PARENT = Taskspace("p", "/p", Layout.BESIDE, "parent", "/w", "b", "", limits=Limits(costs=USD3))
 CHILD = replace(PARENT, id="c", name="child", parent="p")
 GRANDCHILD = replace(CHILD, id="g", name="grandchild", parent="c")
 FAMILY = (PARENT, CHILD, GRANDCHILD, replace(PARENT, id="other"))
 
 
 @pytest.mark.requirement("tasks.budget")
-@pytest.mark.parametrize("text", ["3usd", "3usd,20min", "0.5usd,1.5min,30turns", "2turns"])
+@pytest.mark.parametrize(
+    "text", ["3usd", "3usd,20min", "0.5usd,1.5min,30turns", "2turns", "2eur,3usd"]
+)
 def test_a_budget_is_read_as_it_is_written(text: str) -> None:
     assert budget_text(read_budget(text)) == text
 
 
 @pytest.mark.requirement("tasks.budget")
-@pytest.mark.parametrize("text", ["", "3", "usd", "-3usd", "3usd,4usd", "0usd", "1e9usd", "3 eur"])
+@pytest.mark.parametrize(
+    "text", ["", "3", "usd", "-3usd", "3usd,4usd", "0usd", "1e9usd", "3 foo", "20mni"]
+)
 def test_what_is_no_budget_is_refused(text: str) -> None:
     with pytest.raises(RefusedNameError, match="no budget"):
         read_budget(text)
@@ -29,20 +35,20 @@ def test_what_is_no_budget_is_refused(text: str) -> None:
 
 @pytest.mark.requirement("tasks.budget")
 def test_the_sum_over_children_counts_for_each_of_them() -> None:
-    spent = {"p": Spent(usd=1.0), "c": Spent(usd=1.0), "g": Spent(usd=1.0), "other": Spent(usd=99)}
+    spent = {each: Spent({"usd": 1.0}) for each in "pcg"} | {"other": Spent({"usd": 99.0})}
 
     for each in FAMILY[:3]:
         found = reckon(each, FAMILY, spent)
         assert found is not None
-        assert (found.holder.id, found.is_over, found.spent.usd) == ("p", True, 3.0)
-    alone = reckon(CHILD, FAMILY, {"c": Spent(usd=1.5)})
+        assert (found.holder.id, found.is_over, found.spent.costs) == ("p", True, USD3)
+    alone = reckon(CHILD, FAMILY, {"c": Spent({"usd": 1.5})})
     assert alone is not None
     assert (alone.is_over, alone.share) == (False, 0.5)
 
 
 @pytest.mark.requirement("tasks.budget")
 def test_without_a_cost_only_time_and_turns_count_and_it_says_so() -> None:
-    limited = replace(PARENT, limits=Limits(usd=1.0, minutes=10.0, turns=4))
+    limited = replace(PARENT, limits=Limits(costs={"usd": 1.0}, minutes=10.0, turns=4))
 
     found = reckon(limited, [limited], {"p": Spent(minutes=5.0, turns=1, unknown=1)})
 
@@ -53,5 +59,34 @@ def test_without_a_cost_only_time_and_turns_count_and_it_says_so() -> None:
 
 @pytest.mark.requirement("tasks.budget")
 def test_more_is_added_to_what_is_bound() -> None:
-    assert raised(Limits(usd=3.0), read_budget("2usd,10min")) == Limits(usd=5.0)
+    assert raised(Limits(costs=USD3), read_budget("2usd,10min")) == Limits(costs={"usd": 5.0})
     assert reckon(replace(PARENT, limits=Limits()), [PARENT], {}) is None
+
+
+@pytest.mark.requirement("tasks.currencies")
+def test_costs_are_summed_by_currency_and_bounded_in_their_own() -> None:
+    spent = Spent({"usd": 1.0, "eur": 2.0}) + Spent({"eur": 0.5}, turns=1, unknown=1)
+    assert spent.text == "2.50 eur, 1.00 usd, cost unknown, 0.0 min, 1 turns"
+
+    in_dollars = replace(PARENT, limits=read_budget("4usd"))
+    found = reckon(in_dollars, [in_dollars], {"p": Spent({"eur": 9.0, "usd": 1.0})})
+    assert found is not None
+    assert (found.share, found.is_over) == (0.25, False)
+    assert found.text == (
+        "9.00 eur, 1.00 usd, 0.0 min, 0 turns of 4usd "
+        "(costs in eur do not count against a budget in usd: no rate is known)"
+    )
+
+    in_both = replace(PARENT, limits=read_budget("4usd,9eur"))
+    found = reckon(in_both, [in_both], {"p": Spent({"eur": 9.0, "usd": 1.0})})
+    assert found is not None
+    assert (found.is_over, found.uncounted) == (True, "")
+
+
+@pytest.mark.requirement("tasks.currencies")
+def test_the_budget_of_a_child_is_never_more_than_that_of_its_parent_in_any_currency() -> None:
+    parent = replace(PARENT, limits=Limits(costs={"usd": 3.0, "eur": 2.0}))
+
+    child = shared(parent, Limits(costs={"eur": 5.0, "chf": 1.0}))
+
+    assert child.costs == {"usd": 3.0, "eur": 2.0, "chf": 1.0}

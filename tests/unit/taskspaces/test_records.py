@@ -246,7 +246,7 @@ async def test_a_worktree_that_went_away_is_missing_until_it_is_back(scene: Scen
 @pytest.mark.requirement("taskspaces.spawn-limits")
 async def test_a_child_spawns_only_within_what_its_parent_may(scene: Scene) -> None:
     spawning = scene.engine.spawning
-    limits = Limits(depth=2, children=4, minutes=60, usd=3)
+    limits = Limits(depth=2, children=4, minutes=60, costs={"usd": 3.0})
     root = await scene.engine.create(Order(scene.clone, "root", limits=limits))
 
     child = await spawning.spawn(
@@ -259,7 +259,7 @@ async def test_a_child_spawns_only_within_what_its_parent_may(scene: Scene) -> N
     with pytest.raises(LimitError, match="at most 4"):
         await spawning.spawn(root.id, SpawnOrder("too many", "t"))
 
-    assert child.limits == Limits(depth=1, children=2, minutes=60, usd=3)
+    assert child.limits == Limits(depth=1, children=2, minutes=60, costs={"usd": 3.0})
     assert child.parent == root.id
     assert grandchild.limits.depth == 0
 

@@ -23,7 +23,8 @@ class CreateTaskspace(Request[TaskMade], frozen=True, kw_only=True):
         agent: `claude` and the like for a terminal; an id of `symposium agents list`, or a SPEC,
             for an agent that speaks ACP.
         base: the branch to start from; the project's own if not given.
-        budget: what it and all that it spawns may spend, as in `3usd,20min,30turns`.
+        budget: what it and all that it spawns may spend, as in `3usd,20min,30turns`;
+            `3eur` bounds what is told in that currency.
     """
 
     about: ClassVar = About(

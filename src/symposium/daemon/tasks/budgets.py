@@ -19,6 +19,7 @@ from symposium.taskspaces.budget import (
     reckon,
 )
 from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.failures import RefusedNameError
 from symposium.taskspaces.model import Category, Standing, Taskspace
 
 MORE: Final = "more"
@@ -56,8 +57,8 @@ class Budgets:
         """What the agent of one taskspace has spent."""
         found = read_spending(self._store.directory(id_))
         has_worked = bool(found.turns or found.seconds)
-        unknown = int(has_worked and not found.is_cost_known)
-        return Spent(found.usd, found.seconds / _SECONDS, found.turns, unknown)
+        unknown = int(has_worked and not found.costs)
+        return Spent(found.costs, found.seconds / _SECONDS, found.turns, unknown)
 
     async def items(self, known: Sequence[Taskspace]) -> list[InboxItem]:
         """The budgets that are spent while an agent would go on."""
@@ -73,10 +74,13 @@ class Budgets:
         """Allow more: as much again, or so much; what came of it, for people.
 
         Raises:
-            TaskspaceError: that is no budget, or there is no such taskspace.
+            TaskspaceError: that is no budget or adds nothing to it, or there is no such taskspace.
         """
         holder = await self._engine.get(id_)
         more = holder.limits if answer == MORE else read_budget(answer)
+        if raised(holder.limits, more) == holder.limits:
+            reason = f"{answer!r} adds nothing to the budget of {budget_text(holder.limits)}"
+            raise RefusedNameError(reason, "answer with more of what it bounds")
         everything = {each.id: each for each in await self._engine.taskspaces()}
         # What holds for all of them together must not hold one of them back.
         for each in family(holder, list(everything.values())):
@@ -91,15 +95,17 @@ class Budgets:
         if found is None:
             return BudgetChecked(is_over=False, text=self.spent(taskspace.id).text)
         if found.share >= WARNED_AT:
-            await self._warn(found)
+            begun = f"{WARNED_AT:.0%} of {budget_text(found.holder.limits)} is spent"
+            await self._warn(found.holder, begun, f": {found.spent.text}")
+        if found.uncounted:
+            await self._warn(found.holder, found.uncounted)
         return BudgetChecked(is_over=found.is_over, text=found.text)
 
-    async def _warn(self, found: Reckoning) -> None:
-        begun = f"{WARNED_AT:.0%} of {budget_text(found.holder.limits)} is spent"
-        entries = await self._engine.records.entries(found.holder.id)
+    async def _warn(self, holder: Taskspace, begun: str, more: str = "") -> None:
+        """Say it in the log, once for what it begins with."""
+        entries = await self._engine.records.entries(holder.id)
         if not any(each.message.startswith(begun) for each in entries):
-            text = f"{begun}: {found.spent.text}"
-            await self._engine.records.log(found.holder.id, text, Category.WARN.value)
+            await self._engine.records.log(holder.id, f"{begun}{more}", Category.WARN.value)
 
 
 def _item(found: Reckoning) -> InboxItem:

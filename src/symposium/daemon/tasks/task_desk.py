@@ -166,6 +166,7 @@ class TaskDesk:
             asks=asks,
             is_paused=reckoning is not None and reckoning.is_over,
             spent=reckoning.text if reckoning is not None else spent.text if spent.turns else "",
+            costs=spent.costs,
             conflicts=self._radar.lines(taskspace.id),
             is_idle=is_idle,
             is_landed=(session is not Status.RUNNING or is_quiet) and await is_landed(taskspace),

@@ -1,6 +1,7 @@
 """What people are shown of a taskspace, in the words of users §8.5."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from symposium.agent_sessions.session import Status
@@ -35,6 +36,7 @@ class Now:
         asks: whether its agent waits for a permission.
         is_paused: whether its budget is spent.
         spent: what it has spent, for people.
+        costs: what its agent has told that it cost, by currency.
         conflicts: where it changes the same lines as others.
         is_idle: whether its agent has done all that it was told.
         ended: why its agent has ended, where nobody has asked for that.
@@ -44,6 +46,7 @@ class Now:
     asks: bool = False
     is_paused: bool = False
     spent: str = ""
+    costs: Mapping[str, float] = field(default_factory=dict[str, float])
     conflicts: tuple[str, ...] = ()
     is_idle: bool = False
     ended: str = ""
@@ -105,6 +108,7 @@ def task_view(
         archived_at=taskspace.archived_at,
         conflicts=now.conflicts,
         spent=now.spent,
+        costs=dict(now.costs),
         landed=taskspace.landed,
         landed_at=taskspace.landed_at,
     )
