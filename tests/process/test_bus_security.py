@@ -108,7 +108,12 @@ async def test_nobody_but_who_was_asked_answers(home: Yard, role: str | None) ->
         selection = await agent.request(GetSelection())
 
     assert selection.selected_text == "true"
-    assert len(strangers) == 1
+    (heard,) = strangers
+    codes = {None: "hello_required", "observer": "forbidden"}
+    assert codes.get(role, "forbidden") in {each.get("code") for each in heard}
+    log = (home.folder / "log" / "daemon.log").read_text(encoding="utf-8")
+    # Who may answer nothing at all is no forger, and is refused before it is looked at.
+    assert ("of somebody else's" in log) == (role in {"cli", "editor"})
 
 
 @pytest.mark.requirement("bus.malformed", "bus.security")
@@ -172,8 +177,9 @@ async def test_a_hostile_path_is_refused_with_its_reason(
     paths = {
         **{str(tmp_path / each): "is no directory" for each in ("file", "pipe")},
         **{str(tmp_path / each): "cannot be opened" for each in ("loop", "dangling", "gone")},
-        **dict.fromkeys(("", "/", str(tmp_path / "elsewhere")), "in no git repository"),
-        **dict.fromkeys(["/x\0y", "/" + "a" * 5000, "-C", "~", "file:///etc"], "cannot be opened"),
+        **dict.fromkeys(("/", str(tmp_path / "elsewhere")), "in no git repository"),
+        **dict.fromkeys(["/x\0y", "/" + "a" * 5000], "cannot be opened"),
+        **dict.fromkeys(["", "-C", "~", "file:///etc"], "no absolute path"),
     }
     await home.start()
     async with home.client(Role.CLI) as person:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from peerwire.jsonrpc.codec import Overlong
-from symposium.bus.actions import Action, Close, Deliver
+from symposium.bus.actions import Action, Close, Deliver, Warn
 from symposium.bus.broker import Broker
 from symposium.bus.history import History
 from symposium.bus.peers import Door
@@ -23,6 +23,7 @@ class Scene:
         self.now = NOW
         self.raw: dict[str, list[bytes]] = {}
         self.closed: dict[str, str] = {}
+        self.warned: list[str] = []
         self._ids = 0
 
     def join(self, name: str, role: str, **told: Any) -> str:
@@ -97,6 +98,8 @@ class Scene:
                         self.raw.setdefault(each, []).append(line)
                 case Close(connection, reason):
                     self.closed[connection] = reason
+                case Warn(text):
+                    self.warned.append(text)
 
     def heard(self, name: str) -> list[dict[str, Any]]:
         """All that somebody was sent."""

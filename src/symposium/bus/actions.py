@@ -19,4 +19,10 @@ class Close(Struct, frozen=True, gc=False):
     reason: str
 
 
-Action: TypeAlias = Deliver | Close
+class Warn(Struct, frozen=True, gc=False):
+    """Write this down where the user looks for what has gone wrong."""
+
+    text: str
+
+
+Action: TypeAlias = Deliver | Close | Warn

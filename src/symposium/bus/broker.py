@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw
 
 from peerwire.jsonrpc.codec import Overlong
 from symposium.bus import refusals
-from symposium.bus.actions import Action, Deliver
+from symposium.bus.actions import Action, Deliver, Warn
 from symposium.bus.assignment import assign
 from symposium.bus.catalog import message_types
 from symposium.bus.desk import Desk, cancelled
@@ -33,7 +33,7 @@ from symposium.bus.legacy import LegacyPeers
 from symposium.bus.messages.traffic import Traffic
 from symposium.bus.open_requests import MOST_OPEN, OpenRequest, OpenRequests
 from symposium.bus.peers import EVERYTHING, Canonical, Door, Peer, Peers, plain_parts
-from symposium.bus.roles import Role
+from symposium.bus.roles import GIVEN, Role
 from symposium.bus.vocabulary import About, Message, PayloadError, Target, read_as
 from symposium.near_names import near_names
 
@@ -244,8 +244,7 @@ class Broker:
         request_id = envelope.id if is_response else _about_request(envelope)
         request = self.open.get(request_id)
         if request is None or peer.id not in request.answerers:
-            # Too late, or forged: it was asked of somebody else, or of nobody.
-            return []
+            return _not_asked(peer, envelope, request)
         if not is_response:
             return [Deliver((request.asker,), stamped(text, envelope, peer.stamp))]
         self.open.answered(request, now)
@@ -294,6 +293,24 @@ def _about_request(envelope: Envelope) -> str:
         return str(read_as(dict[str, object], envelope.payload).get("request_id", ""))
     except PayloadError:
         return ""
+
+
+def _not_asked(peer: Peer, envelope: Envelope, request: OpenRequest | None) -> Sequence[Action]:
+    """It answers what was asked of somebody else, or of nobody any more."""
+    if peer.role in GIVEN or (request is None and envelope.type != "response"):
+        # Version 1 knows no such errors; and news of what is over by now harm nobody.
+        return []
+    if request is None:
+        reason = f"nobody waits for an answer to {envelope.id}: it is too late, or was never asked"
+        return [_refusal(peer, refusals.NO_ID, refusals.NOT_ASKED, reason)]
+    reason = f"{request.id} was not asked of this peer: a {envelope.type} to it counts for nothing"
+    told = _refusal(peer, refusals.NO_ID, refusals.FORBIDDEN, reason)
+    if peer.has_forged:
+        # Once is enough to be found, and does not fill the log.
+        return [told]
+    peer.has_forged = True
+    who = f"{peer.name} ({peer.id}, {peer.role.value})"
+    return [told, Warn(f"{who} has sent a {envelope.type} to a {request.type} of somebody else's")]
 
 
 def _overlong(peer: Peer | None, line: bytes | Overlong) -> Sequence[Action]:

@@ -170,8 +170,12 @@ class Desk:
     def _cancel(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
         del now
         request = self._open.get(CancelRequest.read(envelope.payload).request_id)
-        if request is None or request.asker != peer.id:
+        if request is None:
             return []
+        if request.asker != peer.id:
+            text = "only who has asked can take a request back"
+            line = refusals.refusal(refusals.NO_ID, refusals.FORBIDDEN, text)
+            return [Deliver(peer.only, line)]
         self._open.close(request)
         text = "the asker has taken the request back"
         line = refusals.refusal(request.id, refusals.CANCELLED, text)

@@ -48,6 +48,7 @@ class Peer:
         role: what it may do.
         is_legacy: whether it speaks version 1.
         may: the message types that it may send.
+        has_forged: whether it has answered what was asked of somebody else.
         only: its name alone, as the hearers of a message.
         stamp: how a line begins that it has sent.
     """
@@ -65,6 +66,7 @@ class Peer:
     role: Role = Role.LEGACY
     is_legacy: bool = False
     may: frozenset[str] = frozenset()
+    has_forged: bool = False
     only: tuple[str] = field(init=False)
     stamp: bytes = field(init=False)
 

@@ -19,6 +19,7 @@ GONE: Final = "gone"
 CANCELLED: Final = "cancelled"
 TOO_MANY: Final = "too_many"
 DUPLICATE: Final = "duplicate_id"
+NOT_ASKED: Final = "not_asked"
 FAILED: Final = "failed"
 
 NO_ID: Final = "-"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from peerwire.transports.fd import FdTransport
-from symposium.bus.actions import Action, Deliver
+from symposium.bus.actions import Action, Close, Deliver, Warn
 from symposium.bus.broker import Broker
 from symposium.bus.messages.daemon_status import Cut
 from symposium.bus.peers import Door
@@ -94,7 +94,7 @@ class Switchboard:
                 else:
                     self._write(to, held)
                     to, held = (), []
-                    self._send_away(action.connection, action.reason)
+                    self._do(action)
         self._write(to, held)
         self._deadlines.watch()
 
@@ -104,7 +104,14 @@ class Switchboard:
             if isinstance(action, Deliver):
                 self._write(action.connections, [action.line])
             else:
+                self._do(action)
+
+    def _do(self, action: Close | Warn) -> None:
+        match action:
+            case Close():
                 self._send_away(action.connection, action.reason)
+            case Warn():
+                _log.warning("%s", action.text)
 
     def slow(self, link: Link) -> None:
         """Much waits for a client."""

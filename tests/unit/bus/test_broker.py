@@ -261,10 +261,50 @@ def test_only_who_was_asked_can_answer(scene: Scene) -> None:
     scene.say("thief", "response", {"success": True}, id_=request_id)
     scene.say("asker", "response", {"success": True}, id_=request_id)
 
-    assert scene.raw["asker"] == []
+    assert scene.code("thief") == "forbidden"
+    assert scene.code("asker") == "forbidden"
     (request,) = scene.heard("app")
     scene.answer("app", request)
     assert scene.outcome("asker")["success"]
+
+
+@pytest.mark.requirement("bus.forged-response")
+def test_who_forges_is_told_each_time_and_written_down_once(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user"])
+    scene.join("thief", "cli")
+    request_id = scene.say("asker", "signal_user", {**TASK, "message": ""})
+    news = {"request_id": request_id, "message": "nearly done"}
+    for type_, payload in (("response", {"success": True}), ("progress", news)) * 2:
+        scene.say("thief", type_, payload, id_=request_id if type_ == "response" else "")
+    scene.say("thief", "cancel_request", {"request_id": request_id})
+
+    refused = scene.heard("thief")
+    assert {(each["id"], each["payload"]["code"]) for each in refused} == {("-", "forbidden")}
+    assert len(refused) == 5
+    assert scene.warned == [
+        "thief (thief, cli) has sent a response to a signal_user of somebody else's"
+    ]
+    assert scene.types("app") == ["signal_user"]
+    assert scene.raw["asker"] == []
+
+
+@pytest.mark.requirement("bus.forged-response")
+def test_an_answer_to_what_nobody_waits_for_is_refused_and_news_of_it_are_dropped(
+    scene: Scene,
+) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user"])
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+    (request,) = scene.heard("app")
+    scene.answer("app", request)
+    scene.raw["app"].clear()
+    scene.say("app", "progress", {"request_id": request["id"], "message": "late"})
+    assert scene.raw["app"] == []
+    scene.answer("app", request)
+
+    assert scene.code("app") == "not_asked"
+    assert scene.warned == []
 
 
 @pytest.mark.requirement("bus.answered-once")
