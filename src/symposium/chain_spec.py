@@ -148,10 +148,13 @@ def _bare_name(spec: str, command: Command) -> str | None:
 
 
 def program_on_path(name: str) -> str | None:
-    """Where the program of that name is found along PATH; None if it is nowhere."""
+    """Where the program of that name is found along PATH; None if it is nowhere.
+
+    What is relative in PATH depends on where one is, which may be any workspace.
+    """
     # Not shutil.which: importing that takes as long as reading a whole chain.
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    places = (f"{folder or '.'}/{name}" for folder in folders)
+    places = (f"{folder}/{name}" for folder in folders if folder.startswith("/"))
     return next((place for place in places if os.access(place, os.X_OK)), None)
 
 

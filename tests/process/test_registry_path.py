@@ -9,6 +9,8 @@ import pytest
 
 from peerwire.transports.command import Command
 from symposium.errors import NotFoundError
+from symposium.registry.detect import detect
+from symposium.registry.entries import Distribution, Entry, Local
 from symposium.registry.path_probe import find_program, login_shell_path, reachable
 
 POOR = "/usr/bin:/bin"
@@ -67,6 +69,47 @@ async def test_the_login_shell_is_asked_and_its_noise_stays_out(
     assert "hello" not in command.env["PATH"]
     assert command.env["PATH"].startswith(f"{POOR}:")
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.requirement("registry.path-neutral")
+async def test_what_is_in_the_workspace_is_not_found_and_said_to_be_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    for name in ("some-agent", "sub/some-agent", "sub/node"):
+        program(work / name)
+    monkeypatch.chdir(work)
+    for place in ("", ".", "sub", str(work / "sub")):
+        env = {**poor(tmp_path), "PATH": f"{place}:{POOR}"}
+        with pytest.raises(NotFoundError, match="in this workspace, or by a relative path"):
+            await find_program("some-agent", env)
+
+    script = program(tmp_path / ".local/bin/some-agent", "#!/usr/bin/env node\n")
+    node = program(tmp_path / ".local/bin/node")
+    env = {**poor(tmp_path), "PATH": f"{work}/sub:{node.parent}"}
+    command = await reachable(Command(("some-agent",)), env)
+    assert command.argv == (str(script),)
+    assert str(work) not in command.env["PATH"]
+
+
+@pytest.mark.requirement("registry.path-neutral")
+async def test_programs_are_asked_who_they_are_outside_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says = f"#!/bin/sh\npwd >> {tmp_path}/asked\necho 1.2.3\n"
+    shell = program(tmp_path / "shell", says)
+    program(tmp_path / ".local/bin/some-agent", says)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    env = poor(tmp_path, str(shell))
+    ways = Distribution(local=Local(command="some-agent"))
+    entry = Entry(id="some-agent", name="Some", version="9", description="", distribution=ways)
+    (found,) = await detect([entry], env)
+
+    assert found.version == "1.2.3"
+    assert await login_shell_path(env) == []
+    assert (tmp_path / "asked").read_text() == "/\n/\n"
 
 
 @pytest.mark.requirement("registry.path-login-shell", "stories.a-09-dock")

@@ -65,7 +65,7 @@ def policy_file(environment: Mapping[str, str] | None = None) -> Path:
     return paths(environment).home / "policy.toml"
 
 
-def trusted_places(search_path: str, workspace: Path) -> list[str]:
+def trusted_places(search_path: str, workspace: Path | None = None) -> list[str]:
     """The directories of a PATH that programs are taken from while a workspace is open.
 
     Not those inside it, nor any that depends on where one is: opening a workspace starts nothing
@@ -88,3 +88,27 @@ def _absolute(text: str, user: Path) -> Path:
     if text == "~" or text.startswith("~/"):
         return user / text[2:]
     return Path(text).absolute()
+
+    Args:
+        search_path: as PATH has it.
+        workspace: where we are, by default.
+    workspace = Path() if workspace is None else workspace
+def leave_relative_places() -> None:
+    """Take from our own PATH, and so from that of all we start, what depends on where one is."""
+    if (search_path := os.environ.get("PATH")) is not None:
+        places = search_path.split(os.pathsep)
+        os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, places))
+
+
+def _kept_runtime(home: Path) -> Path | None:
+    try:
+        kept = (home / _RUNTIME_LINK).readlink()
+        found = kept.lstat()
+    except OSError:
+        return None
+    # Not one that is a link, another user's, or open to others: who could listen there?
+    is_private = stat.S_ISDIR(found.st_mode) and not found.st_mode & _OTHERS
+    is_safe = is_private and found.st_uid == os.getuid()
+    return kept if is_safe and kept.is_absolute() else None
+
+

@@ -10,7 +10,7 @@ from typing import Final
 
 from symposium.registry.entries import Entry
 from symposium.registry.overheard import Talker, overhear
-from symposium.registry.path_probe import look_up, usual_path
+from symposium.registry.path_probe import NOWHERE, look_up, usual_path
 
 VERSION_TIME: Final = 2.0
 """Seconds that a program has to say its version; all are asked at once."""
@@ -73,7 +73,7 @@ def way_arguments(entry: Entry) -> tuple[tuple[str, ...], Mapping[str, str]]:
 
 
 async def _version(program: Path, env: Mapping[str, str]) -> str:
-    talker = Talker((str(program), "--version"), env)
+    talker = Talker((str(program), "--version"), env, NOWHERE)
     try:
         heard = await overhear(
             talker, seconds=VERSION_TIME, is_enough=lambda said: len(said) > _MOST

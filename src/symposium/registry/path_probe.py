@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Final
 
 from peerwire.transports.command import Command
+from symposium.config.paths import trusted_places
 from symposium.errors import NotFoundError
 from symposium.registry.overheard import Talker, overhear
 
 PROBE_TIME: Final = 4.0
 """Seconds that the login shell has."""
+
+NOWHERE: Final = Path("/")
+"""Where programs are asked who they are: what stands in a workspace must not sway them."""
 
 _MOST: Final = 1024 * 1024
 _SHOWN: Final = 12
@@ -63,8 +67,12 @@ def known_places(home: Path) -> list[Path]:
 
 
 def look_up(name: str, directories: Sequence[str]) -> Path | None:
-    """The first program of that name; a name with a slash is a path itself."""
-    candidates = [name] if "/" in name else [f"{each or '.'}/{name}" for each in directories]
+    """The first program of that name; a name with a slash is a path itself.
+
+    What is relative depends on where one is, which may be any workspace: it is passed over.
+    """
+    places = [f"{each}/{name}" for each in directories if os.path.isabs(each)]  # noqa: PTH117 - text
+    candidates = [name] if "/" in name else places
     for candidate in candidates:
         path = Path(candidate)
         if path.is_file() and os.access(path, os.X_OK):
@@ -73,10 +81,10 @@ def look_up(name: str, directories: Sequence[str]) -> Path | None:
 
 
 def usual_path(env: Mapping[str, str]) -> str:
-    """PATH and the usual places behind it."""
+    """PATH without what is in the workspace that is open here, and the usual places behind it."""
     home = Path(env.get("HOME") or Path.home())
-    here = env.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(dict.fromkeys([*here, *map(str, known_places(home))]))
+    places = [*trusted_places(_own(env)), *map(str, known_places(home))]
+    return os.pathsep.join(dict.fromkeys(places))
 
 
 async def find_program(name: str, env: Mapping[str, str]) -> Found:
@@ -99,6 +107,9 @@ async def find_program(name: str, env: Mapping[str, str]) -> Found:
         )
     directories = searched.split(os.pathsep)
     more = f" and {len(directories) - _SHOWN} more" if len(directories) > _SHOWN else ""
+    passed_over = set(_own(env).split(os.pathsep)) - set(directories)
+    if passed_over:
+        more += "; what PATH has in this workspace, or by a relative path, was passed over"
     raise NotFoundError(
         f"no program {name!r} was found in {', '.join(directories[:_SHOWN])}{more}",
         f"install {name}, or write its full path: `command -v {name}` in a terminal shows it",
@@ -111,19 +122,28 @@ async def reachable(command: Command, env: Mapping[str, str]) -> Command:
     Raises:
         NotFoundError: its program is nowhere.
     """
-    ours = env.get("PATH", os.defpath).split(os.pathsep)
     found = await find_program(command.argv[0], env)
     # An interpreter that is nowhere is the system's to name when the program starts.
     interpreter = _interpreter(found.program)
     search_path: str | None = None
-    if look_up(command.argv[0], ours) is None:
+    if not _leads_to(command.argv[0], env):
         search_path = found.search_path
-    if interpreter and look_up(interpreter, ours) is None:
+    if interpreter and not _leads_to(interpreter, env):
         with suppress(NotFoundError):
             search_path = (await find_program(interpreter, env)).search_path
     argv = (str(found.program), *command.argv[1:])
     its_env = dict(command.env) if search_path is None else {"PATH": search_path, **command.env}
     return Command(argv, its_env, command.name, command.cwd, command.dialect)
+
+
+def _leads_to(name: str, env: Mapping[str, str]) -> bool:
+    """Whether our PATH leads to a program, and to none in the workspace before it."""
+    found = look_up(name, trusted_places(_own(env)))
+    return found is not None and found == look_up(name, _own(env).split(os.pathsep))
+
+
+def _own(env: Mapping[str, str]) -> str:
+    return env.get("PATH", os.defpath)
 
 
 def _interpreter(program: Path) -> str | None:
@@ -148,7 +168,7 @@ async def login_shell_path(env: Mapping[str, str], *, seconds: float = PROBE_TIM
 
     script = f"printf '%s%s%s' {mark} \"$PATH\" {mark}"
     shell = env.get("SHELL") or "/bin/sh"
-    talker = Talker((shell, "-l", "-i", "-c", script), env)
+    talker = Talker((shell, "-l", "-i", "-c", script), env, NOWHERE)
     try:
         # Not until its end: what start-up files leave running may hold stdout open.
         said = (await overhear(talker, seconds=seconds, is_enough=has_it_all)).said

@@ -16,6 +16,7 @@ from symposium.conductor.blueprint import Component, InProcess, Program
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.gate import members_of
 from symposium.config.component_source import ComponentSource
+from symposium.config.paths import trusted_places
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import NotFoundError, SpecError, SymposiumError
 from symposium.run_mode.mcp_servers import SERVERS, McpServers
@@ -235,6 +236,9 @@ async def _reached(chain: ChainSpec) -> ChainSpec:
 
 def _starts_as_it_is(word: str) -> bool:
     """Whether a program needs no looking for: it is there, and is no script that needs another."""
+    search_path = os.environ.get("PATH", os.defpath)
+    if "/" not in word and len(trusted_places(search_path)) <= search_path.count(os.pathsep):
+        return False  # some of PATH is in the workspace: the program must not be
     place = word if "/" in word else program_on_path(word)
     if place is None or not os.access(place, os.X_OK):
         return False

@@ -1,11 +1,13 @@
 """The agents on offer: programs found on this machine first, then those that are built in."""
 
 import os
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from symposium.catalog import builtin_agents, builtin_mods, installed_mod_names
+from symposium.config.paths import paths, trusted_places
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 
@@ -63,20 +65,14 @@ class LocalDirectory:
 
     def _found(self) -> list[AgentChoice]:
         found: list[AgentChoice] = []
+        path = os.environ.get("PATH", os.defpath) if self._path is None else self._path
+        folders = trusted_places(path)
         for known in KNOWN:
-            place = self._place(known.program)
+            place = _place(known.program, folders)
             if place is not None:
                 command = f"{known.program} {known.arguments}".strip()
                 found.append(AgentChoice(known.name, f"Found at {place}", command, (place,)))
         return found
-
-    def _place(self, program: str) -> str | None:
-        path = os.environ.get("PATH", os.defpath) if self._path is None else self._path
-        for folder in path.split(os.pathsep):
-            place = f"{folder or '.'}/{program}"
-            if os.access(place, os.X_OK) and not os.path.isdir(place):  # noqa: PTH112 - starts fast
-                return place
-        return None
 
 
 class FullDirectory:
@@ -109,12 +105,19 @@ class FullDirectory:
         await refresh_registry()
 
 
+def _place(program: str, folders: Sequence[str]) -> str | None:
+    for folder in folders:
+        place = f"{folder}/{program}"
+        if os.access(place, os.X_OK) and not os.path.isdir(place):  # noqa: PTH112 - starts fast
+            return place
+    return None
+
+
 def older_config(workspace: str) -> Config | None:
     """What an older layout on this machine says for a workspace."""
     from pathlib import Path  # noqa: PLC0415 - as below
 
     from symposium.config.legacy import find_legacy  # noqa: PLC0415 - for the first start alone
-    from symposium.config.paths import paths  # noqa: PLC0415 - the same
 
     return find_legacy(paths(), Path(workspace))
 

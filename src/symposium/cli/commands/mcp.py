@@ -13,6 +13,7 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.logs import set_up_logs
 from symposium.cli.options import example, log_option, taking
 from symposium.cli.running import run
+from symposium.config.paths import leave_relative_places
 from symposium.mcp_server.probe import probed
 from symposium.mcp_server.site import Site
 
@@ -56,6 +57,7 @@ def command(options: McpOptions) -> int:
     if options.is_probing:
         click.echo(json.dumps(probed(Path(options.directory).resolve(), os.environ), indent=2))
         return ExitCode.OK
+    leave_relative_places()
     set_up_logs(options.level)
     return run(_serve(options))
 

@@ -17,7 +17,7 @@ from symposium.cli.recording import Recorded, recorded
 from symposium.cli.running import run
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.conductor import Settings
-from symposium.config.paths import config_file, policy_file
+from symposium.config.paths import config_file, leave_relative_places, paths, policy_file
 from symposium.config.user_config import ModEntry
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent
@@ -71,6 +71,7 @@ def command(options: RunOptions) -> int:
     Which agent answers, and which mods stand before it, says the config file; `/symposium:config`
     in the chat changes it.
     """
+    leave_relative_places()
     set_up_logs(options.level)
     say_what_it_waits_for("symposium chat --agent 'symposium run'")
     return run(serve(options))
