@@ -1,7 +1,7 @@
 """What happens here when an agent answers, before the editor learns of it."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -13,8 +13,9 @@ from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.gate import members_of
 from symposium.run_mode.care import Care
 from symposium.run_mode.chat_commands import our_commands, text_line, update_line
+from symposium.run_mode.editor_end import renamed
 from symposium.run_mode.floor import Floor
-from symposium.run_mode.open_chain import OpenChain
+from symposium.run_mode.open_chain import OpenChain, with_outer_ids
 from symposium.run_mode.prompts import blocks_of, prompt_text
 from symposium.run_mode.refusal import Refusal
 from symposium.run_mode.sessions import Session
@@ -75,24 +76,31 @@ class NewSession:
 class ReopenedSession:
     """Whoever asked for a session that it can name: the history comes before the answer."""
 
-    def __init__(self, call: Call, chain: OpenChain, floor: Floor) -> None:
+    def __init__(
+        self, call: Call, chain: OpenChain, floor: Floor, inner_id: str | None = None
+    ) -> None:
         self._asker = call.asker
         self._id = call.crossing.session_id or ""
+        self._inner_id = inner_id or self._id
         self._origin = origin_of(call.crossing)
         self._chain = chain
         self._floor = floor
-        chain.end.turnstile.know(self._id)
+        if self._inner_id != self._id:
+            call.crossing.replace(method=None, params=renamed(call.crossing.params, inner_id or ""))
+            chain.end.rename(self._inner_id, self._id)
+        chain.end.turnstile.know(self._inner_id)
 
     def answered(self, call: Call, answer: Answer) -> None:
         """Store the session, answer, and offer our commands."""
         if answer.error is None:
             care = Care(origin=self._origin)
-            self._floor.sessions.add(Session(self._id, self._chain, self._id, care=care))
+            session = Session(self._id, self._chain, self._inner_id, care=care)
+            self._floor.sessions.add(session)
         self._asker.answered(call, answer)
         if answer.error is None:
             introduce(self._floor, self._chain, self._id)
         else:
-            self._chain.end.turnstile.forget(self._id)
+            self._chain.end.forget(self._inner_id)
 
 
 class Turn:
@@ -144,6 +152,20 @@ class Closing:
         self._asker.answered(call, answer)
         if answer.error is None:
             self._close()
+
+
+class Listing:
+    """Whoever asked for a list of sessions: each has the name there that the editor knows."""
+
+    def __init__(self, asker: Asker, outer_ids: Mapping[str, str]) -> None:
+        self._asker = asker
+        self._outer_ids = outer_ids
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Put in the names, and answer."""
+        if answer.error is None and self._outer_ids:
+            answer = with_outer_ids(answer, self._outer_ids)
+        self._asker.answered(call, answer)
 
 
 def introduce(floor: Floor, chain: OpenChain, session_id: str) -> None:

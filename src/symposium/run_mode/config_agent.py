@@ -27,7 +27,7 @@ from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.reception import Reception
 from symposium.run_mode.revival import Revivals
 from symposium.run_mode.session_desk import SessionDesk
-from symposium.run_mode.sessions import Sessions
+from symposium.run_mode.sessions import Session, Sessions
 from symposium.run_mode.settings import RunSettings
 from symposium.run_mode.supervisor import Supervisor
 
@@ -53,6 +53,7 @@ class ConfigAgent:
         self.sessions = Sessions()
         self.offers = Offers(self, offering)
         self.sessions.on_begun = self.offers.begin
+        self.sessions.on_named = self._named
         self._editor = Link("editor", editor, self)
         self._editor.state = PeerState.READY
         self._over = asyncio.Event()
@@ -114,6 +115,21 @@ class ConfigAgent:
         call.started(task)
         # A task that was cancelled before its first step has not even begun the work.
         task.add_done_callback(lambda _: work.close())
+
+    def _named(self, session: Session) -> None:
+        """What the editor calls a session must find it after a restart, too."""
+        folder, chain = self.settings.names, session.chain
+        if folder is None or chain is None:
+            return
+        from symposium.run_mode.session_names import (  # noqa: PLC0415 - see IMPORTS_LATE
+            SessionNames,
+        )
+
+        try:
+            # At once: the editor may be gone the moment it has its answer.
+            SessionNames(folder, chain.config).keep(session.id, session.inner_id)
+        except OSError as error:
+            _log.warning("the session cannot be found after a restart: %s", error)
 
     def _greeted(self) -> None:
         self._reception.open()

@@ -146,7 +146,7 @@ class _Menu:
         is_changed = False
         if is_number(text):
             is_changed = self._toggle(numbered(text, len(self._config.mods)))
-        elif (move := _MOVE.fullmatch(text)) and self._is_place(move[1]):
+        elif (move := _MOVE.fullmatch(text)) and _is_place(move[1], self._config):
             is_changed = self._move(move[1], move[2].lower())
         elif remove := _REMOVE.fullmatch(text):
             is_changed = self._remove(remove[1])
@@ -258,18 +258,23 @@ class _Menu:
             self._talk.say(f"Unknown command: {code(text)}")
         self._talk.say(choices_line(len(self._config.mods)))
 
-    def _is_place(self, what: str) -> bool:
-        return is_number(what) or self._named(what) is not None
-
     def _place(self, what: str) -> int | None:
         return numbered(what, len(self._config.mods)) if is_number(what) else self._named(what)
 
     def _named(self, what: str) -> int | None:
-        names = [mod.name.lower() for mod in self._config.mods]
-        return names.index(what.lower()) if what.lower() in names else None
+        return _named(what, self._config)
 
     def _invalid(self, what: str, more: str) -> str:
         return f"Invalid {what}. Please enter 1-{len(self._config.mods)}{more}."
+
+
+def _is_place(what: str, config: Config) -> bool:
+    return is_number(what) or _named(what, config) is not None
+
+
+def _named(what: str, config: Config) -> int | None:
+    names = [mod.name.lower() for mod in config.mods]
+    return names.index(what.lower()) if what.lower() in names else None
 
 
 async def _nothing(text: str) -> None:

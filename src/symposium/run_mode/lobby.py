@@ -1,8 +1,10 @@
 """What is of no session yet: greets, makes sessions, and knows who is asked by default."""
 
+import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
@@ -11,12 +13,19 @@ from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.gate import members_of
 from symposium.conductor.handshake import pin_version, select_version
 from symposium.config.user_config import ConfigError, Loaded, load
-from symposium.run_mode.askers import ReopenedSession, origin_of, pass_new_session
+from symposium.run_mode.askers import (
+    Closing,
+    Listing,
+    ReopenedSession,
+    origin_of,
+    pass_new_session,
+)
 from symposium.run_mode.care import Care
 from symposium.run_mode.config_mode import ConfigMode
+from symposium.run_mode.editor_end import renamed
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
-from symposium.run_mode.reception import FORK, NEW, REOPENS
+from symposium.run_mode.reception import CLOSES, DELETE, FORK, LIST, NEW, REOPENS
 from symposium.run_mode.sessions import Session
 
 _log = logging.getLogger(__name__)
@@ -27,6 +36,10 @@ PROMISED: Final[Mapping[str, Any]] = {
     "_meta": {"symposium": {"version": "1.0"}},
 }
 """What the editor is promised before there is an agent (acp-host §4.9)."""
+
+
+_NAMING: Final = REOPENS | CLOSES | {FORK, LIST}
+"""Requests that name sessions, or list their names."""
 
 
 class Lobby:
@@ -117,14 +130,36 @@ class Lobby:
             reason = f"{method}: there is no agent yet; open a new session to choose one"
             raise RpcError(METHOD_NOT_FOUND, reason)
         chain = await self._floor.supervisor.chain_for(loaded.config)
+        inner_id = await self._by_other_names(call, chain)
+        if method in REOPENS:
+            self._check_promise(method, chain)
+            call.asker = ReopenedSession(call, chain, self._floor, inner_id)
+            chain.give(call)
+            return
+        if inner_id is not None:
+            call.crossing.replace(method=None, params=renamed(call.crossing.params, inner_id))
         if method == FORK:
             pass_new_session(call, chain, self._floor)
-        elif method in REOPENS:
-            self._check_promise(method, chain)
-            call.asker = ReopenedSession(call, chain, self._floor)
-            chain.give(call)
         else:
             chain.give(call)
+
+    async def _by_other_names(self, call: Call, chain: OpenChain) -> str | None:
+        """What the agent calls a session of an earlier start; lists name it as the editor does."""
+        folder, outer = self._floor.settings.names, call.crossing.session_id
+        if folder is None or call.crossing.method not in _NAMING:
+            return None
+        from symposium.run_mode.session_names import (  # noqa: PLC0415 - see IMPORTS_LATE
+            SessionNames,
+        )
+
+        names = SessionNames(folder, chain.config)
+        if outer is not None:
+            inner = await asyncio.to_thread(names.inner, outer)
+            if inner is not None and call.crossing.method == DELETE:
+                call.asker = Closing(call.asker, partial(names.forget, outer))
+            return inner
+        call.asker = Listing(call.asker, await asyncio.to_thread(names.outer))
+        return None
 
     def every_chain(self, crossing: Crossing) -> None:
         """Give a notification of no session to every chain."""

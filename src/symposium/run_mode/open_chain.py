@@ -109,7 +109,7 @@ class OpenChain:
         if not self._calls:
             self._quiet.set()
         if call.crossing.method == _LIST and self.end.outer_ids:
-            answer = self._with_outer_ids(answer)
+            answer = with_outer_ids(answer, self.end.outer_ids)
         self.end.pass_answer(session, answer.size, lambda: asker.answered(call, answer))
 
     def adopt(self, inner_id: str, outer_id: str) -> None:
@@ -142,21 +142,6 @@ class OpenChain:
         if not call.is_settled:
             self.entrance.take(call.crossing, call)
 
-    def _with_outer_ids(self, answer: Answer) -> Answer:
-        result = answer.result
-        listed = cast("dict[str, Any]", result).get("sessions") if _is_object(result) else None
-        if not isinstance(listed, list):
-            return answer
-        entries = [self._as_known(entry) for entry in cast("list[Any]", listed)]
-        return Answer(value={**result, "sessions": entries})
-
-    def _as_known(self, entry: Any) -> Any:
-        if not _is_object(entry):
-            return entry
-        known = cast("dict[str, Any]", entry)
-        inner = known.get("sessionId")
-        return {**known, "sessionId": self.end.outer_ids.get(str(inner), inner)}
-
 
 class _Passing:
     """Whoever asked for what a chain answers: the answer waits where the agent's updates wait."""
@@ -169,6 +154,24 @@ class _Passing:
     def answered(self, call: Call, answer: Answer) -> None:
         """Take the answer."""
         self._chain.pass_answer(call, answer, self._asker, self._session)
+
+
+def with_outer_ids(answer: Answer, outer_ids: Mapping[str, str]) -> Answer:
+    """A list of sessions with the editor's names for those that it knows by others."""
+    result = answer.result
+    listed = cast("dict[str, Any]", result).get("sessions") if _is_object(result) else None
+    if not isinstance(listed, list):
+        return answer
+    entries = [_as_known(entry, outer_ids) for entry in cast("list[Any]", listed)]
+    return Answer(value={**result, "sessions": entries})
+
+
+def _as_known(entry: Any, outer_ids: Mapping[str, str]) -> Any:
+    if not _is_object(entry):
+        return entry
+    known = cast("dict[str, Any]", entry)
+    inner = known.get("sessionId")
+    return {**known, "sessionId": outer_ids.get(str(inner), inner)}
 
 
 def _is_object(value: object) -> bool:

@@ -22,11 +22,13 @@ NEW: Final = "session/new"
 FORK: Final = "session/fork"
 PROMPT: Final = "session/prompt"
 CANCEL: Final = "session/cancel"
+LIST: Final = "session/list"
+DELETE: Final = "session/delete"
 
 REOPENS: Final = frozenset({"session/load", "session/resume"})
 """Requests that bring back a session which this process need not have made."""
 
-CLOSES: Final = frozenset({"session/close", "session/delete"})
+CLOSES: Final = frozenset({"session/close", DELETE})
 
 _OF_STRANGERS: Final = frozenset({FORK, *REOPENS, *CLOSES})
 """What can be asked about a session that this process has not made."""

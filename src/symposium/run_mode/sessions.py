@@ -57,10 +57,12 @@ class Sessions:
 
     Attributes:
         on_begun: called when a session has its agent, and no dialogue is open in it.
+        on_named: called when an agent calls a session otherwise than the editor.
     """
 
     def __init__(self) -> None:
         self.on_begun: Callable[[Session], None] = _nothing
+        self.on_named: Callable[[Session], None] = _nothing
         self._by_id: dict[str, Session] = {}
 
     def find(self, session_id: str | None) -> Session | None:
@@ -72,12 +74,14 @@ class Sessions:
         self._by_id[session.id] = session
         if session.chain is not None:
             session.chain.adopt(session.inner_id, session.id)
+            self._tell_names(session)
             self.on_begun(session)
 
     def delegate(self, session: Session, chain: OpenChain, inner_id: str) -> None:
         """Give a session that had nobody to a chain."""
         session.chain, session.inner_id = chain, inner_id
         chain.adopt(inner_id, session.id)
+        self._tell_names(session)
         if session.menu is None:
             self.on_begun(session)
 
@@ -90,6 +94,10 @@ class Sessions:
     def of(self, chain: OpenChain) -> list[Session]:
         """The sessions delegated to this chain."""
         return [session for session in self._by_id.values() if session.chain is chain]
+
+    def _tell_names(self, session: Session) -> None:
+        if session.inner_id != session.id:
+            self.on_named(session)
 
     def all(self) -> list[Session]:
         """Every session, oldest first."""

@@ -80,6 +80,7 @@ class RunSettings(Struct, frozen=True):
         quiet_grace: seconds that open requests get to be answered once the editor has ended.
         start_patience: seconds that the editor waits for a chain, from the start's beginning.
         chain_settings: how each chain is made.
+        names: where names of sessions are kept that agents do not know; None for nowhere.
         revival: how agents that die are brought back, and turns ended that are cancelled.
         refine: looks at the plan of each chain once more, when its agent has answered.
     """
@@ -93,5 +94,6 @@ class RunSettings(Struct, frozen=True):
     quiet_grace: float = 1.0
     start_patience: float = START_PATIENCE
     chain_settings: Callable[[ChainSpec], ChainSettings] = unrecorded
+    names: Path | None = None
     revival: RevivalTerms = field(default_factory=RevivalTerms)
     refine: Refine = as_planned

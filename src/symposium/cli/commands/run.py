@@ -94,6 +94,7 @@ async def serve(options: RunOptions) -> int:
             directory=LocalDirectory() if options.no_registry else FullDirectory(),
             default_mods=[ModEntry(name) for name in DEFAULT_MODS],
             pause=options.pause,
+            names=paths().home / "session-names",
             chain_settings=lambda chain: record(chain, options.trace_dir).settings,
         )
         offering = Recommending(settings.config, is_offline=options.no_registry)

@@ -1,0 +1,86 @@
+"""The names that editors know sessions by and their agents do not, kept for the next start.
+
+A session that was set up in the chat, or brought back with a fresh context, has our name for the
+editor and the agent's own for the agent. One file each, so that no host waits for another.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from peerwire.jsonrpc.values import decode_value, encode_value
+from symposium.conductor.gate import members_of
+from symposium.config.atomic_file import write_whole
+from symposium.config.user_config import Config
+
+MOST: Final = 1000
+"""Names that are kept for one agent; the oldest go."""
+
+
+class SessionNames:
+    """The names of the sessions of one config's agent.
+
+    Args:
+        folder: with the names of all agents; made when the first is kept.
+        config: whose agent it is; its mods do not matter.
+    """
+
+    def __init__(self, folder: Path, config: Config) -> None:
+        agent = json.loads(config.with_mods().key())
+        self._folder = folder / _hashed(json.dumps(agent, sort_keys=True))
+
+    def keep(self, outer: str, inner: str) -> None:
+        """Remember a session by both.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        write_whole(self._path(outer), encode_value({"editor": outer, "agent": inner}))
+        for path in self._newest_first()[MOST:]:
+            path.unlink(missing_ok=True)
+
+    def inner(self, outer: str) -> str | None:
+        """What the agent calls the session; None where that is no other name."""
+        names = _read(self._path(outer))
+        return names["agent"] if names.get("editor") == outer else None
+
+    def outer(self) -> Mapping[str, str]:
+        """What the editor calls each session, by the agent's name; the newest of two."""
+        found = [_read(path) for path in reversed(self._newest_first())]
+        return {names["agent"]: names["editor"] for names in found if names}
+
+    def forget(self, outer: str) -> None:
+        """The session is deleted.
+
+        Raises:
+            OSError: the file cannot be removed.
+        """
+        self._path(outer).unlink(missing_ok=True)
+
+    def _path(self, outer: str) -> Path:
+        return self._folder / f"{_hashed(outer)}.json"
+
+    def _newest_first(self) -> list[Path]:
+        dated: list[tuple[float, Path]] = []
+        for path in self._folder.glob("*.json"):
+            try:
+                dated.append((path.stat().st_mtime, path))
+            except FileNotFoundError:
+                continue
+        return [path for _, path in sorted(dated, reverse=True)]
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        names: Any = members_of(decode_value(path.read_bytes()))
+    except (OSError, ValueError):
+        return {}
+    both = {key: names.get(key) for key in ("editor", "agent")}
+    found = {key: name for key, name in both.items() if isinstance(name, str)}
+    return found if found.keys() == both.keys() else {}
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]

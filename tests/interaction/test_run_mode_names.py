@@ -1,0 +1,128 @@
+"""Sessions that the editor knows by a name of ours are found again after a restart (§4.9, §6.7)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.run_scenes import RunScene, run_scene
+from tests.support.scenes import VERSION_ONE, Peer
+
+LOADS: dict[str, Any] = {
+    **VERSION_ONE,
+    "agentCapabilities": {"loadSession": True, "sessionCapabilities": {"list": {}, "delete": {}}},
+}
+
+
+async def set_up(folder: Path) -> str:
+    """A session made by the first-time set-up; what the editor calls it. Its agent says `inner`."""
+    async with run_scene(folder, settings={"names": folder / "names"}) as it:
+        await it.editor_greets()
+        it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
+        session: str = (await it.editor.read())["result"]["sessionId"]
+        await it.say("1", session)
+        saved = it.prompt("SAVE", session)
+        agent = await it.greeted(result=LOADS)
+        agent.answer(await agent.read(), {"sessionId": "inner"})
+        await it.said(saved)
+        await it.over()
+        return session
+
+
+async def again(it: RunScene) -> Peer:
+    agent = await it.open(LOADS)
+    assert agent is not None
+    return agent
+
+
+def scene(folder: Path) -> Any:
+    return run_scene(folder, settings={"names": folder / "names"})
+
+
+async def loaded(it: RunScene, agent: Peer, session: str) -> list[Any]:
+    """Have the session loaded; what the editor is told until it is answered."""
+    it.editor.ask("load", "session/load", {"sessionId": session, "cwd": "/w", "mcpServers": []})
+    request = await agent.read()
+    assert (request["method"], request["params"]["sessionId"]) == ("session/load", "inner")
+    content = {"type": "text", "text": "As I said"}
+    update = {"sessionUpdate": "agent_message_chunk", "content": content}
+    agent.tell("session/update", {"sessionId": "inner", "update": update})
+    agent.answer(request, {})
+    return await it.editor.reads(3)
+
+
+@pytest.mark.requirement("run-mode.names-after-restart")
+async def test_the_very_first_session_can_be_loaded_after_a_restart(tmp_path: Path) -> None:
+    session = await set_up(tmp_path)
+    async with scene(tmp_path) as it:
+        agent = await again(it)
+        history, answer, commands = await loaded(it, agent, session)
+        assert history["params"]["sessionId"] == session
+        assert answer["result"] == {}
+        assert commands["params"]["sessionId"] == session
+        turn = it.prompt("Go on", session)
+        prompt = await agent.read()
+        assert prompt["params"]["sessionId"] == "inner"
+        agent.answer(prompt, {"stopReason": "end_turn"})
+        await it.said(turn)
+
+
+@pytest.mark.requirement("run-mode.names-after-restart")
+async def test_and_after_it_was_closed_in_the_same_run(tmp_path: Path) -> None:
+    session = await set_up(tmp_path)
+    async with scene(tmp_path) as it:
+        agent = await again(it)
+        await loaded(it, agent, session)
+        it.editor.ask("close", "session/close", {"sessionId": session})
+        request = await agent.read()
+        assert request["params"]["sessionId"] == "inner"
+        agent.answer(request, {})
+        assert (await it.editor.read())["id"] == "close"
+        history, *_ = await loaded(it, agent, session)
+        assert history["params"]["sessionId"] == session
+
+
+@pytest.mark.requirement("run-mode.names-after-restart")
+async def test_a_list_names_it_as_the_editor_does(tmp_path: Path) -> None:
+    session = await set_up(tmp_path)
+    async with scene(tmp_path) as it:
+        agent = await again(it)
+        it.editor.ask("list", "session/list", {})
+        request = await agent.read()
+        listed = [{"sessionId": "inner", "cwd": "/w"}, {"sessionId": "other", "cwd": "/w"}]
+        agent.answer(request, {"sessions": listed, "nextCursor": "c"})
+        result = (await it.editor.read())["result"]
+        assert [each["sessionId"] for each in result["sessions"]] == [session, "other"]
+        assert result["nextCursor"] == "c"
+
+
+@pytest.mark.requirement("run-mode.names-after-restart")
+async def test_a_session_that_is_deleted_is_forgotten_and_a_refused_one_is_not(
+    tmp_path: Path,
+) -> None:
+    session = await set_up(tmp_path)
+    async with scene(tmp_path) as it:
+        agent = await again(it)
+        for ends in (False, True):
+            it.editor.ask("delete", "session/delete", {"sessionId": session})
+            request = await agent.read()
+            assert request["params"]["sessionId"] == "inner"
+            if ends:
+                agent.answer(request, {})
+            else:
+                agent.refuse(request, -32603)
+            await it.editor.read()
+        it.editor.ask("load", "session/load", {"sessionId": session, "cwd": "/w", "mcpServers": []})
+        assert (await agent.read())["params"]["sessionId"] == session
+
+
+@pytest.mark.requirement("run-mode.names-after-restart")
+async def test_a_load_that_fails_leaves_the_agents_other_sessions_alone(tmp_path: Path) -> None:
+    session = await set_up(tmp_path)
+    async with scene(tmp_path) as it:
+        agent = await again(it)
+        it.editor.ask("load", "session/load", {"sessionId": session, "cwd": "/w", "mcpServers": []})
+        agent.refuse(await agent.read(), -32603)
+        assert "error" in await it.editor.read()
+        it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
+        agent.answer(await agent.read(), {"sessionId": "inner"})
+        assert (await it.editor.read())["result"]["sessionId"] == "inner"

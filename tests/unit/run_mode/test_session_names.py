@@ -1,0 +1,54 @@
+"""The names of sessions that agents do not know, kept for the next start (acp-host §6.7)."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from symposium.config.component_source import ComponentSource
+from symposium.config.user_config import Config, ModEntry
+from symposium.run_mode.session_names import MOST, SessionNames
+
+CLAUDE = Config("claude --acp")
+
+
+@pytest.mark.requirement("run-mode.names-kept")
+def test_both_names_are_found_for_the_same_agent_whatever_its_mods(tmp_path: Path) -> None:
+    SessionNames(tmp_path, CLAUDE).keep("ours", "theirs")
+    again = SessionNames(tmp_path, Config("claude  --acp", (ModEntry("tag"),)))
+    assert again.inner("ours") == "theirs"
+    assert again.outer() == {"theirs": "ours"}
+    other = SessionNames(tmp_path, Config(ComponentSource("registry", "claude")))
+    assert (other.inner("ours"), other.outer()) == (None, {})
+    assert again.inner("theirs") is None
+
+
+@pytest.mark.requirement("run-mode.names-kept")
+def test_the_latest_name_counts_and_a_deleted_session_has_none(tmp_path: Path) -> None:
+    names = SessionNames(tmp_path, CLAUDE)
+    names.keep("ours", "first")
+    names.keep("ours", "second")
+    assert names.inner("ours") == "second"
+    names.forget("ours")
+    names.forget("ours")
+    assert names.inner("ours") is None
+
+
+@pytest.mark.requirement("run-mode.names-kept")
+def test_the_oldest_names_go_and_what_cannot_be_read_is_no_name(tmp_path: Path) -> None:
+    names = SessionNames(tmp_path, CLAUDE)
+    names.keep("ours", "theirs")
+    (folder,) = tmp_path.iterdir()
+    (first,) = folder.iterdir()
+    assert first.stat().st_mode & 0o777 == 0o600
+    for number in range(MOST):
+        (folder / f"{number}.json").write_text(json.dumps({"editor": f"e{number}"}))
+        later = 2_000_000_000 + number
+        os.utime(folder / f"{number}.json", (later, later))
+    assert names.outer() == {"theirs": "ours"}
+    os.utime(first, (1, 1))
+    (folder / "broken.json").write_bytes(b"\xff{")
+    names.keep("another", "inner")
+    assert len(list(folder.iterdir())) == MOST
+    assert names.inner("ours") is None
