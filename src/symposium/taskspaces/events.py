@@ -30,6 +30,13 @@ class Acknowledged:
 
 
 @dataclass(frozen=True, slots=True)
+class Removing:
+    """A taskspace is about to be taken away: its agent still runs, and all its files are there."""
+
+    taskspace: Taskspace
+
+
+@dataclass(frozen=True, slots=True)
 class Removed:
     """A taskspace is gone; `is_archived` says whether it can be brought back."""
 
@@ -53,5 +60,5 @@ class Said:
     line: str
 
 
-Event: TypeAlias = Changed | Logged | Acknowledged | Removed | Passed | Said
+Event: TypeAlias = Changed | Logged | Acknowledged | Removing | Removed | Passed | Said
 Listener: TypeAlias = Callable[[Event], None]

@@ -16,8 +16,9 @@ from tests.support.taskspace_scenes import (
 
 from symposium.taskspaces.deletion.removal import BranchFate
 from symposium.taskspaces.deletion.requests import Decision
-from symposium.taskspaces.events import Removed
-from symposium.taskspaces.failures import TaskspaceError, UnknownTaskspaceError
+from symposium.taskspaces.events import Event, Removed, Removing
+from symposium.taskspaces.failures import NotSafeError, TaskspaceError, UnknownTaskspaceError
+from symposium.taskspaces.ground import NoAgents
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.trash import Consent
 
@@ -206,6 +207,39 @@ async def test_nothing_of_it_is_left_where_it_was(scene: Scene) -> None:
     assert not list((scene.clone / ".git" / "worktrees").glob("*"))
     assert "task/" not in git("config", "--local", "--list", cwd=scene.clone)
     assert Removed(made.id, is_archived=True) in scene.events
+
+
+class WatchedAgents(NoAgents):
+    """Notes what was told by the time an agent is ended, and what is there then."""
+
+    def __init__(self, worktree: Path) -> None:
+        self.events: list[Event] = []
+        self._worktree = worktree
+        self.seen: list[tuple[list[Removing], bool]] = []
+
+    async def stop(self, taskspace: str) -> None:
+        """Note it."""
+        del taskspace
+        told = [each for each in self.events if isinstance(each, Removing)]
+        self.seen.append((told, (self._worktree / "README.md").exists()))
+
+
+@pytest.mark.requirement("taskspaces.deletion-announced")
+async def test_a_deletion_is_told_while_the_agent_runs_and_all_files_are_there(
+    place: Path,
+) -> None:
+    agents = WatchedAgents(place / "clone.tasks" / "fix-login")
+    scene = open_scene(place, Surroundings(agents=agents))
+    agents.events = scene.events
+    made = await scene.make()
+    (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
+    with pytest.raises(NotSafeError):
+        await scene.engine.trash.delete(made.id, Consent.ONLY_IF_SAFE)
+    assert not [each for each in scene.events if isinstance(each, Removing)]
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+
+    assert agents.seen == [([Removing(made)], True)]
+    scene.engine.close()
 
 
 @pytest.mark.requirement("taskspaces.failed-archive-deletes-nothing")

@@ -7,7 +7,10 @@ from symposium.bus.vocabulary import About, Announcement, Target
 
 
 class TaskspaceWillDelete(Announcement, frozen=True, kw_only=True):
-    """Let editors close what they have open of a taskspace."""
+    """Let editors close what they have open of a taskspace: its deletion has begun.
+
+    Nothing of it is gone yet, and nobody waits for an answer.
+    """
 
     about: ClassVar = About(
         "taskspace_will_delete",

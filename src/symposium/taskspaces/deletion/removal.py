@@ -18,7 +18,7 @@ from symposium.taskspaces.deletion.archive import (
     trash_of,
     write_archive,
 )
-from symposium.taskspaces.events import Removed, Said
+from symposium.taskspaces.events import Removed, Removing, Said
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.repository import Repository, worktrees
 from symposium.taskspaces.ground import Ground
@@ -57,6 +57,7 @@ async def remove(
     try:
         await ground.journal.change(record)
         ground.pass_stage(taskspace.id, "delete.recorded")
+        ground.tell(Removing(taskspace))
         operation = await _keep(ground, taskspace, repository, operation)
     except BaseException:
         await asyncio.shield(_as_before(ground, taskspace))
