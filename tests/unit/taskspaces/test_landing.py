@@ -205,6 +205,40 @@ async def test_a_taskspace_that_has_changed_nothing_is_no_part_of_any_conflict(
     assert [(each.first, each.second) for each in overlaps] == [(early.id, "base")]
 
 
+@pytest.mark.requirement("taskspaces.radar-own")
+async def test_what_the_base_changed_since_is_nobody_elses_conflict(scene: Scene) -> None:
+    early = await scene.make("early")
+    change_line(Path(early.worktree), 2, "mine")
+    change_line(scene.upstream, 2, "theirs")
+    commit_all(scene.upstream)
+    git("fetch", "-q", cwd=scene.clone)
+    git("merge", "-q", "--ff-only", "origin/main", cwd=scene.clone)
+    late = await scene.make("late")
+    (Path(late.worktree) / "elsewhere").write_text("new", encoding="utf-8")
+
+    overlaps = await scene.engine.radar(scene.clone)
+    assert [(each.first, each.second) for each in overlaps] == [(early.id, "base")]
+
+    change_line(Path(late.worktree), 2, "mine again")
+    overlaps = await scene.engine.radar(scene.clone)
+    assert {(each.first, each.second) for each in overlaps} == {
+        (early.id, "base"),
+        (early.id, late.id),
+    }
+
+
+@pytest.mark.requirement("taskspaces.radar-own")
+async def test_a_file_in_the_place_of_a_folder_is_a_conflict_of_both(scene: Scene) -> None:
+    first, second = [await scene.make(name) for name in ("one", "two")]
+    (Path(first.worktree) / "place").write_text("a file", encoding="utf-8")
+    (Path(second.worktree) / "place").mkdir()
+    (Path(second.worktree) / "place" / "within").write_text("a file", encoding="utf-8")
+
+    overlaps = await scene.engine.radar(scene.clone)
+
+    assert [{each.first, each.second} for each in overlaps] == [{first.id, second.id}]
+
+
 def numbered(lines: int, **changed: str) -> list[str]:
     return [changed.get(f"l{each}", f"line {each}") for each in range(1, lines + 1)]
 

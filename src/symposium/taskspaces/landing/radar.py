@@ -33,13 +33,28 @@ class Overlap:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What a taskspace, or a base branch, brings into a comparison.
+
+    Attributes:
+        id: of the taskspace, or `base`.
+        commit: its whole tree.
+        own: the paths that it has changed since it left its base; None where that is not known.
+    """
+
+    id: str
+    commit: str
+    own: frozenset[str] | None = None
+
+
 class Radar:
     """Compares taskspaces of one clone; what did not change is not compared again."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._known: dict[tuple[str, str], tuple[Conflict, ...]] = {}
-        self._own: dict[tuple[str, str], bool] = {}
+        self._own: dict[tuple[str, str], frozenset[str] | None] = {}
 
     async def look(self, taskspaces: Sequence[Taskspace], repository: Repository) -> list[Overlap]:
         """Every pair of them, and each with its base.
@@ -47,7 +62,7 @@ class Radar:
         Raises:
             TaskspaceError: a worktree cannot be read.
         """
-        works: dict[str, str] = {}
+        sides: list[_Side] = []
         overlaps: list[Overlap] = []
         for taskspace in taskspaces:
             subject = subject_of(self._ground, taskspace, repository)
@@ -55,34 +70,49 @@ class Radar:
             work = await self._ground.snapshots.look(subject)
             base = base_of(taskspace)
             tip = await commit_of(repository.git, base.ref) if base else None
-            if tip and not await self._has_own(repository, tip, work):
+            own = await self._own_paths(repository, tip, work) if tip else None
+            if own is not None and not own:
                 continue
-            works[taskspace.id] = work
+            side = _Side(taskspace.id, work, own)
+            sides.append(side)
             if tip:
-                overlaps += await self._compare(repository, (taskspace.id, work), (BASE, tip))
-        for first, second in combinations(works.items(), 2):
+                overlaps += await self._compare(repository, side, _Side(BASE, tip))
+        for first, second in combinations(sides, 2):
             overlaps += await self._compare(repository, first, second)
         return overlaps
 
-    async def _has_own(self, repository: Repository, tip: str, work: str) -> bool:
-        """Whether it has changed anything since it left its base; what the base did is not its."""
+    async def _own_paths(
+        self, repository: Repository, tip: str, work: str
+    ) -> frozenset[str] | None:
+        """What it has changed since it left its base: what the base did is not its."""
         pair = tip, work
         if pair not in self._own:
             git = await neutral(repository.git)
-            done = await git.run("diff-tree", "--quiet", "--merge-base", tip, work)
+            words = ("diff-tree", "-r", "--name-only", "--no-renames", "-z", "--merge-base")
+            done = await git.run(*words, tip, work)
             # Where nothing is in common, the comparison itself says so.
-            self._own[pair] = done.code != 0
+            self._own[pair] = frozenset(done.names) if done.code == 0 else None
         return self._own[pair]
 
-    async def _compare(
-        self, repository: Repository, first: tuple[str, str], second: tuple[str, str]
-    ) -> list[Overlap]:
-        pair = first[1], second[1]
+    async def _compare(self, repository: Repository, first: _Side, second: _Side) -> list[Overlap]:
+        pair = first.commit, second.commit
         if pair not in self._known:
             try:
                 git = await neutral(repository.git)
                 self._known[pair] = (await dry_merge(git, *pair)).conflicts
             except TaskspaceError as error:
-                return [Overlap(first[0], second[0], problem=error.message)]
-        conflicts = self._known[pair]
-        return [Overlap(first[0], second[0], conflicts)] if conflicts else []
+                return [Overlap(first.id, second.id, problem=error.message)]
+        # What only one of them has changed stands against the other's base, and is told there.
+        conflicts = tuple(
+            each
+            for each in self._known[pair]
+            if _touches(first, each.path) == _touches(second, each.path)
+        )
+        return [Overlap(first.id, second.id, conflicts)] if conflicts else []
+
+
+def _touches(side: _Side, path: str) -> bool:
+    """Whether a side has changed a path, or what stands above or below it."""
+    if side.own is None or path in side.own:
+        return True
+    return any(each.startswith(f"{path}/") or path.startswith(f"{each}/") for each in side.own)
