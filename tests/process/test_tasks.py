@@ -404,12 +404,27 @@ def test_what_set_up_files_ask_for_is_shown_and_done_only_when_trusted(desk: Des
     assert not (Path(third["worktree"]) / "was-run-too").exists()
 
 
+@pytest.mark.requirement("tasks.named")
+def test_a_name_means_the_task_that_lives_and_a_branch_is_a_name_too(desk: Desk) -> None:
+    gone = desk.new("the same", "--agent", "none")
+    desk.ok("task", "rm", "the same")
+    here = desk.new("the same", "--agent", "none")
+    assert json.loads(desk.ok("task", "show", "the same", "--json"))["taskspace"]["id"] == here["id"]
+    by_branch = json.loads(desk.ok("task", "show", here["branch"], "--json"))
+    assert by_branch["taskspace"]["id"] == here["id"]
+    assert gone["id"][:8] in desk.ok("task", "undo", gone["id"])
+    several = desk.run("task", "show", "the same")
+    assert several.returncode == 4
+    assert here["id"][:8] in several.stderr
+    assert "more than one taskspace" in several.stderr
+
+
 @pytest.mark.requirement("tasks.look")
 def test_a_task_can_be_opened_compared_and_spoken_to(desk: Desk, tmp_path: Path) -> None:
     task = desk.new("look", "--agent", "eliza")
     tree = Path(task["worktree"])
     (tree / "a.txt").write_text("one\n2\nthree\n")
-    (tree / "new.txt").write_text("")
+    (tree / "naïve new.txt").write_text("brand new\n")
 
     assert desk.ok("task", "open", "look") == f"{tree}\n"
     editor = shlex.join(["touch", str(tmp_path / "opened")])
@@ -417,7 +432,8 @@ def test_a_task_can_be_opened_compared_and_spoken_to(desk: Desk, tmp_path: Path)
     assert (tmp_path / "opened").exists()
     shown = desk.run("task", "diff", "look")
     assert "-two\n+2\n" in shown.stdout
-    assert "new, not added: new.txt" in shown.stderr
+    assert '+++ "b/na\\303\\257ve new.txt"' in shown.stdout or "+++ b/naïve new.txt" in shown.stdout
+    assert "+brand new\n" in shown.stdout
     assert "1 file changed" in desk.ok("task", "diff", "look", "--stat")
     desk.ok("task", "say", "look", "Hello there")
     events = tmp_path / "home" / "sessions" / task["id"] / "events.jsonl"

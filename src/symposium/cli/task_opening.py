@@ -13,6 +13,9 @@ from symposium.cli.ending import ExitCode
 from symposium.diffs.git import open_repository
 from symposium.errors import NotFoundError
 
+MOST_NEW = 200
+"""New files that are shown whole; each asks git once."""
+
 _EDITORS = ("SYMPOSIUM_EDITOR", "VISUAL")
 
 
@@ -48,14 +51,16 @@ async def show_diff(task: TaskView, *, is_stat: bool) -> int:
     color = ["--color"] if sys.stdout.isatty() and "NO_COLOR" not in os.environ else []
     since = ["--merge-base", task.base] if task.base else ["HEAD"]
     click.echo(
-        await repository.told(
-            "diff", "--no-ext-diff", "--no-textconv", *form, *color, *since, "--"
-        ),
+        await repository.told("diff", *form, *color, *since, "--"),
         nl=False,
     )
-    new = await repository.told("ls-files", "--others", "--exclude-standard")
-    for name in new.splitlines():
-        click.echo(f"new, not added: {name}", err=True)
+    new = (await repository.told("ls-files", "-z", "--others", "--exclude-standard")).split("\0")
+    names = [name for name in new if name and not name.endswith("/")]
+    for name in names[:MOST_NEW]:
+        shown = await repository.ask("diff", "--no-index", *form, *color, "--", os.devnull, name)
+        click.echo(shown.text, nl=False)
+    for name in (*names[MOST_NEW:], *(name for name in new if name.endswith("/"))):
+        click.echo(f"new, not shown: {name}", err=True)
     return ExitCode.OK
 
 

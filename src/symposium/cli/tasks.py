@@ -58,18 +58,21 @@ async def ask(message: Request[_Answer], socket: Path | None = None) -> _Answer:
 
 
 async def find_task(named: str) -> TaskView:
-    """The taskspace of an id, of an id's beginning, or of a name, if there is exactly one.
+    """The taskspace of an id, an id's beginning, a name or a branch, if there is exactly one.
+
+    One that is deleted, and could come back, is meant only where no other is.
 
     Raises:
         NotFoundError: there is none, or more than one.
     """
     listed = (await ask(ListTaskspaces())).taskspaces
-    for matches in (_is_id, _is_name, _begins):
+    for matches in (_is_id, _is_name, _is_branch, _begins):
         found = [each for each in listed if matches(each, named)]
+        found = [each for each in found if each.archived_at is None] or found
         if len(found) == 1:
             return found[0]
         if found:
-            several = "; ".join(f"{each.id} ({each.name})" for each in found)
+            several = "; ".join(_told_apart(each) for each in found)
             raise NotFoundError(f"{named!r} is more than one taskspace: {several}", "give an id")
     raise NotFoundError(
         f"there is no taskspace {named!r}", "`symposium task list` shows those there are"
@@ -140,6 +143,15 @@ def _is_id(task: TaskView, named: str) -> bool:
 
 def _is_name(task: TaskView, named: str) -> bool:
     return task.name == named
+
+
+def _is_branch(task: TaskView, named: str) -> bool:
+    return task.branch in {named, f"symposium/{named}"} and bool(named)
+
+
+def _told_apart(task: TaskView) -> str:
+    since = f", deleted {task.archived_at[:16]}" if task.archived_at else ""
+    return f"{task.id[:8]} ({task.name}, made {task.created_at[:16]}{since})"
 
 
 def _begins(task: TaskView, named: str) -> bool:
