@@ -1,10 +1,16 @@
 """Where the user's files are: one override, else the seed's directory and the conventions."""
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
+
+_RUNTIME_LINK: Final = "runtime"
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 class Paths(Struct, frozen=True):
@@ -13,7 +19,8 @@ class Paths(Struct, frozen=True):
     Attributes:
         home: settings, agents and state: `$SYMPOSIUM_HOME`, else `~/.symposium`.
         cache: what can be fetched again: in `home` if overridden, else `$XDG_CACHE_HOME/symposium`.
-        runtime: sockets: in `home` if overridden, else `$XDG_RUNTIME_DIR/symposium` or `home/run`.
+        runtime: sockets: in `home` if overridden, else the directory that the home keeps
+            (`keep_runtime`), `$XDG_RUNTIME_DIR/symposium` or `home/run`.
     """
 
     home: Path
@@ -42,7 +49,26 @@ def paths(environment: Mapping[str, str] | None = None) -> Paths:
     home = user / ".symposium"
     cache = Path(env.get("XDG_CACHE_HOME") or user / ".cache") / "symposium"
     runtime = env.get("XDG_RUNTIME_DIR")
-    return Paths(home, cache, Path(runtime) / "symposium" if runtime else home / "run")
+    usual = Path(runtime) / "symposium" if runtime else home / "run"
+    return Paths(home, cache, _kept_runtime(home) or usual)
+
+
+def keep_runtime(environment: Mapping[str, str] | None = None) -> None:
+    """Have the directory of the sockets found without the variables that name it, as from cron.
+
+    A link in the home says which it is; a home that is named needs none.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    env = os.environ if environment is None else environment
+    found = paths(env)
+    if env.get("SYMPOSIUM_HOME") or _kept_runtime(found.home) is not None:
+        return
+    found.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = found.home / f".{_RUNTIME_LINK}.{os.getpid()}"
+    temporary.symlink_to(found.runtime)
+    temporary.replace(found.home / _RUNTIME_LINK)
 
 
 def config_file(named: Path | None, environment: Mapping[str, str] | None = None) -> Path:
@@ -70,7 +96,12 @@ def trusted_places(search_path: str, workspace: Path | None = None) -> list[str]
 
     Not those inside it, nor any that depends on where one is: opening a workspace starts nothing
     that is stored in it. One that holds the user's home counts as none: so does all they installed.
+
+    Args:
+        search_path: as PATH has it.
+        workspace: where we are, by default.
     """
+    workspace = Path() if workspace is None else workspace
     is_home = is_in(Path.home(), workspace)
     return [
         each
@@ -84,15 +115,6 @@ def is_in(place: Path, folder: Path) -> bool:
     return place.resolve().is_relative_to(folder.resolve())
 
 
-def _absolute(text: str, user: Path) -> Path:
-    if text == "~" or text.startswith("~/"):
-        return user / text[2:]
-    return Path(text).absolute()
-
-    Args:
-        search_path: as PATH has it.
-        workspace: where we are, by default.
-    workspace = Path() if workspace is None else workspace
 def leave_relative_places() -> None:
     """Take from our own PATH, and so from that of all we start, what depends on where one is."""
     if (search_path := os.environ.get("PATH")) is not None:
@@ -112,3 +134,7 @@ def _kept_runtime(home: Path) -> Path | None:
     return kept if is_safe and kept.is_absolute() else None
 
 
+def _absolute(text: str, user: Path) -> Path:
+    if text == "~" or text.startswith("~/"):
+        return user / text[2:]
+    return Path(text).absolute()

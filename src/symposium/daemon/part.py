@@ -89,11 +89,11 @@ class Surroundings:
 
     Attributes:
         home: the directory of state, `~/.symposium`.
-        runtime: the directory of the socket.
+        socket: where the daemon listens.
     """
 
     home: Path
-    runtime: Path
+    socket: Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import signal
 from peerwire.catalog import module_name, names_in, only_object
 from symposium.bus.place import meeting_place
 from symposium.bus.starting import DaemonOptions
-from symposium.config.paths import paths
+from symposium.config.paths import keep_runtime, paths
 from symposium.daemon.background import READY, RUNNING, Tell
 from symposium.daemon.claim import RunningError, claim, claim_compat, starting
 from symposium.daemon.daemon import Daemon, Setting
@@ -28,7 +28,10 @@ def serve(options: DaemonOptions, tell: Tell) -> None:
         OSError: something cannot be opened.
     """
     place = meeting_place(options.socket)
-    surroundings = Surroundings(paths().home, place.directory)
+    if options.socket is not None:
+        # Agents of tasks ask this daemon, and so do the tools that they start.
+        os.environ["SYMPOSIUM_SOCKET"] = str(place.socket)
+    surroundings = Surroundings(paths().home, place.socket)
     parts = {spec.name: spec.make(surroundings) for spec in part_specs()}
     with asyncio.Runner() as runner:
         setting = Setting(place, options, parts)
@@ -45,6 +48,8 @@ async def _live(setting: Setting, tell: Tell) -> None:
     try:
         with starting(place):
             life = claim(place)
+            if place.directory == paths().runtime:
+                keep_runtime()
             if compat is not None:
                 claim_compat(compat, place)
             daemon = Daemon(setting)

@@ -8,7 +8,7 @@ import sys
 from symposium.agent_sessions.launch import READY
 from symposium.agent_sessions.session import SessionKind, SessionState
 from symposium.agent_sessions.store import SessionStore
-from symposium.config.paths import paths
+from symposium.config.paths import keep_runtime, paths
 from symposium.errors import SymposiumError
 from symposium.keepers.acp_keeper import AcpKeeper
 from symposium.keepers.before_tools import NothingKept
@@ -64,6 +64,7 @@ async def _keep(store: SessionStore, id_: str, keeper: Keeper, ready: int) -> in
         socket = KeeperSocket(store.socket(id_), keeper, tasks)
         try:
             socket.open()
+            keep_runtime()
         except OSError as error:
             keeper.stop()
             os.write(ready, f"{error.strerror}: {error.filename or store.socket(id_)}".encode())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.config.paths import Paths, config_file, paths, trusted_places
+from symposium.config.paths import Paths, config_file, keep_runtime, paths, trusted_places
 
 HOME = {"HOME": "/home/ada"}
 
@@ -29,6 +29,44 @@ def test_the_environment_says_where_files_are(
     environment: dict[str, str], expected: tuple[str, str, str]
 ) -> None:
     assert paths(environment) == Paths(*map(Path, expected))
+
+
+@pytest.mark.requirement("daemon.one-home")
+def test_a_home_keeps_the_directory_of_its_sockets_as_long_as_it_is_there(tmp_path: Path) -> None:
+    cron = {"HOME": str(tmp_path)}
+    session = cron | {"XDG_RUNTIME_DIR": str(tmp_path / "r")}
+    (runtime := tmp_path / "r" / "symposium").mkdir(parents=True, mode=0o700)
+    keep_runtime(session)
+    keep_runtime(session)
+    assert paths(cron).runtime == runtime
+    assert paths(cron | {"SYMPOSIUM_HOME": "/s"}).runtime == Path("/s/run")
+
+    runtime.chmod(0o755)
+    assert paths(cron).runtime == tmp_path / ".symposium" / "run", "others could listen there"
+    runtime.chmod(0o700)
+    assert paths(cron).runtime == runtime
+    runtime.rmdir()
+    runtime.symlink_to(tmp_path)
+    assert paths(cron).runtime == tmp_path / ".symposium" / "run"
+
+
+@pytest.mark.requirement("daemon.one-home")
+def test_the_directory_that_is_kept_changes_when_it_has_gone(tmp_path: Path) -> None:
+    session = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "r")}
+    keep_runtime({"HOME": str(tmp_path)})
+    assert paths(session).runtime == tmp_path / "r" / "symposium", "nothing is there yet"
+    (runtime := tmp_path / "r" / "symposium").mkdir(parents=True, mode=0o700)
+
+    keep_runtime(session)
+
+    assert paths({"HOME": str(tmp_path)}).runtime == runtime
+
+
+@pytest.mark.requirement("daemon.one-home")
+def test_a_home_of_its_own_needs_to_keep_nothing(tmp_path: Path) -> None:
+    keep_runtime({"HOME": str(tmp_path), "SYMPOSIUM_HOME": str(tmp_path / "s")})
+
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.requirement("config.places")

@@ -3,15 +3,16 @@
 import asyncio
 import logging
 import os
+from contextlib import suppress
 from typing import Any, Final
-
-from msgspec.structs import replace
 
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.answers import Answers, Asked, Respond
+from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.taskspace_will_delete import TaskspaceWillDelete
 from symposium.config.paths import paths
 from symposium.daemon.part import Bus, PartSpec, Surroundings
+from symposium.daemon.state_mark import StateMark
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.family_desk import FamilyDesk
 from symposium.daemon.tasks.inbox import Inbox
@@ -33,6 +34,9 @@ _log = logging.getLogger(__name__)
 
 JOURNAL: Final = "taskspaces.db"
 
+LOOK: Final = 1.0
+"""Seconds between two looks at whether another daemon has the tasks."""
+
 
 class Taskspaces:
     """Makes the engine when the daemon runs, and nothing before.
@@ -44,8 +48,9 @@ class Taskspaces:
     def __init__(self, surroundings: Surroundings) -> None:
         home = surroundings.home
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        places = replace(paths(), home=home, runtime=surroundings.runtime)
-        self._store = SessionStore(places)
+        # Where keepers look for it: not beside our socket, which may be anywhere.
+        self._store = SessionStore(paths())
+        self._mark = StateMark(home, surroundings.socket)
         self._agents = TaskAgents(self._store, registry_surroundings(os.environ))
         self._bus: Bus | None = None
         self._recovered = asyncio.Event()
@@ -80,6 +85,7 @@ class Taskspaces:
         self._bus = bus
         try:
             recovered = await self._engine.start()
+            self._mark.put()
             for line in recovered.lines:
                 _log.warning("%s", line)
             self._recovered.set()
@@ -88,6 +94,7 @@ class Taskspaces:
                 tasks.create_task(self._notifying.run())
         finally:
             await self._engine.undertakings.cut()
+            self._mark.take_away()
             self._engine.close()
 
     def is_busy(self) -> bool:
@@ -98,10 +105,21 @@ class Taskspaces:
     def _once_recovered(self, respond: Respond) -> Respond:
         async def answer(message: Any, asked: Asked) -> Any:
             # What the last run has left half done is ended before anything is asked of it.
-            await self._recovered.wait()
+            while not self._recovered.is_set():
+                self._refuse_if_elsewhere()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK):
+                        await self._recovered.wait()
             return await respond(message, asked)
 
         return answer
+
+    def _refuse_if_elsewhere(self) -> None:
+        if (other := self._mark.other()) is not None:
+            pid, socket = other
+            text = f"the tasks are with another daemon, process {pid}, at {socket}"
+            mend = f"ask that one with SYMPOSIUM_SOCKET={socket}, or end it: kill {pid}"
+            raise BusRefusedError(f"{text}; {mend}", "refused")
 
     def _tell(self, event: Event) -> None:
         """Let editors close what they have open of a taskspace while its files are there."""

@@ -1,0 +1,117 @@
+"""One home has one daemon, wherever a client or a second daemon thinks that it is met."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.support.task_desk import make_clone, until
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A user's home directory, and a run-time directory of the system's."""
+
+    home: Path
+    runtime: Path
+
+    def run(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """`symposium` with these words, and these variables besides."""
+        ours = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+        dropped = {"SYMPOSIUM_HOME", "SYMPOSIUM_SOCKET"}
+        kept = {name: value for name, value in ours.items() if name not in dropped}
+        return subprocess.run(
+            [sys.executable, "-m", "symposium", *words],
+            env={**kept, "HOME": str(self.home), **more},
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=25,
+            check=False,
+        )
+
+    @property
+    def session(self) -> Mapping[str, str]:
+        """What a login session sets, and cron does not."""
+        return {"XDG_RUNTIME_DIR": str(self.runtime)}
+
+    def pid(self, **more: str) -> int:
+        """The daemon's process, as found with these variables."""
+        done = self.run("daemon", "status", "--json", **more)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["pid"]
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    # Not tmp_path: a socket's path has but some hundred bytes.
+    place = Path(tempfile.mkdtemp(prefix="sym-"))
+    found = House(place / "ada", place / "run")
+    for each in (found.home, found.runtime):
+        each.mkdir(mode=0o700)
+    yield found
+    for more in ({}, found.session, {"SYMPOSIUM_SOCKET": str(place / "other" / "s")}):
+        found.run("daemon", "stop", **more)
+    shutil.rmtree(place)
+
+
+@pytest.mark.requirement("daemon.one-home")
+def test_a_client_without_the_variables_of_the_login_session_finds_the_daemon(house: House) -> None:
+    assert house.run("daemon", "start", **house.session).returncode == 0
+    assert (house.runtime / "symposium" / "bus.sock").is_socket()
+
+    tasks = house.run("task", "list", "--json")
+
+    assert (tasks.returncode, json.loads(tasks.stdout)) == (0, [])
+    assert house.pid() == house.pid(**house.session)
+    assert not (house.home / ".symposium" / "run").exists()
+
+
+@pytest.mark.requirement("daemon.one-home")
+def test_a_login_session_finds_the_daemon_that_was_started_without_one(house: House) -> None:
+    assert house.run("daemon", "start").returncode == 0
+
+    assert house.pid() == house.pid(**house.session)
+    assert not (house.runtime / "symposium").exists()
+
+
+@pytest.mark.requirement("daemon.one-home")
+def test_the_agent_of_a_task_asks_the_daemon_that_has_the_task(house: House) -> None:
+    socket = house.home.parent / "other" / "s"
+    clone = make_clone(house.home / "clone")
+    seen = house.home / "seen"
+    looks = f"import os; open({str(seen)!r}, 'w').write(os.environ['SYMPOSIUM_SOCKET'] + '\\n')"
+    agent = shlex.join([sys.executable, "-c", looks])
+    house.run("daemon", "start", "--socket", str(socket))
+    words = ("task", "new", "look", "--agent", agent, "--project", str(clone))
+
+    assert house.run(*words, SYMPOSIUM_SOCKET=str(socket)).returncode == 0
+
+    until(lambda: seen.is_file() and seen.read_text().endswith("\n"))
+    assert seen.read_text() == f"{socket}\n"
+
+
+@pytest.mark.requirement("daemon.one-home")
+def test_a_second_daemon_says_whose_the_tasks_are_instead_of_waiting(house: House) -> None:
+    assert house.run("task", "list").returncode == 0
+    place = house.home.parent / "other" / "s"
+    begun = time.monotonic()
+
+    done = house.run("task", "list", SYMPOSIUM_SOCKET=str(place))
+
+    assert time.monotonic() - begun < 15
+    assert done.returncode == 1
+    assert f"process {house.pid()}" in done.stderr
+    usual = house.home / ".symposium" / "run" / "bus.sock"
+    assert str(usual) in done.stderr
+    assert f"SYMPOSIUM_SOCKET={usual}" in done.stderr
