@@ -1,6 +1,7 @@
 """Makes a stranger's text safe for a terminal: what controls it is shown instead of obeyed."""
 
 import re
+import sys
 from typing import Final
 
 _CONTROLS: Final = re.compile(
@@ -21,6 +22,18 @@ def one_line(text: str, *, width: int) -> str:
     indent = text[: len(text) - len(text.lstrip(" "))]
     line = indent + " ".join(plain_text(text).split())
     return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def clipped(text: str, *, width: int) -> str:
+    """One line of a text as it stands, its inner blanks too, of at most `width` characters."""
+    line = plain_text(text.expandtabs(4)).replace("\n", " ")
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def pieces(text: str, *, width: int) -> list[str]:
+    """One line of a text as it stands, in as many lines of at most `width` as it takes."""
+    line = clipped(text, width=sys.maxsize)
+    return [line[at : at + width] for at in range(0, len(line), width)]
 
 
 def _visible(found: re.Match[str]) -> str:

@@ -246,7 +246,7 @@ def test_on_a_terminal_the_options_are_shown_and_the_chosen_one_is_sent(
         answer = process.stdout.read()
     os.close(terminal)
 
-    assert "? The agent asks: do it (edit)" in shown
+    assert "? The agent wants to edit: do it" in shown
     assert "1) Allow once" in shown
     assert "2) Reject once" in shown
     assert json.loads(answer) == {"outcome": "selected", "optionId": "y"}

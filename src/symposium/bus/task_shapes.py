@@ -81,6 +81,28 @@ class InboxChoice(Struct, frozen=True):
     name: str
 
 
+class InboxCall(Struct, frozen=True):
+    """What an agent asks to be allowed, as far as it shows it.
+
+    Attributes:
+        kind: of the tool call: `edit`, `execute` and so on; empty where the agent names none.
+        title: the agent's own.
+        paths: the files that it is about.
+        command: what it would have a shell run.
+        diff: what would come and go, file by file.
+        lines: what a person should read first: the change, the script, the arguments.
+        is_cut: whether there are more lines than are told.
+    """
+
+    kind: str = ""
+    title: str = ""
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    diff: str = ""
+    lines: tuple[str, ...] = ()
+    is_cut: bool = False
+
+
 class InboxItem(Struct, frozen=True):
     """Something that waits for a person.
 
@@ -91,6 +113,7 @@ class InboxItem(Struct, frozen=True):
         at: since when, ISO 8601, UTC.
         text: what is asked.
         choices: what can be answered; for a question any text can, for a budget so much more.
+        call: of a permission: what it is for.
     """
 
     id: str
@@ -100,3 +123,4 @@ class InboxItem(Struct, frozen=True):
     at: str
     text: str
     choices: tuple[InboxChoice, ...] = ()
+    call: InboxCall | None = None

@@ -2,12 +2,22 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 from symposium.client.permissions import Chosen, Decision, Permission, refused
-from symposium.plain_text import one_line
+from symposium.client.wishes import Wish, wish_of
+from symposium.plain_text import clipped, one_line, pieces
 
 WIDTH: Final = 100
+LINES_SHOWN: Final = 30
+"""Lines of a change or a script that are shown unasked."""
+
+HEAD_SHOWN: Final = 6
+"""Lines that a command, or a title, may take unasked."""
+
+WHOLE: Final = "?"
+"""What is typed to see all of it."""
 
 ReadLine = Callable[[str], Awaitable[str]]
 """Shows a prompt and gives the line that was typed.
@@ -18,39 +28,69 @@ Raises:
 
 
 class AskPerson:
-    """Shows each permission with its options, one at a time; an empty line says no."""
+    """Shows each permission with its options, one at a time; an empty line says no.
 
-    def __init__(self, read_line: ReadLine, talk: Callable[[str], None]) -> None:
+    Args:
+        read_line: where the answer comes from.
+        talk: shows a line as it is.
+        root: the directory that files are named from.
+    """
+
+    def __init__(
+        self, read_line: ReadLine, talk: Callable[[str], None], root: Path | None = None
+    ) -> None:
         self._read_line = read_line
         self._talk = talk
+        self._root = root
         self._turn = asyncio.Lock()
 
     async def decide(self, permission: Permission) -> Decision:
         """Let the person choose."""
         async with self._turn:
             names = [one_line(option.name, width=WIDTH) for option in permission.options]
-            call = permission.tool_call
-            kind = f" ({call.kind})" if call.kind else ""
-            self._talk(one_line(f"? The agent asks: {call.title or call.id}{kind}", width=WIDTH))
-            for path in call.paths:
-                self._talk(one_line(f"    {path}", width=WIDTH))
+            wish = wish_of(permission.tool_call, self._root)
+            for line in _in_short(wish):
+                self._talk(line)
             for number, name in enumerate(names, start=1):
                 self._talk(f"    {number}) {name}")
-            return await self._choose(permission, names)
+            return await self._choose(permission, names, wish)
 
-    async def _choose(self, permission: Permission, names: Sequence[str]) -> Decision:
+    async def _choose(self, permission: Permission, names: Sequence[str], wish: Wish) -> Decision:
+        is_cut = _in_short(wish) != _whole(wish)
+        more = f", {WHOLE} to see all of it" if is_cut else ""
         while True:
             try:
-                line = await self._read_line(f"  Choose 1-{len(names)}, or nothing for no: ")
+                line = await self._read_line(f"  Choose 1-{len(names)}{more}, or nothing for no: ")
             except EOFError:
                 return refused(permission)
             if not line.strip():
                 return refused(permission)
+            if line.strip() == WHOLE:
+                for each in _whole(wish):
+                    self._talk(each)
+                continue
             found = matching(line, names)
             if len(found) == 1:
                 return Chosen(permission.options[found[0]])
             trouble = "could be several" if found else "is none of them"
             self._talk(one_line(f"  {line.strip()!r} {trouble}", width=WIDTH))
+
+
+def _in_short(wish: Wish) -> list[str]:
+    left = len(wish.lines) - LINES_SHOWN
+    note = [f"    [… {left} more lines]"] if left > 0 else []
+    shown = [clipped(f"    {line}", width=WIDTH) for line in wish.lines[:LINES_SHOWN]]
+    return [*pieces(_head(wish), width=WIDTH)[:HEAD_SHOWN], *shown, *note]
+
+
+def _whole(wish: Wish) -> list[str]:
+    """All of it: what must not be overlooked may stand at the end of a long line."""
+    lines = (_head(wish), *(f"    {line}" for line in wish.lines))
+    return [piece for line in lines for piece in pieces(line, width=WIDTH)]
+
+
+def _head(wish: Wish) -> str:
+    return f"? The agent wants to {wish.text}"
 
 
 def matching(line: str, names: Sequence[str]) -> list[int]:

@@ -19,9 +19,13 @@ from symposium.client.events import (
     read_event,
 )
 from symposium.client.permissions import Chosen, Decision, Permission
+from symposium.client.wishes import wish_of
 from symposium.plain_text import one_line, plain_text
 
 WIDTH: Final = 100
+WISH_WIDTH: Final = 70
+"""Characters of what was asked: the answer stands after it in the same line."""
+
 OUTPUT_LINES: Final = 6
 """Lines of a tool's output that are shown when it has ended."""
 
@@ -61,14 +65,18 @@ class ChatView:
     def decided(self, permission: Permission, decision: Decision) -> None:
         """Show how a permission was decided."""
         answer = decision.option.name if isinstance(decision, Chosen) else "no answer"
-        call = permission.tool_call
-        self.line(f"[permission] {call.title or call.id}: {answer}")
+        shown = one_line(wish_of(permission.tool_call).text, width=WISH_WIDTH)
+        self.line(f"[permission] {shown}: {answer}")
 
     def line(self, text: str) -> None:
         """Show one line of talk, beside what the agent says."""
+        self.detail(one_line(text, width=WIDTH))
+
+    def detail(self, line: str) -> None:
+        """Show a line that is safe for a terminal as it stands, blanks too."""
         self._output.end_line()
         self._speaker = ""
-        self._output.write(self._dim(one_line(text, width=WIDTH)) + "\n")
+        self._output.write(self._dim(line) + "\n")
 
     def turn_over(self, stop_reason: str) -> None:
         """Show how a turn has ended, unless it has ended well."""

@@ -25,6 +25,7 @@ from symposium.cli.stdin_lines import StdinLines, ask_line
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.permissions import Permission
 from symposium.client.turn import Turn, on_interrupt
+from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
 from symposium.errors import StepError, SymposiumError
@@ -87,7 +88,7 @@ class Chatting:
         """Talk until it is over."""
         chat = self._chat
         is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        person = AskPerson(ask_line, self._view.line) if is_terminal else None
+        person = AskPerson(ask_line, self._view.detail, chat.cwd) if is_terminal else None
         decides = decider(chat.permits, person, self._nobody_there)
         terms = Terms(chat.cwd, decides, self._view.update, self._view.decided, chat.patience)
         chooser = chooser_of(chat.permits, has_person=person is not None)
@@ -164,7 +165,8 @@ class Chatting:
                 self._view.line("[cancelling; Ctrl-C again leaves]")
 
     def _nobody_there(self, permission: Permission) -> None:
-        self._view.line(f"[permission] {permission.tool_call.title}: nobody is there to ask")
+        asked = wish_of(permission.tool_call).text
+        self._view.line(f"[permission] {asked}: nobody is there to ask")
         if self._turn is not None:
             self._turn.stop()
 

@@ -8,10 +8,14 @@ from symposium.cli.ending import Failure
 from symposium.cli.output import Output
 from symposium.client.events import Commands, Other, Plan, Text, ToolCall, read_event
 from symposium.client.permissions import Chosen, Decision, Permission
+from symposium.client.wishes import wish_of
 from symposium.plain_text import one_line, plain_text
 
 WIDTH: Final = 100
 """Characters of a line of talk."""
+
+WISH_WIDTH: Final = 70
+"""Characters of what was asked: the answer stands after it in the same line."""
 
 QUIET: Final = frozenset(
     {"usage_update", "session_info_update", "current_mode_update", "config_option_update"}
@@ -85,7 +89,8 @@ class PlainReport:
     def decided(self, permission: Permission, decision: Decision) -> None:
         """Say what was asked and how it was decided."""
         answer = decision.option.name if isinstance(decision, Chosen) else "no answer"
-        self._talk("permission", f"{_title(permission.tool_call)}: {answer}")
+        shown = one_line(wish_of(permission.tool_call).text, width=WISH_WIDTH)
+        self._talk("permission", f"{shown}: {answer}")
 
     def finished(self, stop_reason: str) -> None:
         """The turn is over."""
@@ -136,7 +141,3 @@ class PlainReport:
 
     def _talk(self, subject: str, text: str) -> None:
         self._output.talk(one_line(f"[{subject}] {text}", width=WIDTH))
-
-
-def _title(call: ToolCall) -> str:
-    return call.title or f"call {call.id}"

@@ -22,6 +22,7 @@ from symposium.cli.stdin_lines import ask_line
 from symposium.client.conversation import Terms, converse
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.turn import Turn, on_interrupt
+from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
 from symposium.errors import SymposiumError
@@ -129,7 +130,7 @@ class _Prompting:
         errand = self._errand
         person = None
         if sys.stdin.isatty() and sys.stderr.isatty():
-            person = AskPerson(ask_line, self._output.talk)
+            person = AskPerson(ask_line, self._output.talk, errand.cwd)
         decides = decider(errand.permits, person, self._nobody_there)
         self._denies_unasked = person is None and denies_unasked(errand.permits)
         terms = Terms(errand.cwd, decides, self._report.update, self._decided, errand.patience)
@@ -153,8 +154,8 @@ class _Prompting:
 
     def _code(self, stop_reason: str) -> ExitCode:
         if self._unattended is not None:
-            title = self._unattended.tool_call.title or "a tool call"
-            message = f"the agent asked for permission ({one_line(title, width=60)}), unattended"
+            asked = one_line(wish_of(self._unattended.tool_call).text, width=60)
+            message = f"the agent asked for permission ({asked}), unattended"
             hint = "allow it with --approve-all or --approve-reads, or run it on a terminal"
             self._report.failed(Failure(ExitCode.DENIED, "unattended", message, hint, "cli"))
             return ExitCode.DENIED

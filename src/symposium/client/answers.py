@@ -8,10 +8,11 @@ from typing import Any, Final, cast
 from peerwire.acp.params import InSession, read_params
 from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request, RequestHandler
-from symposium.client.events import ToolCall
+from symposium.client.events import Change, ToolCall
 from symposium.client.files import Files
 from symposium.client.patience import Patience
 from symposium.client.permissions import (
+    READ_KINDS,
     Chosen,
     Decider,
     Decision,
@@ -90,7 +91,8 @@ class Answers:
             raise RpcError(INVALID_PARAMS, "an object is wanted")
         permission = read_permission(cast("dict[str, Any]", request.params))
         decision = await self._decide(permission)
-        if isinstance(decision, Chosen) and decision.option.allows:
+        is_read = permission.tool_call.kind in READ_KINDS
+        if isinstance(decision, Chosen) and decision.option.allows and not is_read:
             self._granted.update(permission.tool_call.paths)
         return outcome(decision)
 
@@ -104,14 +106,24 @@ class Answers:
         self._files.check(params.path)
         # Who was allowed to edit a file need not ask again to write it.
         if params.path not in self._granted:
-            call = ToolCall(
-                "fs/write_text_file", "write a file", None, "edit", paths=(params.path,)
-            )
-            decision = await self._decide(Permission(call, WRITE_OPTIONS))
+            decision = await self._decide(Permission(self._writing(params), WRITE_OPTIONS))
             if not (isinstance(decision, Chosen) and decision.option.allows):
                 raise RpcError(INVALID_PARAMS, f"writing {params.path} was not permitted")
         self._files.write(params.path, params.content)
         return {}
+
+    def _writing(self, params: WriteTextFile) -> ToolCall:
+        """What is asked for an agent that has not asked itself."""
+        try:
+            old = self._files.read(params.path)
+        except RpcError:
+            # There is none yet, or it is no text.
+            old = ""
+        change = Change(params.path, old, params.content)
+        title = f"write {params.path}"
+        return ToolCall(
+            "fs/write_text_file", title, None, "edit", paths=(params.path,), changes=(change,)
+        )
 
     async def _decide(self, permission: Permission) -> Decision:
         scope = asyncio.timeout(None)

@@ -4,8 +4,10 @@ An update that is not of a known shape is named, never dropped (acp-host §7.3 T
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
+
+from symposium.policy.tool_calls import script_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,15 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """What a tool call makes of a file, or of a piece of it; a new one has no old text."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """A tool call, or a change of one; what an update leaves out is None.
 
@@ -32,6 +43,9 @@ class ToolCall:
         kind: `read`, `edit`, `execute` and so on.
         output: the text that it has produced so far.
         paths: the files that it says it is about.
+        changes: what it would make of files, as far as it shows that.
+        command: what it would have a shell run, where it says so.
+        input: the arguments of the tool, as the agent names them.
     """
 
     id: str
@@ -40,6 +54,9 @@ class ToolCall:
     kind: str | None = None
     output: str = ""
     paths: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    command: str = ""
+    input: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +140,17 @@ def read_tool_call(members: Mapping[str, Any]) -> ToolCall:
     outputs = [_mapping(item) for item in _list(members.get("content"))]
     places = [*map(_mapping, _list(members.get("locations"))), *outputs]
     paths = [path for place in places if (path := _text(place.get("path")))]
+    given = _mapping(members.get("rawInput"))
     return ToolCall(
         id=_text(members.get("toolCallId")) or "?",
         title=_text(members.get("title")),
         status=_text(members.get("status")),
         kind=_text(members.get("kind")),
         output="\n".join(_output(item) for item in outputs),
-        paths=tuple(paths),
+        paths=tuple(dict.fromkeys(paths)),
+        changes=tuple(_change(item) for item in outputs if item.get("type") == "diff"),
+        command=script_of(given) or "",
+        input=given,
     )
 
 
@@ -146,6 +167,11 @@ def content_text(content: Any) -> str:
             return _text(resource.get("text")) or f"[resource: {resource.get('uri', '?')}]"
         case kind:
             return f"[{_text(kind) or 'content of no kind'}]"
+
+
+def _change(item: Mapping[str, Any]) -> Change:
+    old, new = _text(item.get("oldText")) or "", _text(item.get("newText")) or ""
+    return Change(_text(item.get("path")) or "?", old, new)
 
 
 def _output(item: Mapping[str, Any]) -> str:

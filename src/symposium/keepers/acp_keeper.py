@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError, invalid_params
@@ -53,7 +54,9 @@ class AcpKeeper:
         tell = self._audience.tell
         self._before_tools = before_tools
         self._life = AgentLife(spec, state, self._prompts, tell, Around(before_tools, purse))
-        self._questions = Questions(partial(tell, "question"), partial(tell, "settled"))
+        self._questions = Questions(
+            partial(tell, "question"), partial(tell, "settled"), Path(spec.cwd)
+        )
         self._task: asyncio.Task[Any] | None = None
         self._is_stopping = False
         if self._prompts.interrupted is not None:

@@ -1,12 +1,18 @@
 """What an agent has asked for and nobody has answered yet."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Final
 
 from symposium.agent_sessions.session import SessionError
 from symposium.client.permissions import Chosen, Decision, Option, Permission
+from symposium.client.wishes import diff_text, wish_of
+
+MOST_SHOWN: Final = 16 * 1024
+"""Characters of a change, or of a command, that go with a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +27,16 @@ class Questions:
     Args:
         asked: told a new question.
         settled: told one that is open no longer.
+        root: the directory that files are named from.
     """
 
     def __init__(
-        self, asked: Callable[[dict[str, Any]], None], settled: Callable[[dict[str, Any]], None]
+        self,
+        asked: Callable[[dict[str, Any]], None],
+        settled: Callable[[dict[str, Any]], None],
+        root: Path,
     ) -> None:
+        self._root = root
         self._asked = asked
         self._settled = settled
         self._open: dict[int, _Open] = {}
@@ -38,7 +49,7 @@ class Questions:
         number = self._last
         future = asyncio.get_running_loop().create_future()
         self._open[number] = _Open(permission, future)
-        self._asked(_shown(number, permission))
+        self._asked(_shown(number, permission, self._root))
         try:
             return Chosen(await future)
         finally:
@@ -47,7 +58,8 @@ class Questions:
 
     def listed(self) -> list[dict[str, Any]]:
         """Those that are open, the oldest first."""
-        return [_shown(number, each.permission) for number, each in self._open.items()]
+        opened = self._open.items()
+        return [_shown(number, each.permission, self._root) for number, each in opened]
 
     def answer(self, number: int, option_id: str, by: str) -> None:
         """Answer one.
@@ -69,15 +81,27 @@ class Questions:
         raise SessionError(f"question {number} has no option {option_id!r}; it has {known}", "")
 
 
-def _shown(number: int, permission: Permission) -> dict[str, Any]:
+def _shown(number: int, permission: Permission, root: Path) -> dict[str, Any]:
     call = permission.tool_call
+    wish = wish_of(call, root)
+    lines = _bounded(wish.lines)
     return {
         "question": number,
         "title": call.title,
+        "wish": wish.text[:MOST_SHOWN],
+        "lines": lines,
+        "isCut": len(lines) < len(wish.lines),
         "kind": call.kind,
         "paths": list(call.paths),
+        "command": call.command[:MOST_SHOWN],
+        "diff": diff_text(call)[:MOST_SHOWN],
         "options": [
             {"optionId": option.id, "name": option.name, "kind": option.kind}
             for option in permission.options
         ],
     }
+
+
+def _bounded(lines: Sequence[str]) -> list[str]:
+    sizes = accumulate(len(line) + 1 for line in lines)
+    return [line for line, size in zip(lines, sizes, strict=True) if size <= MOST_SHOWN]

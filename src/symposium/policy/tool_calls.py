@@ -11,7 +11,11 @@ from typing import Any, Final, cast
 from symposium.policy.actions import Access, Action, CallTool, RunScript, TouchFile
 
 _COMMAND_KEYS: Final = ("command", "cmd", "commandLine", "script")
-_PATH_KEYS: Final = ("file_path", "filePath", "path", "abs_path", "notebook_path", "destination")
+PATH_KEYS: Final = (
+    *("file_path", "filePath", "filepath", "path", "abs_path", "notebook_path", "destination"),
+)
+"""Members of `rawInput` that name a file."""
+
 _WRITING: Final = frozenset({"edit", "delete", "move"})
 _READING: Final = frozenset({"read", "search"})
 
@@ -25,7 +29,7 @@ def actions_of(tool_call: Mapping[str, Any]) -> Sequence[Action]:
     raw = _object(tool_call.get("rawInput"))
     kind = str(tool_call.get("kind") or "other")
     title = str(tool_call.get("title") or "")
-    script = _script(raw)
+    script = script_of(raw)
     if script is not None:
         return [RunScript(script)]
     if kind == "execute":
@@ -50,7 +54,8 @@ def action_of_terminal(params: Mapping[str, Any]) -> RunScript:
     return RunScript(shlex.join([command, *map(str, cast("list[Any]", arguments))]))
 
 
-def _script(raw: Mapping[str, Any]) -> str | None:
+def script_of(raw: Mapping[str, Any]) -> str | None:
+    """What a tool call's `rawInput` would have a shell run; None where it names nothing."""
     for key in _COMMAND_KEYS:
         match raw.get(key):
             case str(text) if text.strip():
@@ -64,7 +69,7 @@ def _script(raw: Mapping[str, Any]) -> str | None:
 
 def _paths(tool_call: Mapping[str, Any], raw: Mapping[str, Any]) -> list[str]:
     located = [_object(each).get("path") for each in _list(tool_call.get("locations"))]
-    named = [raw.get(key) for key in _PATH_KEYS]
+    named = [raw.get(key) for key in PATH_KEYS]
     return [path for path in (*located, *named) if isinstance(path, str) and path]
 
 

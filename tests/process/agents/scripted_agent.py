@@ -142,6 +142,8 @@ class ScriptedAgent:
             {"optionId": "n", "name": "Reject once", "kind": "reject_once"},
         ]
         call = {"toolCallId": "t1", "title": "do it", "kind": kind}
+        if kind.startswith("{"):
+            call = {"toolCallId": "t1", **json.loads(kind)}
         params = {"sessionId": "one", "toolCall": call, "options": options}
         self.write({"id": 9, "method": "session/request_permission", "params": params})
 

@@ -1,9 +1,11 @@
 """What a person is asked, and what their answer means."""
 
+from pathlib import Path
+
 import pytest
 
-from symposium.cli.asking import AskPerson, matching
-from symposium.client.events import ToolCall
+from symposium.cli.asking import LINES_SHOWN, AskPerson, matching
+from symposium.client.events import Change, ToolCall
 from symposium.client.permissions import Chosen, Declined, Option, Permission
 
 ONCE = Option("a", "Allow once", "allow_once")
@@ -57,12 +59,56 @@ async def test_what_is_asked_is_shown_with_its_options_before_the_question() -> 
 
     assert await asked(person, ONCE, NO) == Chosen(NO)
     assert person.shown == [
-        "? The agent asks: do it (edit)",
-        "    /a",
+        "? The agent wants to edit /a: do it",
         "    1) Allow once",
         "    2) Reject",
         "  Choose 1-2, or nothing for no: ",
     ]
+
+
+async def shown(call: ToolCall, *lines: str) -> list[str]:
+    person = Person(*lines)
+    asking = AskPerson(person.read_line, person.shown.append, Path("/work"))
+    await asking.decide(Permission(call, (ONCE, NO)))
+    return person.shown
+
+
+@pytest.mark.requirement("approvals.change-shown")
+async def test_the_change_stands_below_the_question_with_its_blanks() -> None:
+    path = "/work/a.py"
+    new = "def f():\n\treturn  1  # \x1b[2K\n"
+    call = ToolCall("1", path, None, "edit", "", (path,), (Change(path, "", new),))
+
+    assert (await shown(call))[:-1] == [
+        "? The agent wants to edit a.py (+2 -0)",
+        "    +def f():",
+        "    +   return  1  # ␛[2K",
+        "    1) Allow once",
+        "    2) Reject",
+    ]
+
+
+@pytest.mark.requirement("approvals.change-shown")
+async def test_what_was_left_out_is_said_and_shown_when_asked_for() -> None:
+    change = Change("/work/a", "", "".join(f"line {number}\n" for number in range(100)))
+    call = ToolCall("1", "a", None, "edit", "", ("/work/a",), (change,))
+    lines = await shown(call, "?", "1")
+
+    assert lines[LINES_SHOWN : LINES_SHOWN + 2] == ["    +line 29", "    [… 70 more lines]"]
+    first, *rest = lines[LINES_SHOWN + 4 :]
+    assert first == "  Choose 1-2, ? to see all of it, or nothing for no: "
+    assert rest[0] == "? The agent wants to edit a (+100 -0)"
+    assert rest[1:-1] == [f"    +line {number}" for number in range(100)]
+
+
+@pytest.mark.requirement("approvals.change-shown")
+async def test_the_end_of_a_long_command_can_be_read() -> None:
+    command = f"echo {'x' * 300}; rm -rf /"
+    lines = await shown(ToolCall("1", "Run", None, "execute", command=command))
+
+    assert "".join(lines[:-3]) == f"? The agent wants to run: {command}"
+    assert all(len(line) <= 100 for line in lines)
+    assert "to see all of it" not in lines[-1]
 
 
 @pytest.mark.requirement("cli.chat-permission")

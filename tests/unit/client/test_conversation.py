@@ -15,7 +15,15 @@ from peerwire.jsonrpc.transport import Transport
 from symposium.client.answers import Answers
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.patience import Patience
-from symposium.client.permissions import ApproveAll, Decider, Decision, DenyAll, Permission
+from symposium.client.permissions import (
+    ApproveAll,
+    ApproveReads,
+    Decider,
+    Decision,
+    DenyAll,
+    Permission,
+)
+from symposium.client.wishes import Wish, wish_of
 from symposium.conductor.blueprint import Blueprint, Served
 from symposium.conductor.conductor import Settings
 from symposium.errors import PatienceError, StepError
@@ -157,6 +165,45 @@ async def test_an_allowed_edit_need_not_be_asked_for_again_in_that_turn(tmp_path
 
     assert first.startswith("written, writing")
     assert "file was not permitted" in second
+
+
+@pytest.mark.requirement("approvals.one-grant")
+async def test_what_may_be_read_may_not_therefore_be_written(tmp_path: Path) -> None:
+    async def turn(connection: Connection) -> str:
+        locations = [{"path": str(tmp_path / "file")}]
+        answer = await permission(connection, kind="read", locations=locations)
+        return f"{answer}, {await write(connection, tmp_path / 'file')}"
+
+    decider = ApproveReads(otherwise=DenyAll())
+    async with talking(AskingAgent(turn), decider, tmp_path) as conversation:
+        told = await conversation.prompt("one", "go")
+
+    assert "'optionId': 'y'" in told
+    assert "was not permitted" in told
+    assert not (tmp_path / "file").exists()
+
+
+@pytest.mark.requirement("approvals.wish", "approvals.change-shown")
+async def test_who_writes_without_having_asked_shows_what_would_come_and_go(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old\n")
+    asked: list[Wish] = []
+
+    class Noting:
+        async def decide(self, permission: Permission) -> Decision:
+            asked.append(wish_of(permission.tool_call, tmp_path))
+            return await DenyAll().decide(permission)
+
+    async def turn(connection: Connection) -> str:
+        await write(connection, tmp_path / "file")
+        return await write(connection, tmp_path / "new")
+
+    async with talking(AskingAgent(turn), Noting(), tmp_path) as conversation:
+        await conversation.prompt("one", "go")
+
+    assert asked == [
+        Wish("edit file (+1 -1)", ("-old", "+text")),
+        Wish("edit new (+1 -0)", ("+text",)),
+    ]
 
 
 @pytest.mark.requirement("cli.client-cancel-permissions")

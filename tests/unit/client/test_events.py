@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.client.events import (
+    Change,
     Command,
     Commands,
     Other,
@@ -46,7 +47,8 @@ def test_a_tool_call_has_what_it_says_of_itself() -> None:
     }
 
     assert read_event(update) == ToolCall(
-        "7", "edit", "completed", "edit", "done\n[changes /b]\n[terminal]", ("/a", "/b")
+        *("7", "edit", "completed", "edit", "done\n[changes /b]\n[terminal]", ("/a", "/b")),
+        changes=(Change("/b", "", "x"),),
     )
 
 

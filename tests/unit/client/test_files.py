@@ -1,5 +1,6 @@
 """Which files an agent reaches through its client."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,15 @@ def test_what_is_no_text_or_too_large_is_not_read(root: Path) -> None:
         Files(root).read(str(root / "image"))
     with pytest.raises(RpcError, match="larger than"):
         Files(root).read(str(root / "large"))
+
+
+@pytest.mark.requirement("cli.client-files", "house.odd-files")
+@pytest.mark.timeout(10)
+def test_a_pipe_is_not_waited_for(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+
+    with pytest.raises(RpcError, match="no file"):
+        Files(root).read(str(root / "pipe"))
 
 
 @pytest.mark.requirement("cli.client-files")

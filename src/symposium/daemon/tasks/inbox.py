@@ -10,7 +10,7 @@ from symposium.agent_sessions.keeper_client import ANSWER, QUESTIONS, SAY, reach
 from symposium.agent_sessions.session import SessionError, SessionKind, SessionState
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.bus.task_shapes import InboxCall, InboxChoice, InboxItem
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.setup_trust import SetUpTrust, lines_of
 from symposium.daemon.tasks.task_agents import why_ended
@@ -174,18 +174,7 @@ class Inbox:
     async def _of(self, taskspace: Taskspace) -> list[InboxItem]:
         if taskspace.standing is Standing.SETUP_FAILED:
             return [_item("failed", taskspace, taskspace.reason, _FAILED)]
-        found = [
-            InboxItem(
-                f"permission:{taskspace.id}:{each['question']}",
-                "permission",
-                taskspace.id,
-                taskspace.name,
-                taskspace.activated_at,
-                str(each["title"]),
-                tuple(InboxChoice(o["optionId"], o["name"]) for o in each["options"]),
-            )
-            for each in await self._permissions(taskspace.id)
-        ]
+        found = [_permission(taskspace, each) for each in await self._permissions(taskspace.id)]
         # Its keeper may still be on its way out: what would be started again now, would not be.
         if taskspace.standing is Standing.READY and not self._store.is_kept(taskspace.id):
             ended = _ended(taskspace, self._store.state(taskspace.id))
@@ -233,6 +222,30 @@ def _item(
 ) -> InboxItem:
     id_ = f"{kind}:{taskspace.id}"
     return InboxItem(id_, kind, taskspace.id, taskspace.name, taskspace.activated_at, text, choices)
+
+
+def _permission(taskspace: Taskspace, asked: Mapping[str, Any]) -> InboxItem:
+    # A keeper that was started by an earlier version tells less.
+    title = str(asked.get("title") or "a tool call")
+    wish = asked.get("wish")
+    return InboxItem(
+        f"permission:{taskspace.id}:{asked['question']}",
+        "permission",
+        taskspace.id,
+        taskspace.name,
+        taskspace.activated_at,
+        title if wish is None else f"wants to {wish}",
+        tuple(InboxChoice(o["optionId"], o["name"]) for o in asked["options"]),
+        InboxCall(
+            kind=asked.get("kind") or "",
+            title=title,
+            paths=tuple(asked.get("paths") or ()),
+            command=asked.get("command") or "",
+            diff=asked.get("diff") or "",
+            lines=tuple(asked.get("lines") or ()),
+            is_cut=asked.get("isCut") is True,
+        ),
+    )
 
 
 def _question(taskspace: Taskspace, entry: LogEntry) -> InboxItem:

@@ -1,0 +1,114 @@
+"""What an agent wants, in the words that a person decides by; the calls are of real agents."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symposium.client.events import read_tool_call
+from symposium.client.wishes import Wish, diff_text, wish_of
+
+ROOT = Path("/work/tree")
+
+
+def wish(**members: Any) -> Wish:
+    return wish_of(read_tool_call({"toolCallId": "1", **members}), ROOT)
+
+
+def diff(path: str, old: str | None, new: str) -> dict[str, Any]:
+    return {"type": "diff", "path": path, "oldText": old, "newText": new}
+
+
+@pytest.mark.requirement("approvals.wish", "approvals.change-shown")
+def test_an_edit_whose_title_is_a_path_says_which_lines_come_and_go() -> None:
+    path = "/work/tree/bonjour.txt"
+    given = {"filepath": path, "diff": "Index: …"}
+    found = wish(
+        title=path,
+        kind="edit",
+        locations=[{"path": path}],
+        rawInput=given,
+        content=[diff(path, "", "bonjour\n")],
+    )
+
+    assert found == Wish("edit bonjour.txt (+1 -0)", ("+bonjour",))
+
+
+@pytest.mark.requirement("approvals.wish")
+@pytest.mark.parametrize(
+    ("members", "text"),
+    [
+        ({"title": "exit 3", "kind": "execute", "rawInput": {"command": "exit 3"}}, "run: exit 3"),
+        ({"title": "execute", "kind": "execute", "rawInput": {"command": "ls"}}, "run: ls"),
+        ({"title": "Bash", "rawInput": {"command": ["bash", "-lc", "a b"]}}, "run: bash -lc 'a b'"),
+        ({"title": "git push", "kind": "execute"}, "run: git push"),
+        (
+            {"title": "write_text_file", "kind": "edit", "rawInput": {"path": "/work/tree/a"}},
+            "edit a: write_text_file",
+        ),
+        (
+            {"title": "Read a.txt", "kind": "read", "locations": [{"path": "/etc/a.txt"}]},
+            "read /etc/a.txt",
+        ),
+        (
+            {"title": "x", "kind": "delete", "locations": [{"path": "/work/tree/../x"}]},
+            "delete /work/tree/../x",
+        ),
+        ({"title": "do it", "kind": "edit"}, "edit: do it"),
+        ({"title": "the web", "kind": "fetch"}, "fetch: the web"),
+        ({"title": "server/tool", "kind": "new to us"}, "do this: server/tool"),
+        ({}, "do this: call 1"),
+    ],
+)
+def test_a_verb_and_what_it_is_about_are_named(members: dict[str, Any], text: str) -> None:
+    assert wish(**members).text == text
+
+
+@pytest.mark.requirement("approvals.change-shown")
+def test_of_several_files_each_is_named_above_its_lines() -> None:
+    one, two = "/work/tree/one", "/elsewhere/two"
+    found = wish(
+        title="Tidy up",
+        content=[diff(one, "a\n", "b\n"), diff(two, None, "c\n")],
+        locations=[{"path": "/work/tree/three"}],
+    )
+
+    assert found.text == "edit 3 files (+2 -1): Tidy up"
+    assert found.lines == (
+        *("one (+1 -1)", "-a", "+b"),
+        *("/elsewhere/two (+1 -0)", "+c"),
+        "three",
+    )
+
+
+@pytest.mark.requirement("approvals.change-shown")
+def test_a_script_and_the_arguments_of_a_tool_are_shown_whole() -> None:
+    script = wish(title="Run", rawInput={"command": "cd /x\n  rm -rf y\n"})
+    tool = wish(title="server/tool", kind="other", rawInput={"text": "è"})
+
+    assert script == Wish("run a script of 2 lines: cd /x …", ("cd /x", "  rm -rf y"))
+    assert tool.lines == ("{", '  "text": "è"', "}")
+
+
+@pytest.mark.requirement("approvals.inbox")
+def test_the_diff_of_a_call_is_one_text() -> None:
+    content = [diff("/a", "x\n", "y\n"), {"type": "diff"}, {"type": "content"}]
+    call = read_tool_call({"content": content})
+
+    assert diff_text(call) == "--- /a\n+++ /a\n-x\n+y\n--- ?\n+++ ?\n"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=5), below),
+    max_leaves=6,
+)
+MEMBERS = ["content", "locations", "title", "kind", "rawInput"]
+
+
+@pytest.mark.requirement("approvals.wish")
+@given(st.dictionaries(st.sampled_from(MEMBERS), JSON))
+def test_whatever_an_agent_writes_there_is_a_wish(members: dict[str, Any]) -> None:
+    assert wish(**members).text
