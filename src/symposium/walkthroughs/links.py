@@ -15,6 +15,8 @@ _OLD_SCHEME: Final = "dialectic:"
 _ABROAD: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _NO_PATH: Final = re.compile(r"://|^(?:javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
 _LINES: Final = re.compile(r"(.+)#L(\d+)(?:-L?(\d+))?")
+_AS_TOLD: Final = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?(?:-(\d{1,9})(?::\d{1,9})?)?")
+"""As compilers and editors tell a place: `path:42`, `path:42:7`, `path:42-50`."""
 _FILE: Final = re.compile(r"([\w./\\+-]+\.\w+)(?::(\d+))?")
 _SPAN: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 _FRAGMENT: Final = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?")
@@ -59,7 +61,7 @@ def _path_url(target: str) -> str:
     path, mark, pattern = target.partition("?")
     if mark and path:
         return f"{SCHEME}{_quoted(path)}?regex={quote(unquote(pattern), safe='')}"
-    if found := _LINES.fullmatch(target):
+    if found := _LINES.fullmatch(target) or _AS_TOLD.fullmatch(target):
         span = found[2] if found[3] is None else f"{found[2]}-{found[3]}"
         return f"{SCHEME}{_quoted(found[1])}?line={span}"
     return SCHEME + _quoted(target)

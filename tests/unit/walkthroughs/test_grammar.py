@@ -195,6 +195,10 @@ U1 = [
     ("src/a.rs?fn foo[T]", "symposium:src/a.rs?regex=fn%20foo%5BT%5D"),
     ("src/auth.ts#L42", "symposium:src/auth.ts?line=42"),
     ("src/auth.ts#L42-L50", "symposium:src/auth.ts?line=42-50"),
+    # As our guidance writes them, and compilers do.
+    ("src/jobs/nightly.py:40", "symposium:src/jobs/nightly.py?line=40"),
+    ("src/jobs/nightly.py:40-58", "symposium:src/jobs/nightly.py?line=40-58"),
+    ("src/jobs/nightly.py:40:7", "symposium:src/jobs/nightly.py?line=40"),
     ("src/auth.ts", "symposium:src/auth.ts"),
     ("https://example.com/a?b#L3", "https://example.com/a?b#L3"),
     ("http://example.com", "http://example.com"),
