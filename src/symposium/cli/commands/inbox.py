@@ -1,20 +1,33 @@
 """Everything that waits for a person, in all taskspaces."""
 
 import getpass
+from collections.abc import Sequence
 
 import click
 from msgspec import to_builtins
 
 from symposium.bus.messages.answer_inbox import AnswerInbox
 from symposium.bus.messages.list_inbox import ListInbox
+from symposium.bus.task_shapes import InboxItem
 from symposium.cli.agent_views import print_json
 from symposium.cli.bus_options import AS_JSON
 from symposium.cli.ending import ExitCode
+from symposium.cli.inbox_items import (
+    find_answer,
+    find_item,
+    last_shown,
+    remember,
+    short_ids,
+    this_terminal,
+)
 from symposium.cli.options import example
 from symposium.cli.tasks import ask, doing
-from symposium.plain_text import one_line
+from symposium.plain_text import clipped, one_line, pieces
 
 WIDTH = 100
+
+LINES_SHOWN = 12
+"""Lines of a change or a script that a list shows."""
 
 FREE = {"question": ", or any text", "budget": ", or so much more, as in 2usd,10min"}
 """What can be answered besides the choices, by kind."""
@@ -23,7 +36,7 @@ FREE = {"question": ", or any text", "budget": ", or so much more, as in 2usd,10
 @click.group(
     name="inbox",
     invoke_without_command=True,
-    epilog=example("symposium inbox answer question:3 yes"),
+    epilog=example("symposium inbox answer 1 yes"),
 )
 @AS_JSON
 @click.pass_context
@@ -40,25 +53,86 @@ def command(context: click.Context, *, as_json: bool) -> int:
         if as_json:
             print_json([to_builtins(item) for item in items])
             return ExitCode.WAITING if items else ExitCode.OK
-        for item in items:
-            click.echo(f"{item.id}\n  {item.name}: {one_line(item.text, width=WIDTH)}")
-            choices = ", ".join(f"{each.id} ({each.name})" for each in item.choices)
-            free = FREE.get(item.kind, "")
-            click.echo(f"  answer: {choices}{free}")
+        remember(items, this_terminal())
+        for number, (item, id_) in enumerate(zip(items, short_ids(items), strict=True), start=1):
+            click.echo(f"{number}  {id_}")
+            _print_short(item)
         return ExitCode.WAITING if items else ExitCode.OK
 
     return doing(work)
 
 
-@command.command(epilog=example("symposium inbox answer permission:6f1c…:1 allow"))
+@command.command(epilog=example("symposium inbox show 1"))
+@click.argument("item")
+def show(item: str) -> int:
+    """Show all of ITEM: a number of the list, an id, its beginning, or the name of its task."""
+
+    async def work() -> int:
+        items = (await ask(ListInbox())).items
+        found = find_item(item, items, last_shown(this_terminal()))
+        for each in items:
+            if each.id == found:
+                click.echo(each.id)
+                _print_whole(each)
+                return ExitCode.OK
+        click.echo(f"{found} does not wait any more.", err=True)
+        return ExitCode.NOT_FOUND
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium inbox answer permission:6f1c2a77:1 allow"))
 @click.argument("item")
 @click.argument("answer")
-def answer(item: str, answer: str) -> int:
-    """Answer ITEM with the id of a choice; a question also with any text, for its agent."""
+@AS_JSON
+def answer(item: str, answer: str, *, as_json: bool) -> int:
+    """Answer ITEM with a choice, by its id or name; a question also with any text, for its agent.
+
+    ITEM is a number of the last list on this terminal, an id, its beginning, or the name of a task
+    in which only one thing waits.
+    """
 
     async def work() -> int:
         by = f"{getpass.getuser()} on the command line"
-        click.echo((await ask(AnswerInbox(item=item, answer=answer, by=by))).text)
+        items = (await ask(ListInbox())).items
+        found = find_item(item, items, last_shown(this_terminal()))
+        waiting = next((each for each in items if each.id == found), None)
+        said = find_answer(answer, waiting)
+        told = (await ask(AnswerInbox(item=found, answer=said, by=by))).text
+        if as_json:
+            print_json({"item": found, "answer": said, "text": told})
+        else:
+            click.echo(told)
         return ExitCode.OK
 
     return doing(work)
+
+
+def _print_short(item: InboxItem) -> None:
+    click.echo(f"  {item.name}: {one_line(item.text, width=WIDTH)}")
+    lines = _lines(item)
+    for line in lines[:LINES_SHOWN]:
+        click.echo(clipped(f"    {line}", width=WIDTH))
+    if len(lines) > LINES_SHOWN or len(item.text) > WIDTH:
+        click.echo("    [… `symposium inbox show` has all of it]")
+    _print_choices(item)
+
+
+def _print_whole(item: InboxItem) -> None:
+    lines = [f"{item.name}: {item.text}", *(f"  {line}" for line in _lines(item))]
+    for line in lines:
+        for piece in pieces(line, width=WIDTH):
+            click.echo(f"  {piece}")
+    if item.call is not None and item.call.is_cut:
+        click.echo("    [… and more than a question may carry]")
+    _print_choices(item)
+
+
+def _print_choices(item: InboxItem) -> None:
+    choices = ", ".join(f"{each.id} ({each.name})" for each in item.choices)
+    click.echo(f"  answer: {choices}{FREE.get(item.kind, '')}")
+
+
+def _lines(item: InboxItem) -> Sequence[str]:
+    """What should be read before one says yes."""
+    return () if item.call is None else item.call.lines

@@ -1,0 +1,137 @@
+"""How a person names what waits: by the number it was shown with, a short id, or its task."""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import DecodeError, ValidationError
+from msgspec.json import decode
+
+from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.config.atomic_file import write_whole
+from symposium.config.paths import paths
+from symposium.errors import NotFoundError
+
+TERMINALS: Final = 20
+"""Terminals whose last list is remembered."""
+
+_UUID: Final = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_SHORTEST: Final = 4
+"""Characters of an id that may stand for it."""
+
+
+def short_ids(items: Sequence[InboxItem]) -> list[str]:
+    """An id for each that can be typed; whole where a shorter one would mean another too."""
+    short = [_UUID.sub(r"\1", item.id) for item in items]
+    return [
+        item.id if short.count(each) > 1 else each for item, each in zip(items, short, strict=True)
+    ]
+
+
+def this_terminal() -> str:
+    """Which terminal we are on."""
+    return str(os.getsid(0))
+
+
+def remember(items: Sequence[InboxItem], terminal: str) -> None:
+    """Note what was shown on a terminal: a number means that, whatever has come since.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    shown = _shown()
+    shown.pop(terminal, None)
+    shown[terminal] = [item.id for item in items]
+    kept = dict(list(shown.items())[-TERMINALS:])
+    write_whole(_file(), json.dumps(kept))
+
+
+def last_shown(terminal: str) -> Sequence[str]:
+    """The ids of what a terminal was shown last, in that order."""
+    return _shown().get(terminal, [])
+
+
+def find_item(named: str, items: Sequence[InboxItem], shown: Sequence[str]) -> str:
+    """The id of what is named.
+
+    Args:
+        named: a number of the last list, an id, its beginning, or the id or name of its task.
+        items: what waits now.
+        shown: the ids in the last list.
+
+    Raises:
+        NotFoundError: it is none of them, or more than one.
+    """
+    if named.isdecimal():
+        if 1 <= int(named) <= len(shown):
+            return shown[int(named) - 1]
+        raise NotFoundError(
+            f"nothing was shown as {named} on this terminal", "`symposium inbox` numbers what waits"
+        )
+    short = dict(zip(short_ids(items), items, strict=True))
+    if named in short:
+        return short[named].id
+    for matches in (_is_id, _is_task, _begins):
+        found = [item for item in items if matches(item, named)]
+        if len(found) == 1:
+            return found[0].id
+        if found:
+            known = ", ".join(short_ids(found))
+            raise NotFoundError(f"{named!r} may be any of {known}", "give the whole of one")
+    # It may have been answered meanwhile: who keeps the inbox knows by whom.
+    return named
+
+
+def find_answer(said: str, item: InboxItem | None) -> str:
+    """The id of the choice that is meant: by id, or by the beginning of an id or of a name.
+
+    Raises:
+        NotFoundError: it may be several.
+    """
+    if item is None or item.kind in {"question", "budget"}:
+        return said
+    word = said.strip().casefold()
+    for matches in (_says, _starts):
+        found = [choice.id for choice in item.choices if matches(choice, word)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            known = ", ".join(found)
+            raise NotFoundError(f"{said!r} may be any of {known}", "give the whole of one")
+    return said
+
+
+def _says(choice: InboxChoice, word: str) -> bool:
+    return word in {choice.id.casefold(), choice.name.casefold()}
+
+
+def _starts(choice: InboxChoice, word: str) -> bool:
+    return any(each.casefold().startswith(word) for each in (choice.id, choice.name))
+
+
+def _is_id(item: InboxItem, named: str) -> bool:
+    return item.id == named
+
+
+def _is_task(item: InboxItem, named: str) -> bool:
+    return named in {item.taskspace, item.name}
+
+
+def _begins(item: InboxItem, named: str) -> bool:
+    ids = (item.id, item.taskspace)
+    return len(named) >= _SHORTEST and any(each.startswith(named.lower()) for each in ids)
+
+
+def _file() -> Path:
+    return paths().home / "inbox-shown.json"
+
+
+def _shown() -> dict[str, list[str]]:
+    try:
+        return decode(_file().read_bytes(), type=dict[str, list[str]])
+    except (OSError, DecodeError, ValidationError):
+        # There was no list yet.
+        return {}

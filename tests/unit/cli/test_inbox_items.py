@@ -1,0 +1,122 @@
+"""How a person names what waits, and their answer."""
+
+from pathlib import Path
+
+import pytest
+
+from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.cli.inbox_items import (
+    find_answer,
+    find_item,
+    last_shown,
+    remember,
+    short_ids,
+)
+from symposium.errors import NotFoundError
+
+ONE = "8c56e6df-5af7-4cfa-a011-fcd5fcbab167"
+TWO = "8c56e6df-0000-4cfa-a011-fcd5fcbab167"
+THREE = "11111111-0000-4cfa-a011-fcd5fcbab167"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
+
+
+def item(kind: str, task: str, name: str = "", *choices: tuple[str, str]) -> InboxItem:
+    id_ = "question:3" if kind == "question" else f"{kind}:{task}:1"
+    return InboxItem(id_, kind, task, name, "", "", tuple(InboxChoice(*each) for each in choices))
+
+
+ITEMS = [
+    item("permission", ONE, "french"),
+    item("permission", THREE, "german"),
+    item("failed", THREE, "german"),
+    item("question", TWO, "italian"),
+]
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        ("permission:8c56e6df:1", 0),
+        (f"permission:{ONE}:1", 0),
+        ("perm", None),
+        ("permission:1", 1),
+        ("FAIL", 2),
+        ("failed:11111111:1", 2),
+        ("french", 0),
+        ("german", None),
+        ("italian", 3),
+        (ONE, 0),
+        ("8c56e6df-5", 0),
+        ("8c56e6df", None),
+        ("question:3", 3),
+    ],
+)
+def test_what_waits_is_named_by_a_short_id_a_beginning_or_its_task(
+    named: str, found: int | None
+) -> None:
+    if found is None:
+        with pytest.raises(NotFoundError, match="may be any of"):
+            find_item(named, ITEMS, [])
+    else:
+        assert find_item(named, ITEMS, []) == ITEMS[found].id
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+@pytest.mark.parametrize("named", ["permission:gone:1", "per"])
+def test_what_is_none_of_them_is_left_to_who_knows_what_was_answered(named: str) -> None:
+    assert find_item(named, ITEMS, []) == named
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+def test_a_number_means_what_was_shown_with_it_whatever_has_come_since() -> None:
+    remember(ITEMS, "here")
+    remember([], "there")
+    shown = last_shown("here")
+
+    assert find_item("2", [ITEMS[3], *ITEMS], shown) == ITEMS[1].id
+    assert find_item("1", [], shown) == ITEMS[0].id
+    for unknown in ("0", "5"):
+        with pytest.raises(NotFoundError, match="nothing was shown as"):
+            find_item(unknown, ITEMS, shown)
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+def test_a_number_means_nothing_on_a_terminal_that_was_shown_no_list() -> None:
+    remember(ITEMS, "here")
+
+    with pytest.raises(NotFoundError, match="nothing was shown") as refused:
+        find_item("1", ITEMS, last_shown("there"))
+    assert "`symposium inbox` numbers" in refused.value.hint
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+def test_a_short_id_that_would_mean_two_is_told_whole() -> None:
+    twins = [item("permission", ONE), item("permission", TWO), item("failed", ONE)]
+
+    assert short_ids(twins) == [twins[0].id, twins[1].id, "failed:8c56e6df:1"]
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+def test_an_answer_is_a_choices_id_or_name_or_the_only_one_that_begins_so() -> None:
+    asked = item(
+        "permission", ONE, "", ("p1", "Allow once"), ("p2", "Allow always"), ("no", "Reject")
+    )
+
+    assert [find_answer(said, asked) for said in ("P1", "allow always", "rej", "maybe")] == [
+        *("p1", "p2", "no", "maybe"),
+    ]
+    with pytest.raises(NotFoundError, match="p1, p2"):
+        find_answer("allow", asked)
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+def test_what_is_said_to_a_question_is_no_beginning_of_anything() -> None:
+    asked = item("question", TWO, "", ("seen", "I have seen it"))
+
+    assert find_answer("se", asked) == "se"
+    assert find_answer("se", None) == "se"
