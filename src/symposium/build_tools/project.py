@@ -10,6 +10,9 @@ PATIENCE: Final = 600
 MOST_PATIENCE: Final = 3600
 """Seconds that a run gets by default, and at most."""
 
+MOST_MANIFEST: Final = 4 * 1024 * 1024
+"""Bytes of a manifest that is read."""
+
 
 class BuildError(SymposiumError):
     """A tool cannot be run as it was asked for."""

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from peerwire.jsonrpc.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
+from symposium.config.regular_file import regular_content
 
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes of the largest file that is read for an agent."""
@@ -23,14 +24,14 @@ class Files:
         """
         place = self._inside(path)
         try:
-            if place.stat().st_size > LARGEST:
-                reason = f"{path} is larger than {LARGEST} bytes"
-                raise RpcError(INVALID_PARAMS, reason)
-            text = place.read_text(encoding="utf-8")
+            whole = regular_content(place, LARGEST).decode()
+            text = whole.replace("\r\n", "\n").replace("\r", "\n")
         except OSError as error:
             raise _refusal(path, error) from error
         except UnicodeDecodeError as error:
             raise RpcError(INVALID_PARAMS, f"{path} is not UTF-8 text") from error
+        except ValueError as error:
+            raise RpcError(INVALID_PARAMS, f"{path}: {error}") from error
         if line is None and limit is None:
             return text
         first = max((line or 1) - 1, 0)

@@ -1,10 +1,13 @@
 """The files of a workspace as a language server is shown them: opened once, kept as on the disk."""
 
+import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
+from symposium.config.regular_file import regular_content
 from symposium.ide.columns import to_column
 from symposium.ide.operations import FileLocation, FileRange
 
@@ -46,17 +49,19 @@ class Documents:
     def __init__(self, server: Told) -> None:
         self._server = server
         self._open: dict[Path, tuple[str, int]] = {}
+        self._split: tuple[str, list[str]] = ("", [""])
 
     def show(self, path: Path, language_id: str) -> str:
         """Open a file for the server, or tell it what has changed; the URI.
 
         Raises:
             OSError: it cannot be read.
-            ValueError: it is too large, or no text.
+            ValueError: it is too large, no text, or a pipe.
         """
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"{path} is larger than {MOST_BYTES} bytes")
-        text = path.read_text(encoding="utf-8")
+        try:
+            text = _plain(regular_content(path, MOST_BYTES).decode())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
         uri = uri_of(path)
         known, version = self._open.get(path, (None, 0))
         if known == text:
@@ -93,11 +98,18 @@ class Documents:
         text, _ = self._open.get(path, (None, 0))
         if text is None:
             try:
-                text = path.read_text(encoding="utf-8", errors="replace")
-            except OSError:
+                text = _plain(regular_content(path, MOST_BYTES).decode(errors="replace"))
+            except (OSError, ValueError):
                 text = ""
-        # Not splitlines: a form feed begins no line.
-        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        # Many ranges of one file come one after another.
+        if text != self._split[0]:
+            # Not splitlines: a form feed begins no line.
+            self._split = text, text.split("\n")
+        return self._split[1]
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _location(lines: list[str], position: Any) -> FileLocation:
@@ -112,7 +124,9 @@ def _walk(root: Path) -> Iterator[Path]:
         folders: list[Path] = []
         for folder in level:
             try:
-                entries = sorted(folder.iterdir())
+                with os.scandir(folder) as listed:
+                    # A folder may hold more than can be listed in a moment.
+                    entries = sorted(islice((Path(each) for each in listed), MOST_ENTRIES + 1))
             except OSError:
                 continue
             for entry in entries:
@@ -123,6 +137,6 @@ def _walk(root: Path) -> Iterator[Path]:
                     continue
                 if entry.is_dir():
                     folders.append(entry)
-                else:
+                elif entry.is_file():
                     yield entry
         level = folders

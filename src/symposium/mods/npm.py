@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from symposium.build_tools.project import (
+    MOST_MANIFEST,
     MOST_PATIENCE,
     PATIENCE,
     BuildError,
@@ -17,6 +18,7 @@ from symposium.conductor.component import ComponentSpec
 from symposium.conductor.tool import ToolContext
 from symposium.conductor.tool_mod import ToolMod
 from symposium.conductor.tool_server import ToolServer
+from symposium.config.regular_file import regular_content
 
 SERVER: Final = "npm"
 """What the agent knows the tools by."""
@@ -131,10 +133,9 @@ class Npm(ToolMod):
 def _scripts(folder: Path) -> Mapping[str, str]:
     place = nearest(folder, [MANIFEST])
     try:
-        manifest: Any = (
-            None if place is None else msgspec.json.decode((place / MANIFEST).read_bytes())
-        )
-    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        text = b"null" if place is None else regular_content(place / MANIFEST, MOST_MANIFEST)
+        manifest: Any = msgspec.json.decode(text)
+    except (OSError, ValueError, RecursionError) as error:
         raise BuildError(f"{MANIFEST} cannot be read: {error}", "") from error
     match manifest:
         case {"scripts": {**scripts}}:

@@ -1,5 +1,6 @@
 """The mod that lets the agent check, test, run and build a Python project, in few words."""
 
+import asyncio
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Annotated, Any, Final, TypeAlias, cast
 from msgspec import Meta
 
 from symposium.build_tools.project import (
+    MOST_MANIFEST,
     MOST_PATIENCE,
     PATIENCE,
     BuildError,
@@ -18,6 +20,7 @@ from symposium.conductor.component import ComponentSpec
 from symposium.conductor.tool import ToolContext
 from symposium.conductor.tool_mod import ToolMod
 from symposium.conductor.tool_server import ToolServer
+from symposium.config.regular_file import regular_content
 
 SERVER: Final = "uv"
 """What the agent knows the tools by."""
@@ -73,7 +76,8 @@ class UvTools:
         Runs code of the project's environment. Tells, for each, the first errors with file and
         line, the last lines, and where the whole log is.
         """
-        wanted = _checkers(self._folder)
+        # A large manifest takes seconds to read.
+        wanted = await asyncio.to_thread(_checkers, self._folder)
         if not wanted:
             known = ", ".join(CHECKERS)
             raise BuildError(f"{MANIFEST} has no settings for a checker", f"known are {known}")
@@ -134,8 +138,9 @@ class Uv(ToolMod):
 def _checkers(folder: Path) -> dict[str, Sequence[str]]:
     place = nearest(folder, [MANIFEST])
     try:
-        manifest: Any = {} if place is None else tomllib.loads((place / MANIFEST).read_text())
-    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        text = b"" if place is None else regular_content(place / MANIFEST, MOST_MANIFEST)
+        manifest: Any = tomllib.loads(text.decode())
+    except (OSError, ValueError, RecursionError) as error:
         raise BuildError(f"{MANIFEST} cannot be read: {error}", "") from error
     tables = _table(manifest, "tool")
     found: dict[str, Sequence[str]] = {

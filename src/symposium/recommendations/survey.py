@@ -3,12 +3,12 @@
 import fnmatch
 import json
 import os
-import stat
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
+from symposium.config.regular_file import regular_content
 from symposium.recommendations.cargo_names import crates_of_lock, crates_of_manifests
 from symposium.recommendations.facts import Ecosystem, Facts, canonical
 from symposium.recommendations.npm_names import packages_of_manifest, workspaces_of
@@ -61,7 +61,7 @@ class _Reader:
     def text(self, name: str) -> str | None:
         """A text file; None if there is none, or none that can be read."""
         try:
-            return _content(self._workspace / name)
+            return regular_content(self._workspace / name, MOST_BYTES).decode()
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -135,18 +135,6 @@ _FINDERS: Final[Mapping[Ecosystem, Callable[[_Reader], Iterable[str]]]] = {
     "python": _python,
     "npm": _npm,
 }
-
-
-def _content(path: Path) -> str:
-    # Not to be held up: what is called a lock file may be a pipe.
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("it is no file")
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"it is larger than {MOST_BYTES} bytes")
-    return content.decode()
 
 
 def _is_there(path: Path) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from symposium.config.regular_file import regular_content
 from symposium.errors import SymposiumError
 from symposium.ide.dialect.workspace import Workspace
 from symposium.ide.operations import FileRange
@@ -82,9 +83,11 @@ class Excerpts:
 
 
 def _read(path: Path) -> Sequence[str]:
-    if not path.is_file() or path.stat().st_size > MOST_FILE_BYTES:
+    try:
+        content = regular_content(path, MOST_FILE_BYTES)
+    except ValueError:
         return []
-    text = path.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
+    text = content.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 

@@ -1,6 +1,7 @@
 """Language servers on demand, against a scripted one."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -234,6 +235,25 @@ async def test_diagnostics_are_taken_as_pushed_or_pulled_and_anew_after_a_change
     async with headless(pulling) as ide:
         found = await ide.answer(DIAGNOSTICS, ask, file.parent)
     assert [each["message"] for each in found["diagnostics"]] == ["no"]
+
+
+@pytest.mark.requirement("house.odd-files")
+@pytest.mark.timeout(10)
+async def test_a_pipe_among_the_files_holds_nobody_up(file: Path) -> None:
+    pipe = file.with_name("A.sh")
+    os.mkfifo(pipe)
+    server = ScriptedServer()
+    server.answers["workspace/symbol"] = []
+    server.answers["textDocument/definition"] = {"uri": pipe.as_uri(), "range": SPAN}
+    async with headless(server) as ide:
+        await ide.answer(RESOLVE_SYMBOL, {"sessionId": "s", "name": "f"}, file.parent)
+        opened = [params for method, params in server.told.items if method.endswith("didOpen")]
+        assert [each["textDocument"]["uri"] for each in opened] == [file.as_uri()]
+        found = await ide.answer(FIND_DEFINITIONS, at(file), file.parent)
+        (there,) = found["ranges"]
+        assert there["path"] == str(pipe)
+        with pytest.raises(RpcError):
+            await ide.answer(HOVER, at(pipe), file.parent)
 
 
 @pytest.mark.requirement("ide.no-editor")

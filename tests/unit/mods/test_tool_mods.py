@@ -119,6 +119,21 @@ async def test_a_session_elsewhere_passes_as_it_came(
     assert [each["name"] for each in here["mcpServers"]] == [kind.__name__.lower()]
 
 
+@pytest.mark.requirement("house.odd-files")
+@pytest.mark.parametrize(
+    ("kind", "manifest", "tool"),
+    [(Uv, "pyproject.toml", "uv::check"), (Npm, "package.json", "npm::check")],
+)
+async def test_a_manifest_without_end_is_refused(
+    project: Path, kind: type[ToolMod], manifest: str, tool: str
+) -> None:
+    with (project / manifest).open("wb") as large:
+        large.truncate(5 * 1024 * 1024 * 1024)
+    async with chain_of(kind()) as editor:
+        await editor.new_session(cwd=str(project))
+        assert "larger than" in await refused(editor, tool)
+
+
 @pytest.mark.requirement("built-in-mods.says-it-runs-code")
 @pytest.mark.parametrize("tools", [CargoTools, UvTools, NpmTools])
 def test_each_tool_says_that_it_runs_code(tools: type[CargoTools | UvTools | NpmTools]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from symposium.config.regular_file import regular_content
 from symposium.ide.dialect.function import DialectError, Function, Hint, Scope
 from symposium.ide.dialect.search import Wanted, search_files
 from symposium.ide.operations import FileLocation, FileRange
@@ -121,12 +122,12 @@ async def _search(
 
 def _lines(path: Path) -> list[str]:
     try:
-        if path.stat().st_size > MOST_FILE_BYTES:
-            raise DialectError(f"{path} is larger than {MOST_FILE_BYTES} bytes", "")
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = regular_content(path, MOST_FILE_BYTES).decode(errors="replace")
     except OSError as error:
         raise DialectError(f"{path}: {error.strerror}", "name a file that is there") from error
-    lines = text.replace("\r\n", "\n").split("\n")
+    except ValueError as error:
+        raise DialectError(f"{path}: {error}", "name another file") from error
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 

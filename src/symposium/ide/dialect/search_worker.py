@@ -46,7 +46,7 @@ def hits_in_whole(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, in
 def text_of(path: Path) -> str | None:
     """What a file says; None for one that is too large, or no text, or cannot be read."""
     try:
-        if path.stat().st_size > MOST_FILE_BYTES:
+        if not path.is_file() or path.stat().st_size > MOST_FILE_BYTES:
             return None
         raw = path.read_bytes()
         return None if b"\0" in raw[:_BINARY_HEAD] else raw.decode()

@@ -1,5 +1,6 @@
 """Functions that look into files, on real ones, and within bounds."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ async def test_lines_are_joined_and_counted_from_one(repository: GitRepository) 
         ("lines(`five.txt`, 6, 9)", "five.txt has 5 lines"),
         ("lines(`five.txt`, 99999999999999999999999, 99999999999999999999999)", "has 5 lines"),
         ("lines(`gone.txt`, 1, 1)", "No such file"),
-        ("lines(`src`, 1, 1)", "Is a directory"),
+        ("lines(`src`, 1, 1)", "it is no file"),
     ],
 )
 async def test_lines_that_are_not_there_are_an_error(
@@ -150,6 +151,15 @@ async def test_lines_that_are_not_there_are_an_error(
 ) -> None:
     assert said in await failure(program, repository)
     assert (await value("lines(`five.txt`, 4, 99)", repository))["end"]["line"] == 5
+
+
+@pytest.mark.requirement("house.odd-files")
+@pytest.mark.timeout(10)
+async def test_a_pipe_is_not_waited_for(repository: GitRepository) -> None:
+    os.mkfifo(repository.path / "pipe.txt")
+
+    assert "it is no file" in await failure("lines(`pipe.txt`, 1, 1)", repository)
+    assert await value('search(`pipe.txt`, "a")', repository) == []
 
 
 @pytest.mark.requirement("dialect.inside")
