@@ -128,20 +128,28 @@ SLOW = 25.0
 
 
 @pytest.mark.requirement("taskspaces.survives-agent-kills")
-@pytest.mark.parametrize("kind", [*CALLS, "land"])
-def test_an_agent_killed_at_any_stage_loses_nothing(house: House, kind: str, playing: Spec) -> None:
+@pytest.mark.parametrize(
+    ("kind", "victim"),
+    [
+        *((kind, "agent") for kind in (*CALLS, "land")),
+        *((kind, "keeper") for kind in ("log", "delete", "land")),
+    ],
+)
+def test_an_agent_killed_at_any_stage_loses_nothing(
+    house: House, kind: str, victim: str, playing: Spec
+) -> None:
     desk, stages = house.desk, stages_of(kind)
     house.daemon(stages[0])
     for number, following in enumerate([*stages[1:], ""]):
         task = desk.new(f"task {number}", "--agent", playing("tool_agent.py"))
         worked_on(house, task, number)
-        agent = house.agent(task["id"])
+        pid = house.agent(task["id"]) if victim == "agent" else desk.keeper(task["id"])
 
         house.arm()
         asked_by_agent(house, kind, task, number)
         house.stopped()
-        is_there = is_alive(agent)
-        kill(agent)
+        is_there = is_alive(pid)
+        kill(pid)
         house.go_on()
         if kind in {"delete", "land"}:
             house.ended()
