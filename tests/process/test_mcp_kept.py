@@ -46,7 +46,7 @@ async def home(tmp_path: Path) -> AsyncGenerator[Yard]:
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs", "walkthroughs.store")
-async def test_what_was_presented_in_a_taskspace_is_listed_and_shown_there(
+async def test_what_was_presented_in_a_taskspace_is_listed_and_shown_there_and_in_the_clone(
     home: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clone = tmp_path / "app"
@@ -77,7 +77,7 @@ async def test_what_was_presented_in_a_taskspace_is_listed_and_shown_there(
     assert "What I did" in listed.out
     assert "The one line." in shown.out
     assert newest.out == shown.out
-    assert told["id"] not in elsewhere.out
+    assert told["id"] in elsewhere.out, "read from the clone, too"
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Where the commands on walkthroughs find what they are about: a file, or what is stored."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from symposium.ide.headless import Headless
 from symposium.walkthroughs.grammar import parse_walkthrough
 from symposium.walkthroughs.places import Resolved, resolve
 from symposium.walkthroughs.sections import title_of
-from symposium.walkthroughs.store import WalkthroughStore, project_folder
+from symposium.walkthroughs.store import Stored, WalkthroughStore, project_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,39 @@ class Choice:
     has_servers: bool
 
 
-def project_store(base: Path | None = None) -> WalkthroughStore:
-    """The walkthroughs of the project that we are in."""
-    return WalkthroughStore(project_folder(paths().home, base or Path.cwd()))
+def project_stores(base: Path | None = None) -> list[WalkthroughStore]:
+    """The walkthroughs of the project that we are in: of this worktree, then of the others."""
+    home, here = paths().home, project_folder(paths().home, base or Path.cwd())
+    others = {project_folder(home, each): None for each in worktrees_of(base or Path.cwd())}
+    return [WalkthroughStore(folder) for folder in {here: None, **others}]
+
+
+def worktrees_of(place: Path) -> list[Path]:
+    """The worktrees of the repository that a folder is in, as its files name them."""
+    place = place.resolve()
+    top = next((each for each in (place, *place.parents) if (each / ".git").exists()), None)
+    if top is None:
+        return []
+    try:
+        common = _common_directory(top / ".git")
+        linked = [_read_path(each, common) for each in common.glob("worktrees/*/gitdir")]
+    except OSError:
+        return []
+    own = [common.parent] if common.name == ".git" else []
+    return [*own, *(each.parent for each in linked)]
+
+
+def _common_directory(git: Path) -> Path:
+    """What the worktrees of a repository share (gitrepository-layout(5), `commondir`)."""
+    if git.is_dir():
+        return git
+    own = _read_path(git, git.parent)
+    return _read_path(own / "commondir", own) if (own / "commondir").exists() else own
+
+
+def _read_path(file: Path, base: Path) -> Path:
+    text = os.fsdecode(file.read_bytes()).strip().removeprefix("gitdir: ")
+    return Path(os.path.normpath(base / text))
 
 
 def chosen(choice: Choice) -> Chosen:
@@ -71,9 +102,19 @@ def chosen(choice: Choice) -> Chosen:
             raise NotFoundError(f"cannot read {file}: {error}", "name a Markdown file") from error
         base = str(choice.base or Path.cwd())
         return Chosen(title_of(text), text, base, file.name)
-    stored = project_store(choice.base).load(choice.target, choice.version)
+    stored = _stored(choice)
     base = str(choice.base or stored.base_uri)
     return Chosen(stored.title, stored.markdown, base, f"version {stored.version}")
+
+
+def _stored(choice: Choice) -> Stored:
+    stores = project_stores(choice.base)
+    if choice.target is None:
+        newest = {store: next(store.newest(), None) for store in stores}
+        latest = max(stores, key=lambda store: each.created_at if (each := newest[store]) else -1.0)
+        return latest.load(None, choice.version)
+    holder = next((store for store in stores if store.versions(choice.target)), stores[0])
+    return holder.load(choice.target, choice.version)
 
 
 async def resolved(found: Chosen, choice: Choice) -> Resolved:

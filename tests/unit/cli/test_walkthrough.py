@@ -45,7 +45,7 @@ def test_list_shows_what_is_stored_the_newest_first(project: Path, tmp_path: Pat
 
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert "no walkthrough is stored" in nothing.stderr
-    assert table[0].split() == ["ID", "VERSION", "CHANGED", "TITLE"]
+    assert table[0].split() == ["ID", "VERSION", "CHANGED", "IN", "TITLE"]
     assert [line.split()[0] for line in table[1:]] == [second.id, first.id]
     assert [(each["id"], each["title"]) for each in told] == [
         (second.id, "Bad"),
@@ -63,6 +63,36 @@ def test_show_prints_a_stored_one_or_a_file(project: Path, tmp_path: Path) -> No
         assert "def spam(): ..." in result.stdout
         assert "\x1b" not in result.stdout
     assert run("show", "--markdown").stdout == GOOD
+
+
+@pytest.mark.requirement("walkthroughs.cli-worktrees")
+def test_those_of_other_worktrees_are_listed_and_shown(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linked = tmp_path / "elsewhere" / "task"
+    GitRepository(project).git("worktree", "add", "-q", str(linked))
+    here = stored(project, tmp_path)
+    there = stored(linked, tmp_path, BAD)
+    for place in (project, linked, linked / "deeper"):
+        place.mkdir(exist_ok=True)
+        monkeypatch.chdir(place)
+        told = json.loads(run("list", "--json").stdout)
+        assert [each["id"] for each in told] == [there.id, here.id]
+        assert run("show", there.id, "--markdown").stdout == BAD
+        assert run("show", here.id, "--markdown").stdout == GOOD
+        assert run("show", "--markdown").stdout == BAD
+
+
+@pytest.mark.requirement("walkthroughs.cli-worktrees")
+def test_a_git_file_that_says_nothing_hides_nothing(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = tmp_path / "odd"
+    odd.mkdir()
+    (odd / ".git").write_bytes(b"\xff nonsense")
+    known = stored(odd, tmp_path)
+    monkeypatch.chdir(odd)
+    assert run("show", known.id, "--markdown").stdout == GOOD
 
 
 @pytest.mark.requirement("walkthroughs.cli-show")

@@ -4,7 +4,6 @@ import os
 import sys
 import webbrowser
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any, Final, TypeVar
@@ -15,7 +14,7 @@ import msgspec
 from symposium.cli.agent_views import print_json, print_table
 from symposium.cli.options import example
 from symposium.cli.running import run
-from symposium.cli.walkthroughs import Choice, chosen, project_store, resolved
+from symposium.cli.walkthroughs import Choice, chosen, project_stores, resolved
 from symposium.config.atomic_file import write_whole
 from symposium.walkthroughs.page import Facts, page
 from symposium.walkthroughs.terminal import PLAIN, Drawing, TextLine, fault_lines, text_lines
@@ -54,13 +53,23 @@ def command() -> None:
 @command.command("list", epilog=example("symposium walkthrough list --json"))
 @_AS_JSON
 def list_walkthroughs(*, as_json: bool) -> int:
-    """The walkthroughs of this project, the newest first."""
-    found = list(project_store().newest())
+    """The walkthroughs of this project and its taskspaces, the newest first."""
+    every = [each for store in project_stores() for each in store.newest()]
+    found = sorted(every, key=lambda each: each.created_at, reverse=True)
     if as_json:
         print_json([msgspec.to_builtins(each) for each in found])
     elif found:
-        rows = [(each.id, str(each.version), _when(each.created_at), each.title) for each in found]
-        print_table([("ID", "VERSION", "CHANGED", "TITLE"), *rows])
+        rows = [
+            (
+                each.id,
+                str(each.version),
+                minute_of(each.created_at),
+                Path(each.base_uri).name,
+                each.title,
+            )
+            for each in found
+        ]
+        print_table([("ID", "VERSION", "CHANGED", "IN", "TITLE"), *rows])
     else:
         click.echo("no walkthrough is stored for this project", err=True)
     return 0
@@ -177,7 +186,3 @@ def _print(lines: Iterable[TextLine]) -> None:
             dim=line.tone == "faint",
             color=is_colored,
         )
-
-
-def _when(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
