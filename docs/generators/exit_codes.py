@@ -15,7 +15,16 @@ Every command ends with one of these.
 TAIL = """
 ## The error object
 
-With `--json` an error is an event of the type `error`. Its `data` is one object:
+With `--json` an error is an event of the type `error`: one line on stdout, the same for every
+command, whatever else that prints. The exit code is as without it. Commands that print one
+document say the error in words on stderr, too.
+
+```json
+{"v": 1, "seq": 1, "ts": "2026-11-21T16:00:00.000+00:00", "type": "error", "data": {},
+ "session": null, "taskspace": null}
+```
+
+Its `data` is one object:
 
 | Member | Holds |
 |---|---|
@@ -26,6 +35,13 @@ With `--json` an error is an event of the type `error`. Its `data` is one object
 | `retryable` | whether the same command may well succeed next time |
 | `origin` | whose error it is: `cli`, `host`, `component` or `agent` |
 | `docs` | this page |
+
+## JSON of other kinds
+
+A list is one array, a report one object; what goes on is events or entries, a line each. Times are
+ISO 8601 with their offset; only what `symposium bus tail` and `symposium daemon logs` have recorded
+keeps its seconds since 1970. Members have the names that they have on the wire, or in the file they
+come from: `camelCase` where that has it, else `snake_case`.
 """
 
 

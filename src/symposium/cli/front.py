@@ -1,6 +1,7 @@
 """The command itself: finds its subcommands without importing them, and ends with an exit code."""
 
 import ast
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from linecache import getlines
@@ -9,11 +10,15 @@ from typing import Any, Final
 import click
 
 from peerwire.catalog import has_module, module_name, names_in
-from symposium.cli.ending import ExitCode, ended_by_reader, say
+from symposium.cli.ending import ExitCode, Failure, ended_by_reader, say
 from symposium.cli.failures import failure_of
+from symposium.cli.json_events import event_line
 from symposium.near_names import near_names
 
 COMMANDS: Final = "symposium.cli.commands"
+
+_WORDS: Final = "symposium.words"
+"""Where the context keeps what was typed."""
 
 
 class Front(click.Group):
@@ -37,6 +42,7 @@ class Front(click.Group):
         if not args:
             known = ", ".join(self.list_commands(ctx))
             raise click.UsageError(f"Say which command: {known}. --help says what each does.", ctx)
+        ctx.meta[_WORDS] = list(args)
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -63,15 +69,36 @@ class Front(click.Group):
         """Run the subcommand; what it returns is the exit code, what it raises is said once."""
         try:
             code = super().invoke(ctx)
-        except (click.ClickException, click.Abort, click.exceptions.Exit):
+        except click.ClickException as error:
+            has_none = isinstance(error, click.NoSuchOption) and error.option_name == "--json"
+            if not has_none:
+                _tell_program(ctx, _as_failure(error))
+            raise
+        except (click.Abort, click.exceptions.Exit):
             raise
         except BrokenPipeError:
             code = ended_by_reader()
         except KeyboardInterrupt:
             code = ExitCode.INTERRUPTED
         except Exception as error:  # noqa: BLE001 - the boundary of the command line
-            code = say(failure_of(error))
+            failure = failure_of(error)
+            _tell_program(ctx, failure)
+            code = say(failure)
         ctx.exit(code or 0)
+
+
+def _tell_program(ctx: click.Context, failure: Failure) -> None:
+    """With `--json` say on stdout, too, what has failed; people are told on stderr."""
+    words: list[str] = ctx.meta[_WORDS]
+    if "--json" in words[: words.index("--") if "--" in words else None]:
+        with suppress(BrokenPipeError):
+            click.echo(event_line("error", failure.body()), nl=False)
+
+
+def _as_failure(error: click.ClickException) -> Failure:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = "" if context is None else f"{context.command_path} --help"
+    return Failure(ExitCode(error.exit_code), "usage", error.format_message(), hint, "cli")
 
 
 def first_line(name: str) -> str:

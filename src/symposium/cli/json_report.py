@@ -1,16 +1,12 @@
 """A turn as NDJSON on stdout: one event a line, in one envelope (users §8.4)."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any, Final, cast
+from typing import Any, cast
 
-from peerwire.jsonrpc.values import encode_value
 from symposium.cli.ending import Failure
+from symposium.cli.json_events import event_line
 from symposium.cli.output import Output
 from symposium.client.permissions import Chosen, Decision, Permission
-
-VERSION: Final = 1
-"""Of the envelope; members may be added to it without a new one."""
 
 
 class JsonReport:
@@ -56,7 +52,4 @@ class JsonReport:
 
     def _event(self, kind: str, data: Any) -> None:
         self._seq += 1
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        envelope = {"v": VERSION, "seq": self._seq, "ts": now, "type": kind}
-        envelope |= {"session": self._session, "taskspace": None, "data": data}
-        self._output.write(encode_value(envelope).decode() + "\n")
+        self._output.write(event_line(kind, data, seq=self._seq, session=self._session))
