@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -13,6 +12,7 @@ from msgspec import Raw
 from symposium.bus.envelope import Envelope, EnvelopeError, read_envelope
 from symposium.bus.shapes import Logged
 from symposium.errors import SymposiumError
+from symposium.local_time import clock_of
 from symposium.plain_text import one_line
 from symposium.redaction import REDACTED
 
@@ -46,14 +46,13 @@ class Choice:
 
 def as_text_line(passed: Logged) -> str:
     """One line for a person: when, who, what, and the beginning of the payload."""
-    when = datetime.fromtimestamp(passed.at).astimezone()
     try:
         message = read_envelope(passed.line.encode())
         payload = bytes(message.payload).decode()
         words = f"{message.type}  {message.id[:8]}  {payload}"
     except EnvelopeError:
         words = passed.line
-    return one_line(f"{when:%H:%M:%S.%f}  {passed.name} ({passed.by})  {words}", width=_WIDTH)
+    return one_line(f"{clock_of(passed.at)}  {passed.name} ({passed.by})  {words}", width=_WIDTH)
 
 
 def as_json_line(passed: Logged) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from symposium.conductor.gate import members_of
+from symposium.local_time import minute_of
 from symposium.plain_text import one_line
 
 _WIDTH = 120
@@ -47,9 +48,9 @@ def objects(value: Any) -> Sequence[Mapping[str, Any]]:
 def _host(
     host: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]], indent: str
 ) -> Iterator[str]:
+    since = minute_of(str(host.get("started", "?")))
     yield indent + one_line(
-        f"{host.get('kind')}  pid {host.get('pid')}  since {host.get('started', '?')}",
-        width=_WIDTH,
+        f"{host.get('kind')}  pid {host.get('pid')}  since {since}", width=_WIDTH
     )
     for chain in objects(host.get("chains")):
         names = [str(mod.get("name")) for mod in objects(chain.get("mods"))]

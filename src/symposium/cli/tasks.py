@@ -19,6 +19,7 @@ from symposium.cli.bus_options import client_for
 from symposium.cli.running import run
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
+from symposium.local_time import minute_of
 from symposium.plain_text import one_line
 
 GLYPHS: Final = {
@@ -118,7 +119,7 @@ def show_task(shown: TaskShown) -> None:
         ("worktree", about.worktree),
         ("branch", f"{about.branch} from {about.base}"),
         ("agent", f"{about.agent} ({about.session})" if about.agent else "none"),
-        ("landed", f"{about.landed[:12]} at {about.landed_at[:19]}" if about.landed else ""),
+        ("landed", f"{about.landed[:12]} at {minute_of(about.landed_at)}" if about.landed else ""),
         ("ports", "" if about.ports is None else f"{about.ports[0]}, {about.ports[1]} of them"),
         ("why", about.reason),
         ("spent", about.spent),
@@ -129,7 +130,7 @@ def show_task(shown: TaskShown) -> None:
         if value:
             click.echo(f"  {label:12} {value}")
     for entry in shown.log:
-        click.echo(f"  {entry.at[:16]} {entry.category:9} {entry.message}")
+        click.echo(f"  {minute_of(entry.at)} {entry.category:9} {entry.message}")
 
 
 def is_interactive() -> bool:
@@ -150,8 +151,8 @@ def _is_branch(task: TaskView, named: str) -> bool:
 
 
 def _told_apart(task: TaskView) -> str:
-    since = f", deleted {task.archived_at[:16]}" if task.archived_at else ""
-    return f"{task.id[:8]} ({task.name}, made {task.created_at[:16]}{since})"
+    since = f", deleted {minute_of(task.archived_at)}" if task.archived_at else ""
+    return f"{task.id[:8]} ({task.name}, made {minute_of(task.created_at)}{since})"
 
 
 def _begins(task: TaskView, named: str) -> bool:

@@ -11,6 +11,7 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.conductor.gate import members_of
 from symposium.config.paths import paths
+from symposium.local_time import second_of
 from symposium.plain_text import one_line
 
 _WIDTH = 60
@@ -62,7 +63,8 @@ def _row(entry: Mapping[str, Any]) -> str:
     call = members_of(entry.get("toolCall"))
     title = one_line(str(call.get("title") or call.get("toolCallId") or "?"), width=_WIDTH)
     chosen = entry.get("chosen") or entry.get("outcome")
+    when = second_of(str(entry.get("ts")))
     return one_line(
-        f"{entry.get('ts')}  {entry.get('agent')}: {title} → {chosen} by {entry.get('by')}",
+        f"{when}  {entry.get('agent')}: {title} → {chosen} by {entry.get('by')}",
         width=_WIDTH * 3,
     )

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -25,6 +24,7 @@ from symposium.cli.running import run
 from symposium.daemon.background import RUNNING, in_background
 from symposium.daemon.process import serve
 from symposium.errors import NotFoundError
+from symposium.local_time import second_of
 from symposium.plain_text import plain_text
 
 STOP_TIME = 15.0
@@ -183,8 +183,7 @@ def _rows(info: DaemonInfo) -> list[tuple[str, str]]:
 def _plain(line: str) -> str:
     try:
         entry = json.loads(line)
-        when = datetime.fromtimestamp(entry["ts"]).astimezone()
-        words = f"{when:%Y-%m-%d %H:%M:%S} {entry['level']:7} {entry['message']}"
+        words = f"{second_of(entry['ts'])} {entry['level']:7} {entry['message']}"
     except (ValueError, KeyError, TypeError):
         return plain_text(line)
     trace = entry.get("trace")

@@ -38,6 +38,7 @@ from symposium.cli.tasks import (
     task_line,
 )
 from symposium.cli.watching import watch_events
+from symposium.local_time import second_of
 
 TASK = click.argument("task")
 
@@ -213,7 +214,7 @@ def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool)
             print_json([to_builtins(entry) for entry in shown.log])
             return ExitCode.OK
         for entry in shown.log:
-            click.echo(f"{entry.at[:19]}  {entry.category:9}  {entry.message}")
+            click.echo(f"{second_of(entry.at)}  {entry.category:9}  {entry.message}")
         return ExitCode.OK
 
     return doing(work)

@@ -8,6 +8,7 @@ from msgspec import to_builtins
 
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
+from symposium.local_time import minute_of, second_of
 from symposium.plain_text import one_line, plain_text
 from symposium.timelines.entry import Entry
 from symposium.timelines.store import Summary, TimelineStore
@@ -30,7 +31,7 @@ def list_timelines(cwd: Path | None, *, as_json: bool) -> int:
         click.echo(json.dumps([_summary(each) for each in found]))
         return ExitCode.OK
     for each in found:
-        click.echo(f"{each.started[:16]}  {each.session}  {each.agent}  {each.cwd}")
+        click.echo(f"{minute_of(each.started)}  {each.session}  {each.agent}  {each.cwd}")
         click.echo(f"    {one_line(each.goal, width=WIDTH)}")
     if not found:
         click.echo("No timelines are kept.", err=True)
@@ -69,4 +70,4 @@ def _line(entry: Entry) -> str:
             known = {name: value for name, value in entry.data.items() if value}
             text = ", ".join(f"{name}: {value}" for name, value in known.items())
             text = one_line(text, width=WIDTH)
-    return f"{entry.ts[:19]}  {entry.type}  {text}"
+    return f"{second_of(entry.ts)}  {entry.type}  {text}"

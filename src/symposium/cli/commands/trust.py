@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
+from symposium.local_time import day_of
 from symposium.plain_text import plain_text
 from symposium.recommendations.adviser import Advice, Adviser
 from symposium.run_mode.advice import adviser_for
@@ -146,7 +146,7 @@ def _named(advice: Advice, names: Sequence[str]) -> Sequence[Question]:
 
 
 def _row(decision: Decision) -> tuple[str, ...]:
-    day = datetime.fromtimestamp(decision.when, UTC).date().isoformat()
+    day = day_of(decision.when)
     what = (decision.verdict, decision.kind, decision.name, decision.sha256[:12])
     return (day, *what, decision.workspace)
 

@@ -16,6 +16,7 @@ from symposium.cli.options import example
 from symposium.cli.running import run
 from symposium.cli.walkthroughs import Choice, chosen, project_stores, resolved
 from symposium.config.atomic_file import write_whole
+from symposium.local_time import minute_of
 from symposium.walkthroughs.page import Facts, page
 from symposium.walkthroughs.terminal import PLAIN, Drawing, TextLine, fault_lines, text_lines
 

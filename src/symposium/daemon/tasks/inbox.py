@@ -14,6 +14,7 @@ from symposium.bus.task_shapes import InboxCall, InboxChoice, InboxItem
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.setup_trust import SetUpTrust, lines_of
 from symposium.daemon.tasks.task_agents import why_ended
+from symposium.local_time import minute_of
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace
@@ -95,7 +96,7 @@ class Inbox:
         earlier = self._settled.get(item_id)
         if earlier is not None:
             raise BusRefusedError(
-                f"already answered by {earlier.by} at {earlier.at}", "already_answered"
+                f"already answered by {earlier.by} at {minute_of(earlier.at)}", "already_answered"
             )
         found = next((each for each in await self.items() if each.id == item_id), None)
         if found is None:

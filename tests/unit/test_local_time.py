@@ -1,0 +1,62 @@
+"""Moments on the clock of whoever reads them."""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from symposium import cli
+from symposium.local_time import clock_of, day_of, iso_of, minute_of, second_of
+
+CLI = Path(cli.__file__).parent
+
+SECONDS = 1795311905.5
+"""2026-11-22 01:45:05 UTC."""
+
+
+@pytest.fixture(autouse=True)
+def new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "EST+5")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.requirement("showing.local-time")
+@pytest.mark.parametrize(
+    "moment",
+    [
+        SECONDS,
+        "2026-11-22T01:45:05.500+00:00",
+        "2026-11-22T01:45:05Z",
+        "2026-11-22T02:45:05+01:00",
+        "2026-11-22T01:45:05",
+    ],
+)
+def test_a_moment_is_shown_on_the_clock_where_one_sits(moment: str | float) -> None:
+    assert second_of(moment) == "2026-11-21 20:45:05"
+    assert minute_of(moment) == "2026-11-21 20:45"
+    assert day_of(moment) == "2026-11-21"
+    assert clock_of(moment).startswith("20:45:05.")
+
+
+@pytest.mark.requirement("showing.local-time")
+def test_programs_are_told_the_zone() -> None:
+    assert iso_of(SECONDS) == "2026-11-22T01:45:05.500+00:00"
+
+
+@pytest.mark.requirement("showing.local-time")
+@pytest.mark.parametrize("moment", ["", "yesterday\x1b", 1e300, float("nan"), "2026-99-01"])
+def test_what_is_no_moment_is_shown_as_it_stands(moment: str | float) -> None:
+    assert minute_of(moment) == str(moment).replace("\x1b", "␛")
+
+
+@pytest.mark.requirement("showing.local-time")
+def test_no_command_reads_a_clock_face_of_its_own() -> None:
+    # What is written for programs is UTC, and says so.
+    own = re.compile(r"localtime|strftime\(\"%H|astimezone|_?(?:at|ts|started)\[:1")
+
+    assert [file.name for file in CLI.rglob("*.py") if own.search(file.read_text())] == []
