@@ -232,6 +232,33 @@ BOUNDARIES: Mapping[str, str] = {
 """Where any error is caught, and for whom; `peerwire.jsonrpc.boundary` is the one for handlers."""
 
 
+def words_of(node: ast.AST) -> list[str]:
+    """What is written in a list of words, `sys.executable` as it stands there."""
+    if not isinstance(node, ast.List | ast.Tuple):
+        return []
+    words: list[str] = []
+    for each in node.elts:
+        inner = each.value if isinstance(each, ast.Starred) else each
+        words += words_of(inner) or [ast.unparse(inner).strip("'")]
+    return words
+
+
+def command_lines(module: Module) -> Iterator[tuple[int, list[str]]]:
+    """Each that begins with our own interpreter, also where its words stand apart from it."""
+    for node in ast.walk(module.tree):
+        words = words_of(node)
+        if isinstance(node, ast.Dict):
+            words = [word for each in node.values for word in words_of(each) or [ast.unparse(each)]]
+        if "sys.executable" in words:
+            yield line_of(node), words[words.index("sys.executable") + 1 :]
+
+
+def imports_nothing_from_where_it_is(module: Module) -> Iterator[str]:
+    for line, words in command_lines(module):
+        if "-m" in words and not {"-P", "-I"} & set(words[: words.index("-m")]):
+            yield f"{line}: `python -m` imports what lies in the current directory; write -P before"
+
+
 def is_broad(handler: ast.ExceptHandler) -> bool:
     """Whether it catches everything and keeps it: one that ends in `raise` lets it go on."""
     caught = {node.id for node in ast.walk(handler.type or handler) if isinstance(node, ast.Name)}
@@ -279,6 +306,9 @@ Rule = Callable[[Module], Iterator[str]]
         pytest.param(
             explains_what_catches_everything,
             marks=pytest.mark.requirement("house.shape-broad-except"),
+        ),
+        pytest.param(
+            imports_nothing_from_where_it_is, marks=pytest.mark.requirement("house.shape-python-m")
         ),
         pytest.param(gives_reasons_for_what_it_suppresses),
     ],
@@ -334,6 +364,9 @@ BAD = [
     (explains_what_catches_everything, "try:\n x()\nexcept Exception:\n y()"),
     (explains_what_catches_everything, "try:\n x()\nexcept (OSError, BaseException):\n y()"),
     (explains_what_catches_everything, "try:\n x()\nexcept:\n y()"),
+    (imports_nothing_from_where_it_is, "run([sys.executable, '-m', 'symposium'])"),
+    (imports_nothing_from_where_it_is, "run((sys.executable, *('-X', 'utf8', '-m'), module))"),
+    (imports_nothing_from_where_it_is, "run({'command': sys.executable, 'args': ['-m', 'venv']})"),
     (gives_reasons_for_what_it_suppresses, "import x  # noqa"),
     (gives_reasons_for_what_it_suppresses, "import x  # noqa: F401"),
     (gives_reasons_for_what_it_suppresses, "x = y()  # pyright: ignore[reportAny]"),
@@ -348,6 +381,9 @@ GOOD = [
     (explains_what_catches_everything, "try:\n x()\nexcept OSError:\n y()"),
     (imports_in_the_open, "from typing import Any"),
     (owns_its_work, "async with asyncio.TaskGroup() as tasks:\n tasks.create_task(f())"),
+    (imports_nothing_from_where_it_is, "run([sys.executable, '-P', '-m', 'symposium'])"),
+    (imports_nothing_from_where_it_is, "run([sys.executable, *('-I', '-m', 'a'), '-m', 'b'])"),
+    (imports_nothing_from_where_it_is, "run({'command': sys.executable, 'args': ['-I', 'a.py']})"),
     (gives_reasons_for_what_it_suppresses, "import x  # noqa: F401 - seen by readers of x"),
     (
         gives_reasons_for_what_it_suppresses,

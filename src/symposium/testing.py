@@ -38,7 +38,7 @@ CAPABILITIES: Final[dict[str, Any]] = {
 ECHO_SERVER: Final[dict[str, Any]] = {
     "name": "echo",
     "command": sys.executable,
-    "args": ["-m", "peerwire.mcp.echo_server"],
+    "args": ["-P", "-m", "peerwire.mcp.echo_server"],
     "env": [],
 }
 """An MCP server with the tools `echo` and `add`, to be given to `new_session`."""

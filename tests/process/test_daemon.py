@@ -62,6 +62,25 @@ async def test_many_clients_that_come_at_once_find_one_daemon(home: Yard) -> Non
     assert len({each.result() for each in boots}) == 1
 
 
+@pytest.mark.requirement("trust.no-import", "daemon.auto-start")
+async def test_a_daemon_that_is_started_in_a_workspace_imports_nothing_of_it(
+    home: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = home.folder / "work"
+    (work / "symposium").mkdir(parents=True)
+    for name in ("symposium/__init__.py", "json.py", "asyncio.py", "site.py"):
+        (work / name).write_text(f"open({str(home.folder / 'tripped')!r}, 'a').write({name!r})\n")
+    monkeypatch.chdir(work)
+    # As from there: the daemon is told, and does not stay.
+    monkeypatch.setenv("SYMPOSIUM_HOME", "..")
+    async with home.client(starts=True) as client:
+        pid = (await client.request(DaemonStatus())).pid
+
+    assert os.readlink(f"/proc/{pid}/cwd") == "/"
+    assert pid == int((home.folder / "run" / "bus.sock.lock").read_text())
+    assert not (home.folder / "tripped").exists()
+
+
 @pytest.mark.requirement("daemon.one")
 async def test_while_one_starts_or_leaves_the_next_waits_its_turn(home: Yard) -> None:
     with starting(MeetingPlace(home.socket, home.folder / "log")):

@@ -28,7 +28,7 @@ async def launch(store: SessionStore, spec: SessionSpec) -> None:
     reading, writing = os.pipe()
     try:
         keeper = subprocess.Popen(  # noqa: ASYNC220, S603 - ourselves, and it forks at once
-            [sys.executable, "-m", "symposium.keepers", spec.id, str(writing)],
+            [sys.executable, "-P", "-m", "symposium.keepers", spec.id, str(writing)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -1,8 +1,9 @@
 """Starts the daemon when nobody answers: a program of its own, told all that it was asked for."""
 
 import asyncio
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ START_TIME: Final = 20.0
 """Seconds a daemon may take to listen; a busy machine needs several for the interpreter alone."""
 
 _FAREWELL: Final = 2.0
+_PLACES: Final = ("SYMPOSIUM_HOME", "SYMPOSIUM_CONFIG", "SYMPOSIUM_SOCKET")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,9 @@ class DaemonOptions:
         words = ["--idle-timeout", str(self.idle_timeout), "--history", str(self.history)]
         words += ["--log", self.log_level]
         if self.socket is not None:
-            words += ["--socket", str(self.socket)]
+            words += ["--socket", str(self.socket.absolute())]
         if self.compat_socket is not None:
-            words += ["--compat-socket", str(self.compat_socket)]
+            words += ["--compat-socket", str(self.compat_socket.absolute())]
         return words
 
 
@@ -54,12 +56,15 @@ async def start_daemon(options: DaemonOptions) -> None:
     Raises:
         BusUnreachableError: it says that it cannot, or says nothing in time.
     """
-    command = [sys.executable, "-m", "symposium", "daemon", "start", *options.words()]
+    # Not from where we are, nor there: what lies in a workspace is not to be imported.
+    command = [sys.executable, "-P", "-m", "symposium", "daemon", "start", *options.words()]
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
+        cwd="/",
+        env=_from_anywhere(os.environ),
         start_new_session=True,
     )
     try:
@@ -77,3 +82,10 @@ async def start_daemon(options: DaemonOptions) -> None:
         words = said.decode(errors="replace").strip().removeprefix("symposium: ")
         text = f"the daemon did not start: {words}"
         raise BusUnreachableError(text, "symposium daemon start --foreground says more")
+
+
+def _from_anywhere(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The same, with our places as they are named from where we are."""
+    named = {name: environment[name] for name in _PLACES if environment.get(name)}
+    settled = {name: str(Path(place).expanduser().absolute()) for name, place in named.items()}
+    return {**environment, **settled}

@@ -260,6 +260,6 @@ def _our_server(spec: SessionSpec) -> Mapping[str, Any]:
     return {
         "name": "symposium",
         "command": sys.executable,
-        "args": ["-m", "symposium", "mcp"],
+        "args": ["-P", "-m", "symposium", "mcp"],
         "env": [{"name": name, "value": value} for name, value in kept.items()],
     }

@@ -30,7 +30,7 @@ async def build_from_python(target: Package, directory: Path) -> Built:
         await run_tool([uv, "venv", "--quiet", "--relocatable", str(place)], cwd=directory)
         install = [uv, "pip", "install", "--quiet", "--python", str(python), "--", wanted]
     else:
-        await run_tool([sys.executable, "-m", "venv", str(place)], cwd=directory)
+        await run_tool([sys.executable, "-P", "-m", "venv", str(place)], cwd=directory)
         install = [str(python), "-m", "pip", "install", "--quiet", "--", wanted]
     before = set(_marks(place))  # those of pip itself
     await run_tool(install, cwd=directory)

@@ -131,8 +131,8 @@ def _at_once(source: ComponentSource) -> Command | None:
             return Command((sys.executable, "-P", "-m", "symposium", name), {}, name)
         case "python":
             value: dict[str, Any] = source.value
-            argv = (sys.executable, "-m", str(value["module"]), *map(str, value.get("args", ())))
-            return Command(argv, {}, name)
+            words = (str(value["module"]), *map(str, value.get("args", ())))
+            return Command((sys.executable, "-P", "-m", *words), {}, name)
         case "local":
             return passing_command(FromLocal(_read(source, Local)), name)
         case "npx" | "uvx" | "pipx" as tool:

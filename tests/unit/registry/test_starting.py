@@ -33,7 +33,7 @@ def around(tmp_path: Path) -> Surroundings:
         ("npx", {"package": "@a/b@1", "args": ["--acp"]}, ("npx", "-y", "@a/b@1", "--acp")),
         ("uvx", {"package": "b"}, ("uvx", "b")),
         ("pipx", {"package": "b"}, ("pipx", "run", "b")),
-        ("python", {"module": "m", "args": ["--acp"]}, (sys.executable, "-m", "m", "--acp")),
+        ("python", {"module": "m", "args": ["--acp"]}, (sys.executable, "-P", "-m", "m", "--acp")),
     ],
 )
 async def test_a_source_that_needs_no_installation_is_a_command_at_once(
