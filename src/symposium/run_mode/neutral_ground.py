@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from peerwire.transports.command import Command
 from symposium.config.paths import paths
 
-_RUNNERS: Final = frozenset({"npx", "pnpx", "bunx", "uvx", "pipx"})
+_RUNNERS: Final = frozenset({"npx", "pnpx", "bunx", "uvx", "pipx", "pip-run"})
 _SUBCOMMANDS: Final = {
     "npm": frozenset({"exec", "x"}),
     "pnpm": frozenset({"dlx", "exec"}),
@@ -26,8 +26,25 @@ _SUBCOMMANDS: Final = {
     "uv": frozenset({"run", "tool", "x"}),
     "cargo": frozenset({"run"}),
     "deno": frozenset({"run"}),
+    "go": frozenset({"run"}),
+    "nix": frozenset({"run", "develop", "shell"}),
+    "mise": frozenset({"exec", "x", "run"}),
+    **dict.fromkeys(("poetry", "pdm", "hatch", "rye", "pipenv", "pixi"), frozenset({"run"})),
 }
-_PYTHON: Final = re.compile(r"(?:python|pypy)[0-9.]*(?:\.exe)?")
+_WRAPPERS: Final = frozenset(
+    {
+        *("env", "nice", "ionice", "nohup", "time", "timeout", "setsid", "stdbuf", "exec"),
+        *("sudo", "doas", "volta", "conda", "mamba", "micromamba", "asdf", "pyenv", "direnv"),
+    }
+)
+"""Programs that start the one that is named behind their own words."""
+
+_SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh"})
+_BETWEEN_WORDS: Final = re.compile(r"[\s;&|(){}'\"`]+")
+_PYTHON: Final = re.compile(r"(?:python|pypy)[0-9.]*(?:\.exe)?|py")
+
+_WITH_VALUE: Final = frozenset({"--check-hash-based-pycs"})
+_MOST_WORDS: Final = 100
 
 STARTER: Final = Path(__file__).with_name("start_elsewhere.py")
 """A program of the standard library alone; ACP cannot say where an MCP server shall start."""
@@ -35,12 +52,18 @@ STARTER: Final = Path(__file__).with_name("start_elsewhere.py")
 
 def looks_around(argv: Sequence[str]) -> bool:
     """Whether a program may start or import what lies in the directory that it is started in."""
-    name = Path(argv[0]).name
+    name, words = Path(argv[0]).name, argv[1:]
     if name in _RUNNERS:
         return True
     if _PYTHON.fullmatch(name):
-        return _runs_module(argv[1:])
-    return any(word in _SUBCOMMANDS.get(name, ()) for word in argv[1:2])
+        return _runs_module(words)
+    if name in _SHELLS:
+        words = [each for word in words for each in _BETWEEN_WORDS.split(word) if each]
+    if name in _SHELLS or name in _WRAPPERS:
+        # Which of the words is the program, each wrapper says in its own way.
+        return any(looks_around(words[place:]) for place in range(min(len(words), _MOST_WORDS)))
+    own = words[: words.index("--")] if "--" in words else words
+    return not _SUBCOMMANDS.get(name, frozenset()).isdisjoint(own)
 
 
 def away(command: Command, *, is_recommended: bool) -> Command:
@@ -70,14 +93,22 @@ def neutral_directory(environment: Mapping[str, str] | None = None) -> Path:
 
 def _runs_module(words: Sequence[str]) -> bool:
     """Whether an interpreter is asked for a module, and not told to leave the directory alone."""
-    for word in words:
+    left = iter(words)
+    for word in left:
         if not word.startswith("-") or word == "-":
             return False
         if word.startswith("--"):
+            if word in _WITH_VALUE:
+                next(left, None)
             continue
-        letters = word[1:]
-        if "I" in letters or "P" in letters:
-            return False
-        if "m" in letters or "c" in letters:
-            return True
+        for place, letter in enumerate(word[1:], 2):
+            if letter in "IP":
+                return False
+            if letter in "mc":
+                return True
+            if letter in "XW":
+                # What follows is its value, in the same word or in the next.
+                if not word[place:]:
+                    next(left, None)
+                break
     return False
