@@ -15,16 +15,17 @@ import os
 import signal
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from symposium.__main__ import main
 from symposium.bus.starting import DaemonOptions
-from symposium.cli.commands import inbox, task
 from symposium.daemon import process
 from symposium.daemon.parts import taskspaces
 
 FOLDER = Path(sys.argv[1])
-PRELOADED = (inbox, task)
+PRELOADED = ("symposium.cli.commands.inbox", "symposium.cli.commands.task")
+"""What the commands would load when they begin."""
 
 
 def say(word: bytes) -> None:
@@ -79,6 +80,8 @@ def forked(wanted: dict[str, list[str] | str]) -> int:
 
 
 if __name__ == "__main__":
+    for name in PRELOADED:
+        import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         asked = json.loads(line)

@@ -94,24 +94,20 @@ class Switchboard:
                 else:
                     self._write(to, held)
                     to, held = (), []
-                    self._do(action)
+                    self.carry_out((action,))
         self._write(to, held)
         self._deadlines.watch()
 
     def carry_out(self, actions: Iterable[Action]) -> None:
         """Do what the broker says."""
         for action in actions:
-            if isinstance(action, Deliver):
-                self._write(action.connections, [action.line])
-            else:
-                self._do(action)
-
-    def _do(self, action: Close | Warn) -> None:
-        match action:
-            case Close():
-                self._send_away(action.connection, action.reason)
-            case Warn():
-                _log.warning("%s", action.text)
+            match action:
+                case Deliver():
+                    self._write(action.connections, [action.line])
+                case Close():
+                    self._send_away(action.connection, action.reason)
+                case Warn():
+                    _log.warning("%s", action.text)
 
     def slow(self, link: Link) -> None:
         """Much waits for a client."""
