@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.snapshots.hiding import hide
 
 REFS: Final = "refs/symposium/snap"
 
@@ -75,6 +76,7 @@ class Subject:
             lock.unlink(missing_ok=True)
         config = self.shadow / "config"
         if not config.exists():
+            await hide(self.clone())
             hashes = await self.clone().maybe("rev-parse", "--show-object-format") or "sha1"
             extensions = "" if hashes == "sha1" else f"\tobjectFormat = {hashes}\n"
             text = _CONFIG.format(version=0 if hashes == "sha1" else 1, extensions=extensions)

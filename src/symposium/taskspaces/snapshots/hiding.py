@@ -1,0 +1,56 @@
+"""Snapshots are for whoever works in the clone: it serves them to nobody.
+
+They hold what no commit does, a `.env` among it. Other clones and fetches do not get them; what
+sends or clears all refs because its remote is set up so cannot be held off, and is told instead.
+"""
+
+from typing import Final
+
+from symposium.taskspaces.git.program import Git
+
+REFS: Final = "refs/symposium/"
+"""All that is kept under refs of ours."""
+
+_HIDE: Final = "uploadpack.hideRefs"
+_EVERYTHING: Final = "refs/*"
+_YES: Final = frozenset({"", "true", "yes", "on", "1"})
+_TRIES: Final = 3
+
+
+async def hide(git: Git) -> None:
+    """Have the clone serve none of our refs (git-config(1), `transfer.hideRefs`), as best it can.
+
+    Raises:
+        TaskspaceError: git is not there, or takes too long.
+    """
+    known = await git.maybe("config", "--local", "--get-all", _HIDE)
+    if REFS in (known or "").splitlines():
+        return
+    for _ in range(_TRIES):
+        # Another git may hold the clone's settings for a moment.
+        if not (await git.run("config", "--local", "--add", _HIDE, REFS)).code:
+            return
+
+
+async def mirrors(git: Git) -> list[str]:
+    """What the clone's remotes are set up to do to our refs, for people; empty for usual ones.
+
+    Raises:
+        TaskspaceError: git is not there, or takes too long.
+    """
+    listed = await git.run("config", "-z", "--get-regexp", r"^remote\..*\.(mirror|fetch)$")
+    found: list[str] = []
+    for setting in listed.names:
+        key, _, value = setting.partition("\n")
+        remote, _, kind = key.removeprefix("remote.").rpartition(".")
+        if kind == "mirror" and value.lower() in _YES:
+            found.append(
+                f"a push to the remote {remote!r} sends all refs (remote.{remote}.mirror), and "
+                "with them snapshots of what is not committed, files such as .env included"
+            )
+        elif kind == "fetch" and value.lstrip("+").startswith(f"{_EVERYTHING}:{_EVERYTHING}"):
+            found.append(
+                f"a fetch with --prune from the remote {remote!r} removes all snapshots "
+                f"(remote.{remote}.fetch)"
+            )
+    return found
