@@ -1,0 +1,71 @@
+"""Twelve agents at once (users B-14): what a person at the command line notices of it."""
+
+import json
+import socket
+import statistics
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from tests.support.task_desk import Desk
+
+from symposium.daemon.pressure import CLIENT_BACKLOG
+
+Spec: TypeAlias = Callable[..., str]
+
+WITHIN = 1.0
+"""Seconds in which a list shows what has changed (users B-1), and an answer counts (B-5)."""
+
+MOST_MEMORY = 128 * 1024 * 1024
+"""Bytes of the daemon."""
+
+
+@contextmanager
+def deaf_watcher(path: Path) -> Generator[None]:
+    """One that asks to see all that is said on the bus, and reads none of it."""
+    payload = {"protocol": 2, "role": "cli", "name": "deaf", "subscribes": ["*"]}
+    sender = {"workingDirectory": "/"}
+    hello = {"type": "hello", "id": "h", "sender": sender, "payload": payload}
+    with socket.socket(socket.AF_UNIX) as watcher:
+        watcher.connect(str(path))
+        watcher.sendall(json.dumps(hello).encode() + b"\n")
+        yield
+
+
+def timed(work: Callable[[], object]) -> float:
+    begun = time.monotonic()
+    work()
+    return time.monotonic() - begun
+
+
+@pytest.mark.requirement("tasks.twelve-answers")
+@pytest.mark.timeout(120)
+def test_while_twelve_stream_and_a_watcher_reads_nothing_people_are_answered_at_once(
+    desk: Desk, playing: Spec
+) -> None:
+    desk.ok("daemon", "start")
+    agent = playing("streaming_agent.py", "50", "10")
+    lists: list[float] = []
+    answers: list[float] = []
+
+    with deaf_watcher(desk.home / "run" / "bus.sock"):
+        tasks = [desk.new(f"task {number}", "--agent", agent) for number in range(12)]
+        while not all("over" in desk.said(each["id"])[-9:] for each in tasks):
+            asks = f"Which one, {len(answers)}?"
+            desk.ok("task", "log", "task 0", "--add", asks, "--category", "question")
+            lists.append(timed(lambda: desk.json("inbox")))
+            (item,) = desk.json("inbox")
+            assert item["text"] == asks
+            answers.append(timed(lambda item=item: desk.ok("inbox", "answer", item["id"], "seen")))
+            lists.append(timed(desk.tasks))
+            assert desk.json("inbox") == []
+        status = desk.json("daemon", "status")
+
+    assert len(answers) > 1
+    assert statistics.median(lists) < WITHIN, lists
+    assert statistics.median(answers) < WITHIN, answers
+    assert status["memory"] < MOST_MEMORY
+    assert status["backlog"] < CLIENT_BACKLOG
