@@ -39,6 +39,26 @@ def choose_eliza(it: Editor, session: str) -> str:
     return it.say(session, "SAVE")
 
 
+@pytest.mark.requirement("run-mode.process-mending", "config.never-crashes")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{\n  "agent": "\\ud800"}', "config.jsonc:2:13: \\ud800 is half a character"),
+        ('{"agent": "a\\u0000b"}', "did not start"),
+        ('{"agent": {"local": {"command": "a\\u0000b"}}}', "did not start"),
+    ],
+)
+def test_characters_that_no_program_can_have_are_told_in_the_chat(
+    start: Start, config: Path, text: str, reason: str
+) -> None:
+    config.write_text(text)
+    it = started_editor(start)
+    session = it.session()
+
+    assert reason in it.told(session)
+    assert it.end() == 0
+
+
 @pytest.mark.requirement("run-mode.process-mending")
 @pytest.mark.parametrize(
     ("agent", "reason"),

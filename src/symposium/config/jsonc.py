@@ -17,6 +17,7 @@ MAX_DEPTH: Final = 100
 
 _SCALAR: Final = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _STEP: Final = r"\[(\d+)\]|\.?([^.\[\]]+)"  # compiled when an error needs it
+_ESCAPES: Final = r"(?i)\\ud[89ab]..\\ud[c-f]..|(\\ud[89a-f]..)|\\."  # the same
 _DECODER: Final = json.JSONDecoder()
 _LONGEST_NUMBER: Final = 1000
 
@@ -155,10 +156,19 @@ class _Reader:
 
     def _string(self, at: int) -> tuple[str, int]:
         try:
-            return _DECODER.raw_decode(self._text, at)
+            value, end = _DECODER.raw_decode(self._text, at)
         except json.JSONDecodeError as error:
             reason = f"this string is broken: {error.msg}"
             raise JsoncError(reason, self._text, error.pos) from error
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            # RFC 8259 §8.2: half a character can neither be written to a file nor to a peer.
+            broken = value[error.start].encode("unicode_escape").decode()
+            halves = (each for each in re.finditer(_ESCAPES, self._text[at:end]) if each[1])
+            where = at + next((each.start() for each in halves), 0)
+            raise JsoncError(f"{broken} is half a character", self._text, where) from error
+        return value, end
 
     def _container(self, start: int, depth: int, closing: str) -> ContainerNode:
         items: list[Item] = []

@@ -212,6 +212,8 @@ def save(path: Path, config: Config, seen: str | None) -> str:
                 f"{path} has been changed since it was read", "read it again, then change it"
             )
         text = first_text(config) if current is None else _changed_text(current, config, path)
+        if current != text:
+            _read_text(text, path)  # what we could not read again, we do not write
         check_writable(path)
         if current is not None and current != text:
             write_whole(path.with_name(path.name + ".bak"), current)

@@ -114,7 +114,7 @@ def test_a_comment_goes_where_its_subject_goes(
         ("[ // why\n]", [1], "[ // why\n  1\n]"),
         ("[\n  // x\n\n  // y\n  1\n]", [], "[\n  // x\n\n]"),
         ("[/* a\n\n b */ 1]", [], "[]"),
-        ('["\u00e4"]', ["\u00e4", "\ud800"], '["\u00e4", "\\ud800"]'),
+        ('["\u00e4"]', ["\u00e4", "\U0001f600"], '["\u00e4", "\U0001f600"]'),
     ],
 )
 def test_a_change_looks_like_its_surroundings(text: str, value: Any, expected: str | None) -> None:

@@ -345,6 +345,16 @@ def test_what_cannot_be_read_is_never_overwritten(path: Path, text: str) -> None
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.requirement("config.save-unreadable")
+def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
+    write(path, SEED)
+
+    with pytest.raises(ConfigError, match="half a character"):
+        save(path, Config("\ud800"), SEED)
+
+    assert path.read_text() == SEED
+
+
 @pytest.mark.requirement("config.save-read-only")
 @pytest.mark.parametrize("is_directory", [False, True])
 def test_what_is_read_only_stays_as_it_was(path: Path, *, is_directory: bool) -> None:
