@@ -2,6 +2,7 @@
 
 SymposiumError
 ├── SpecError        what was written as SPEC names no component
+├── BadValueError    a value that was given cannot be taken as it is
 ├── NotFoundError    a file, a directory or a session is not there
 ├── PatienceError    an answer did not come within the time that was asked for
 ├── StepError        a step of a conversation with an agent failed; carries the reason
@@ -29,6 +30,10 @@ class SymposiumError(Exception):
 
 class SpecError(SymposiumError):
     """What was written to name a component names none."""
+
+
+class BadValueError(SymposiumError):
+    """A value that was given cannot be taken as it is."""
 
 
 class NotFoundError(SymposiumError):

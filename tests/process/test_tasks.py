@@ -473,4 +473,4 @@ def test_a_worktree_that_is_there_becomes_a_task_and_stays_as_it_is(
     assert (tasks["my own"]["branch"], tasks["my own"]["worktree"]) == ("my-branch", str(mine))
     assert git(mine, "status", "--porcelain") == "?? new.txt\n"
     assert "is a taskspace already" in again.stderr
-    assert (again.returncode, nothing.returncode) == (1, 1)
+    assert (again.returncode, nothing.returncode) == (2, 4)

@@ -22,7 +22,7 @@ from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.cancel_request import CancelRequest
 from symposium.bus.messages.progress import Progress
 from symposium.bus.vocabulary import Message, PayloadError, payload_of, reply_type
-from symposium.errors import SymposiumError
+from symposium.errors import BadValueError, NotFoundError, SymposiumError
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class Answering:
         except BusRefusedError as error:
             return _refused(error.message, error.code or refusals.FAILED)
         except SymposiumError as error:
-            return _refused(str(error), refusals.FAILED)
+            return _refused(str(error), _code_of(error))
         return success(_data(message, reply)) if message.about.budget else None
 
     def _asked(self, envelope: Envelope) -> Asked:
@@ -113,6 +113,16 @@ class Answering:
 
         by = "" if envelope.from_ is UNSET else envelope.from_
         return Asked(envelope.id, envelope.sender, by, tell)
+
+
+def _code_of(error: SymposiumError) -> str:
+    match error:
+        case NotFoundError():
+            return refusals.NOT_FOUND
+        case BadValueError():
+            return refusals.BAD_VALUE
+        case _:
+            return refusals.FAILED
 
 
 def _refused(text: str, code: str) -> Outcome:

@@ -21,6 +21,8 @@ TOO_MANY: Final = "too_many"
 DUPLICATE: Final = "duplicate_id"
 NOT_ASKED: Final = "not_asked"
 FAILED: Final = "failed"
+NOT_FOUND: Final = "not_found"
+BAD_VALUE: Final = "bad_value"
 
 NO_ID: Final = "-"
 """Stands for the id of a line that has none."""

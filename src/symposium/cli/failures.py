@@ -10,7 +10,14 @@ from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, RpcError
 from symposium.bus.errors import BusRefusedError
 from symposium.cli.ending import ExitCode, Failure
-from symposium.errors import NotFoundError, PatienceError, SpecError, StepError, SymposiumError
+from symposium.errors import (
+    BadValueError,
+    NotFoundError,
+    PatienceError,
+    SpecError,
+    StepError,
+    SymposiumError,
+)
 from symposium.plain_text import plain_text
 
 STDERR_SHOWN: Final = 5
@@ -55,6 +62,8 @@ def _of_ours(error: SymposiumError) -> Failure:
     match error:
         case SpecError():
             code, detail, origin = ExitCode.USAGE, "bad_spec", "cli"
+        case BadValueError():
+            code, detail, origin = ExitCode.USAGE, "bad_value", "cli"
         case NotFoundError():
             code, detail, origin = ExitCode.NOT_FOUND, "not_found", "cli"
         case PatienceError():
@@ -180,6 +189,9 @@ _REASONS: Final = {
 
 
 _BUS_CODES: Final = {
+    "already_answered": ExitCode.NOT_FOUND,
+    "bad_choice": ExitCode.USAGE,
+    "bad_value": ExitCode.USAGE,
     "forbidden": ExitCode.DENIED,
     "no_handler": ExitCode.NOT_FOUND,
     "not_found": ExitCode.NOT_FOUND,

@@ -2,6 +2,7 @@
 
 TaskspaceError            a taskspace cannot be made, found, changed or removed
 ├── UnknownTaskspaceError no taskspace is called that
+├── AbsentError           a clone, a directory or a branch is not there
 ├── RefusedNameError      a name, a path or an id cannot be taken as it is
 ├── LimitError            a child would be more than its parent may spawn
 ├── StageError            a step of making, removing or landing one failed; carries what was done
@@ -11,18 +12,22 @@ TaskspaceError            a taskspace cannot be made, found, changed or removed
 
 from collections.abc import Sequence
 
-from symposium.errors import SymposiumError
+from symposium.errors import BadValueError, NotFoundError, SymposiumError
 
 
 class TaskspaceError(SymposiumError):
     """A taskspace cannot be made, found, changed or removed."""
 
 
-class UnknownTaskspaceError(TaskspaceError):
+class UnknownTaskspaceError(TaskspaceError, NotFoundError):
     """No taskspace is called that."""
 
 
-class RefusedNameError(TaskspaceError):
+class AbsentError(TaskspaceError, NotFoundError):
+    """A clone, a directory or a branch that was named is not there."""
+
+
+class RefusedNameError(TaskspaceError, BadValueError):
     """A name, a path or an id cannot be taken as it is."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from symposium.taskspaces.failures import RefusedNameError, TaskspaceError
+from symposium.taskspaces.failures import AbsentError, RefusedNameError, TaskspaceError
 from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import Repository, open_repository
@@ -129,6 +129,8 @@ def _real(path: Path) -> Path:
         )
     try:
         return path.resolve(strict=True)
+    except FileNotFoundError as error:
+        raise AbsentError(f"{path} is not there", "name a directory") from error
     except (OSError, RuntimeError, ValueError) as error:
         # A NUL in a path is a ValueError.
         raise TaskspaceError(

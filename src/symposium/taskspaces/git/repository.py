@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from symposium.taskspaces.failures import GitError, TaskspaceError
+from symposium.taskspaces.failures import AbsentError, GitError, TaskspaceError
 from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 
@@ -29,14 +29,14 @@ async def open_repository(path: Path) -> Repository:
     """The clone that a directory belongs to.
 
     Raises:
-        TaskspaceError: there is none, or git does not trust it.
+        AbsentError: there is none, or git does not trust it.
     """
     git = Git(_directory(path))
     try:
         said = await git.text("rev-parse", "--path-format=absolute", "--git-common-dir")
     except GitError as error:
         hint = "go to a git clone, or make one with git init"
-        raise TaskspaceError(f"{path} is in no git repository: {error.said}", hint) from error
+        raise AbsentError(f"{path} is in no git repository: {error.said}", hint) from error
     common = _real(said)
     shared = Git(common, {"GIT_DIR": str(common)})
     is_bare = await shared.maybe("config", "--type=bool", "core.bare") == "true"
@@ -47,7 +47,7 @@ async def open_repository(path: Path) -> Repository:
 
 def _directory(path: Path) -> Path:
     if not path.is_dir():
-        raise TaskspaceError(f"{path} is no directory", "name one inside a git clone")
+        raise AbsentError(f"{path} is no directory", "name one inside a git clone")
     return path
 
 
@@ -122,7 +122,7 @@ async def find_base(git: Git, wanted: str | None) -> BaseBranch:
         if await _exists(git, f"refs/heads/{name}"):
             return BaseBranch(f"refs/heads/{name}", name, None)
     if wanted:
-        raise TaskspaceError(f"there is no branch {wanted!r}", "name one that git branch -a lists")
+        raise AbsentError(f"there is no branch {wanted!r}", "name one that git branch -a lists")
     raise TaskspaceError("the repository has no commit yet", "make a first commit")
 
 

@@ -1,0 +1,49 @@
+"""What a command on tasks that cannot be carried out ends with."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.task_desk import Desk, git
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.mark.requirement("front.task-exit-codes")
+def test_what_cannot_be_taken_is_2_and_what_is_not_there_is_4(desk: Desk, tmp_path: Path) -> None:
+    clone = ("--project", str(desk.clone))
+    (plain := tmp_path / "plain").mkdir()
+    made = desk.new("there already")
+    wrong = {
+        ("task", "new", "", *clone): "a name",
+        ("task", "new", "x", "--budget", "3", *clone): "'3' is no budget",
+        ("task", "new", "x", "--base", "-x", *clone): "'-x' is no branch",
+        ("task", "rename", made["id"], " "): "a name",
+    }
+    missing = {
+        ("task", "new", "x", "--base", "nosuchbranch", *clone): "no branch 'nosuchbranch'",
+        ("task", "new", "x", "--project", "/nonexistent"): "/nonexistent",
+        ("task", "new", "x", "--project", str(plain)): "is in no git repository",
+        ("task", "show", "nosuch"): "nosuch",
+        ("inbox", "answer", "nosuch:1", "yes"): "nosuch:1",
+    }
+
+    for code, cases in ((2, wrong), (4, missing)):
+        for words, says in cases.items():
+            done = desk.run(*words)
+            assert (done.returncode, says in done.stderr) == (code, True), (words, done.stderr)
+
+
+@pytest.mark.requirement("front.task-exit-codes")
+def test_what_somebody_has_answered_waits_no_more(desk: Desk) -> None:
+    (desk.clone / ".symposium").mkdir()
+    (desk.clone / ".symposium" / "workspace.toml").write_text('setup = ["touch x"]\n')
+    git(desk.clone, "add", ".")
+    git(desk.clone, "commit", "-qm", "set-up")
+    desk.new("asks")
+    (item,) = desk.json("inbox")
+
+    refused = desk.run("inbox", "answer", item["id"], "no-such-choice")
+    answered = desk.run("inbox", "answer", item["id"], item["choices"][0]["id"])
+    again = desk.run("inbox", "answer", item["id"], item["choices"][0]["id"])
+
+    assert (refused.returncode, answered.returncode, again.returncode) == (2, 0, 4)
