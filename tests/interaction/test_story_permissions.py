@@ -130,6 +130,90 @@ async def test_what_the_users_rules_decide_is_taken_down_with_the_rule(tmp_path:
     assert [(each["chosen"], each["by"]) for each in seen] == [("no", "rule:no-force")]
 
 
+TOUCHING = """
+[[rule]]
+name = "no-force"
+effect = "forbid"
+command = "git push"
+options = ["--force"]
+
+[[rule]]
+name = "notes"
+effect = "ask"
+write = ["notes.txt"]
+"""
+
+
+def from_agent_line(method: str, params: dict[str, Any]) -> bytes:
+    message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"sessionId": "s", **params}}
+    return json.dumps(message).encode()
+
+
+@pytest.mark.requirement("policy.terminals-and-files-taken-down")
+async def test_a_terminal_that_a_rule_refuses_is_taken_down_and_the_agent_hears_of_it_once(
+    tmp_path: Path,
+) -> None:
+    rules = tmp_path / "policy.toml"
+    rules.write_text(TOUCHING, encoding="utf-8")
+    seen: list[Mapping[str, Any]] = []
+    witness = InProcess(
+        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+    )
+    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
+    async with scene(*mods(PolicyMod(LivePolicy(rules))), settings=settings) as it:
+        agent = await it.open()
+        command = {"command": "git", "args": ["push", "--force"]}
+        agent.write(from_agent_line("terminal/create", command))
+        assert (await agent.read())["error"]["data"]["rule"] == "no-force"
+        assert agent.unread == []
+    (entry,) = seen
+    assert entry["toolCall"]["title"] == "git push --force"
+    told = ("agent", "sessionId", "method", "rule", "options", "outcome", "chosen", "by")
+    assert [entry[name] for name in told] == [
+        *("claude", "s", "terminal/create", "no-force"),
+        *([], "refused", None, "rule:no-force"),
+    ]
+
+
+@pytest.mark.requirement("policy.terminals-and-files-taken-down")
+@pytest.mark.parametrize(
+    ("answer", "taken_down"),
+    [
+        ({"outcome": "selected", "optionId": "allow"}, ("selected", "allow", "user")),
+        ({"outcome": "selected", "optionId": "reject"}, ("selected", "reject", "user")),
+        ({"outcome": "cancelled"}, ("cancelled", None, "user")),
+        (None, ("unanswered", None, "nobody")),
+    ],
+)
+async def test_a_file_that_a_rule_asks_about_is_taken_down_with_the_answer(
+    tmp_path: Path, answer: dict[str, Any] | None, taken_down: tuple[str | None, ...]
+) -> None:
+    rules = tmp_path / "policy.toml"
+    rules.write_text(TOUCHING, encoding="utf-8")
+    seen: list[Mapping[str, Any]] = []
+    witness = InProcess(
+        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+    )
+    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
+    async with scene(*mods(PolicyMod(LivePolicy(rules))), settings=settings) as it:
+        agent = await it.open()
+        agent.write(from_agent_line("fs/write_text_file", {"path": "notes.txt", "content": "x"}))
+        asked = await it.client.read()
+        if answer is None:
+            it.client.refuse(asked, -32601)
+        else:
+            it.client.answer(asked, {"outcome": answer})
+        if taken_down[1] == "allow":
+            written = await it.client.read()
+            assert written["method"] == "fs/write_text_file"
+            it.client.answer(written, {})
+        assert ("result" in await agent.read()) == (taken_down[1] == "allow")
+    (entry,) = seen
+    assert [option["optionId"] for option in entry["options"]] == ["allow", "reject"]
+    assert (entry["method"], entry["rule"]) == ("fs/write_text_file", "notes")
+    assert (entry["outcome"], entry["chosen"], entry["by"]) == taken_down
+
+
 @pytest.mark.requirement("stories.a-07-taken-down")
 async def test_a_rule_that_answers_is_named() -> None:
     class Rules(Mod):

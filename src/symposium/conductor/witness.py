@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from symposium.conductor.component import Answer, Crossing, Forward, Mod, from_agent
+from symposium.conductor.component import (
+    Answer,
+    Crossing,
+    Drop,
+    Forward,
+    Mod,
+    from_agent,
+    from_client,
+)
 from symposium.conductor.gate import members_of
 
 WITNESS: Final = "witness"
@@ -21,6 +29,10 @@ Chooser: TypeAlias = Callable[[Mapping[str, Any]], str]
 
 POLICY_META: Final = "symposium/policy"
 """The member of `_meta` by which a mod that answers says which rule it went by."""
+
+DECIDED: Final = "_symposium/decided"
+"""By this a mod tells us, towards the agent, what it has refused or asked of its own accord: the
+question as it was or would have been asked, what was answered, and the rule. It goes no further."""
 
 
 def the_user(_: Mapping[str, Any]) -> str:
@@ -42,13 +54,27 @@ class Witness(Mod):
         answered = partial(self._answered, message)
         return Forward(then=answered, catch=answered)
 
+    @from_client(DECIDED)
+    def decided(self, message: Crossing) -> Drop:
+        """Take down a decision that no question of the agent's led to."""
+        self._take_down(partial(self._told, message))
+        return Drop()
+
+    def _told(self, message: Crossing) -> Entry:
+        told = members_of(message.params)
+        question, result = members_of(told.get("question")), members_of(told.get("result"))
+        named = {name: told.get(name) for name in ("method", "rule")}
+        return {**named, **self._line(question, result)}
+
     def _answered(self, message: Crossing, answer: Answer) -> None:
         self._take_down(partial(self._entry, message, answer))
 
     def _entry(self, message: Crossing, answer: Answer) -> Entry:
-        params = members_of(message.params)
-        question = {name: params.get(name) for name in ("sessionId", "toolCall", "options")}
         result = members_of(None if answer.error else answer.result)
+        return self._line(members_of(message.params), result)
+
+    def _line(self, params: Mapping[str, Any], result: Mapping[str, Any]) -> Entry:
+        question = {name: params.get(name) for name in ("sessionId", "toolCall", "options")}
         return {"agent": self._agent, **question, **self._decision(params, result)}
 
     def _decision(self, params: Mapping[str, Any], result: Mapping[str, Any]) -> Entry:

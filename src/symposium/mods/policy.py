@@ -20,13 +20,13 @@ from symposium.conductor.component import (
     Forward,
     Later,
     Mod,
-    Neighbour,
     Outcome,
     Refuse,
     Reply,
     from_agent,
     from_client,
 )
+from symposium.conductor.witness import DECIDED, POLICY_META
 from symposium.config.paths import policy_file
 from symposium.policy.actions import Access, Action, TouchFile, Workspace
 from symposium.policy.judge import Judgement
@@ -37,9 +37,6 @@ from symposium.policy.tool_calls import action_of_terminal, actions_of
 
 FORBIDDEN: Final = -32010
 """The error of a request that a rule forbids."""
-
-META: Final = "symposium/policy"
-"""The member of `_meta` that says which rule has answered."""
 
 _ALLOW: Final = "allow"
 _REJECT: Final = "reject"
@@ -187,18 +184,42 @@ class PolicyMod(Mod):
     def _held(self, message: Crossing, action: Action, shown: dict[str, Any]) -> Outcome:
         session = self._session(message)
         judgement = self._policy.now().judge([action], session.workspace)
+        call = {"toolCallId": f"policy-{id(message)}", "status": "pending", **shown}
+        question: dict[str, Any] = {"sessionId": message.session_id, "toolCall": call}
+        question["options"] = list(_OPTIONS)
         if judgement.effect is Effect.FORBID:
+            refusal = {"outcome": {"outcome": "refused"}, "_meta": {POLICY_META: _data(judgement)}}
+            self._take_down(message, {**question, "options": []}, judgement, refusal)
             return Refuse(_forbidden(judgement))
         is_ruled = judgement.effect is Effect.ASK and judgement.rule is not None
         if not is_ruled or action in session.permitted:
             # No rule asks for a question here: the agent has asked, or the editor will.
             return Forward()
-        question = {
-            "sessionId": message.session_id,
-            "toolCall": {"toolCallId": f"policy-{id(message)}", "status": "pending", **shown},
-            "options": list(_OPTIONS),
-        }
-        return Later(_once_asked(self.client, message, question, judgement))
+        return Later(self._once_asked(message, question, judgement))
+
+    async def _once_asked(
+        self, message: Crossing, question: dict[str, Any], judgement: Judgement
+    ) -> Reply | Refuse:
+        """Ask the person, and do what the agent wants if they agree."""
+        answer: Any = None
+        try:
+            answer = await self.client.request("session/request_permission", question)
+        finally:
+            self._take_down(message, question, judgement, answer)
+        if not _is_yes(question, answer):
+            return Refuse(_forbidden(judgement))
+        try:
+            return Reply(await self.client.request(message.method, message.params))
+        except RpcError as error:
+            return Refuse(error)
+
+    def _take_down(
+        self, message: Crossing, question: dict[str, Any], judgement: Judgement, result: Any
+    ) -> None:
+        """Have it on record: no question of the agent's shows it (users A-7)."""
+        decided = {"method": message.method, "rule": judgement.rule}
+        told = {"sessionId": message.session_id, **decided, "question": question}
+        self.agent.notify(DECIDED, {**told, "result": result})
 
     def _session(self, message: Crossing) -> _Session:
         session_id = message.session_id or ""
@@ -213,19 +234,6 @@ class PolicyMod(Mod):
         content = [{"type": "content", "content": {"type": "text", "text": _text(judgement)}}]
         update = {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "content": content}
         self.client.notify("session/update", {"sessionId": session_id, "update": update})
-
-
-async def _once_asked(
-    client: Neighbour, message: Crossing, question: dict[str, Any], judgement: Judgement
-) -> Reply | Refuse:
-    """Ask the person, and do what the agent wants if they agree."""
-    answer = await client.request("session/request_permission", question)
-    if not _is_yes(question, answer):
-        return Refuse(_forbidden(judgement))
-    try:
-        return Reply(await client.request(message.method, message.params))
-    except RpcError as error:
-        return Refuse(error)
 
 
 def _workspace(params: Mapping[str, Any]) -> Workspace:
@@ -276,7 +284,7 @@ def _outcome(option: str | None, judgement: Judgement) -> dict[str, Any]:
     outcome = (
         {"outcome": "cancelled"} if option is None else {"outcome": "selected", "optionId": option}
     )
-    return {"outcome": outcome, "_meta": {META: _data(judgement)}}
+    return {"outcome": outcome, "_meta": {POLICY_META: _data(judgement)}}
 
 
 def _text(judgement: Judgement) -> str:
