@@ -11,8 +11,8 @@ WIDTH = 88
 
 HEAD = """# Commands
 
-What `--help` says, for each command. Standard output is data or protocol; words for people go to
-standard error.
+What `--help`, or `-h`, says, for each command. Standard output is data or protocol; words for
+people go to standard error.
 """
 
 
@@ -30,5 +30,8 @@ def sections(command: click.Command, context: click.Context, level: int) -> Iter
 
 def render() -> str:
     """The page, in the order in which the program lists its commands."""
-    context = click.Context(main, info_name="symposium", terminal_width=WIDTH)
+    names = main.context_settings["help_option_names"]
+    context = click.Context(
+        main, info_name="symposium", terminal_width=WIDTH, help_option_names=names
+    )
     return "\n\n".join([HEAD.strip(), *sections(main, context, 2)])

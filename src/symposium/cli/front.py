@@ -1,6 +1,7 @@
 """The command itself: finds its subcommands without importing them, and ends with an exit code."""
 
 import ast
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +17,17 @@ from symposium.cli.json_events import event_line
 from symposium.near_names import near_names
 
 COMMANDS: Final = "symposium.cli.commands"
+
+SECTIONS: Final = {
+    "Start here": ("setup", "agents", "chat", "prompt", "run"),
+    "Tasks": ("task", "inbox", "up", "session", "handoff"),
+    "Look": ("status", "walkthrough", "timeline", "trace", "plan", "audit"),
+    "Allow": ("trust", "policy", "recommendations"),
+    "For programs": ("exec", "run-with", "mcp", "registry", "daemon", "bus", "eliza", "testy"),
+}
+"""In which order people see the commands."""
+
+OTHERS: Final = "Others"
 
 _WORDS: Final = "symposium.words"
 """Where the context keeps what was typed."""
@@ -35,13 +47,14 @@ class Front(click.Group):
         if not has_module(COMMANDS, cmd_name):
             return None
         command = import_module(f"{COMMANDS}.{module_name(cmd_name)}").command
-        return command if command.name == cmd_name else None
+        return _in_whole(command) if command.name == cmd_name else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words apart; without any, name the commands: what each does fills a screen."""
         if not args:
-            known = ", ".join(self.list_commands(ctx))
-            raise click.UsageError(f"Say which command: {known}. --help says what each does.", ctx)
+            rows = (f"  {title:14}{', '.join(names)}" for title, names in self._sections(ctx))
+            text = "\n".join(["Say which command; --help says what each does.", "", *rows])
+            raise click.UsageError(text, ctx)
         ctx.meta[_WORDS] = list(args)
         return super().parse_args(ctx, args)
 
@@ -61,9 +74,16 @@ class Front(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them by the first line of each module, which is read and not run."""
-        rows = [(name, first_line(name)) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        width = max(map(len, self.list_commands(ctx)))
+        for title, names in self._sections(ctx):
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), first_line(name)) for name in names])
+
+    def _sections(self, ctx: click.Context) -> Iterator[tuple[str, Sequence[str]]]:
+        yield from SECTIONS.items()
+        placed = {name for names in SECTIONS.values() for name in names}
+        if others := [name for name in self.list_commands(ctx) if name not in placed]:
+            yield OTHERS, others
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; what it returns is the exit code, what it raises is said once."""
@@ -85,6 +105,14 @@ class Front(click.Group):
             _tell_program(ctx, failure)
             code = say(failure)
         ctx.exit(code or 0)
+
+
+def _in_whole(command: click.Command) -> click.Command:
+    """Have a group list its subcommands with all that they say first: click cuts it to a line."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            each.short_help = each.short_help or (each.help or "").partition("\n\n")[0]
+    return command
 
 
 def _tell_program(ctx: click.Context, failure: Failure) -> None:

@@ -41,7 +41,7 @@ def understood(words: Sequence[str]) -> None:
     Raises:
         ClickException: they are not understood.
     """
-    command, rest, context = main, list(words), click.Context(main)
+    command, rest, context = main, list(words), click.Context(main, **main.context_settings)
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
         name, found, rest = command.resolve_command(context, rest)
         assert found is not None

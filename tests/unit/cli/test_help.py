@@ -1,0 +1,83 @@
+"""How commands are listed, and how one asks what they do."""
+
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from symposium.__main__ import main
+from symposium.cli.front import OTHERS, SECTIONS, Front
+
+
+def commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+    """Every command, with its path."""
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        inner = click.Context(found, context, name)
+        yield inner.command_path, found
+        if isinstance(found, click.Group):
+            yield from commands(found, inner)
+
+
+ROOT = click.Context(main, info_name="symposium", **main.context_settings)
+ALL = dict(commands(main, ROOT))
+GROUPS = [path for path, each in ALL.items() if isinstance(each, click.Group)]
+
+
+def said(*words: str) -> str:
+    done = CliRunner().invoke(main, list(words), terminal_width=80, prog_name="symposium")
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.requirement("front.help-whole")
+@pytest.mark.parametrize("path", ["symposium", *GROUPS])
+def test_no_list_of_commands_cuts_what_they_do(path: str) -> None:
+    listed = said(*path.split()[1:], "--help")
+
+    assert "..." not in listed.replace("[ARGS]...", "")
+    assert max(map(len, listed.splitlines())) <= 80
+
+
+@pytest.mark.requirement("front.help-whole")
+@pytest.mark.parametrize("path", ["symposium", *ALL])
+def test_help_has_a_short_name(path: str) -> None:
+    words = path.split()[1:]
+
+    assert said(*words, "-h") == said(*words, "--help")
+
+
+@pytest.mark.requirement("front.sections")
+def test_each_command_is_listed_in_one_section_and_in_no_other() -> None:
+    listed = said("--help")
+    placed = [name for names in SECTIONS.values() for name in names]
+
+    assert sorted(placed) == main.list_commands(ROOT)
+    for name in placed:
+        assert len(re.findall(rf"^  {name} ", listed, re.MULTILINE)) == 1
+    titles = re.findall(r"^(\w.*):$", listed, re.MULTILINE)
+    assert titles == ["Options", *SECTIONS]
+
+
+@pytest.mark.requirement("front.sections")
+def test_a_command_that_nobody_has_placed_is_listed_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(SECTIONS, "Tasks")
+
+    assert re.search(rf"^{OTHERS}:\n(  .*\n)*  task ", said("--help"), re.MULTILINE)
+
+
+@pytest.mark.requirement("front.sections")
+def test_without_a_word_the_names_are_listed_in_their_sections() -> None:
+    done = CliRunner().invoke(main, [], prog_name="symposium")
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    lines = done.stderr.splitlines()
+    for title, names in SECTIONS.items():
+        (line,) = [each for each in lines if each.strip().startswith(title)]
+        assert line.split(title)[1].strip() == ", ".join(names)
+    assert isinstance(main, Front)
