@@ -82,7 +82,8 @@ class AcpKeeper:
 
     async def decide(self, permission: Permission) -> Decision:
         """Let a person decide; what the tool may destroy is kept before they can say yes."""
-        await self._before_tools.keep(f"asked: {permission.tool_call.title}")
+        if trouble := await self._before_tools.keep(f"asked: {permission.tool_call.title}"):
+            self._audience.tell("notice", {"text": trouble})
         return await self._questions.decide(permission)
 
     def describe(self) -> Mapping[str, Any]:

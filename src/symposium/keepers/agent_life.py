@@ -5,6 +5,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from msgspec import structs
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.errors import RpcError
+from peerwire.jsonrpc.transport import Transport
 from symposium.agent_sessions.session import SessionSpec, SessionState, Status
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.client.conversation import Conversation, Terms, converse
@@ -22,7 +24,7 @@ from symposium.conductor.blueprint import Program
 from symposium.conductor.conductor import Settings
 from symposium.conductor.gate import members_of
 from symposium.errors import StepError, SymposiumError
-from symposium.keepers.before_tools import BeforeTools
+from symposium.keepers.before_tools import BeforeTools, Listening
 from symposium.keepers.keeper import OnState
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import Purse
@@ -32,9 +34,6 @@ FAILURES: Final = 3
 
 WITHIN: Final = 300.0
 """Seconds (users A-4)."""
-
-_TOOL_CALLS: Final = frozenset({"tool_call", "tool_call_update"})
-
 
 GO_ON: Final = "You were stopped since your budget was spent. There is more now: go on."
 
@@ -111,7 +110,8 @@ class AgentLife:
         servers = (_our_server(self._spec),)
         directory = Path(self._spec.cwd)
         terms = Terms(directory, decider, self._updated, self._decided, servers=servers)
-        async with converse(lambda _: chain.blueprint(), terms, Settings()) as conversation:
+        settings = Settings(tap=partial(self._heard, chain.agent.name if chain.agent else None))
+        async with converse(lambda _: chain.blueprint(), terms, settings) as conversation:
             session = await self._open(conversation, on_state)
             self.is_open = True
             while True:
@@ -119,6 +119,8 @@ class AgentLife:
                 self.more.clear()
                 while len(self._prompts):
                     await conversation.unless_over(self._purse.allowed(self._paused))
+                    if trouble := await conversation.unless_over(self._before_tools.begin_turn()):
+                        self._notice(trouble)
                     if (text := self._prompts.take()) is not None:
                         await self._answer(conversation, session, text)
 
@@ -164,7 +166,8 @@ class AgentLife:
             self.turn = None
             self._purse.ended()
         self._prompts.done()
-        await self._before_tools.keep("the turn is over")
+        if trouble := await self._before_tools.keep("the turn is over"):
+            self._notice(trouble)
         self._tell("result", {"stopReason": reason})
 
     async def _within_budget(self, turn: Turn, text: str) -> str:
@@ -188,7 +191,16 @@ class AgentLife:
         return reason
 
     def _paused(self, over: str) -> None:
-        self._tell("notice", {"text": f"paused: budget: {over}"})
+        self._notice(f"paused: budget: {over}")
+
+    def _notice(self, text: str) -> None:
+        self._tell("notice", {"text": text})
+
+    def _heard(self, agent: str | None, transport: Transport, index: int, name: str) -> Transport:
+        """Each component's transport; the agent's tool calls are heard on its own."""
+        del index
+        listening = Listening(lambda: self._is_replay, self._notice)
+        return self._before_tools.listen(transport, listening) if name == agent else transport
 
     def _may_try_again(self, error: Exception) -> bool:
         now = asyncio.get_running_loop().time()
@@ -209,8 +221,6 @@ class AgentLife:
         if self._is_replay:
             return
         update = members_of(members_of(params).get("update"))
-        if update.get("sessionUpdate") in _TOOL_CALLS:
-            self._before_tools.soon(f"tool call {update.get('title') or update.get('toolCallId')}")
         self._purse.updated(self.state.acp_session or "", update)
         self._tell("update", dict(update))
 

@@ -1,6 +1,23 @@
 """What is done around tool calls: the worktree is kept before one can destroy it."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
+
+from peerwire.jsonrpc.transport import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """How an agent is listened to.
+
+    Attributes:
+        is_old: whether what it says now was said before: it repeats its session.
+        trouble: told what could not be done, for people.
+    """
+
+    is_old: Callable[[], bool]
+    trouble: Callable[[str], None]
 
 
 class BeforeTools(Protocol):
@@ -14,12 +31,19 @@ class BeforeTools(Protocol):
         """End; what was asked for has been done or given up."""
         ...
 
-    def soon(self, reason: str) -> None:
-        """Keep the worktree as it is now, without holding up the agent."""
+    def listen(self, transport: Transport, listening: Listening) -> Transport:
+        """The agent's transport, on which each tool call is heard before anybody acts on it.
+
+        The agent stands still until its worktree is kept.
+        """
         ...
 
-    async def keep(self, reason: str) -> None:
-        """Keep the worktree as it is now, and return when that is done or cannot be."""
+    async def keep(self, reason: str) -> str:
+        """Keep the worktree as it is now; why that could not be, or nothing."""
+        ...
+
+    async def begin_turn(self) -> str:
+        """Keep the worktree before the agent is told something; why that could not be."""
         ...
 
 
@@ -33,8 +57,16 @@ class NothingKept:
     async def __aexit__(self, *error: object) -> None:
         """Nothing."""
 
-    def soon(self, reason: str) -> None:
-        """Nothing."""
+    def listen(self, transport: Transport, listening: Listening) -> Transport:
+        """The transport as it is."""
+        del listening
+        return transport
 
-    async def keep(self, reason: str) -> None:
+    async def keep(self, reason: str) -> str:
         """Nothing."""
+        del reason
+        return ""
+
+    async def begin_turn(self) -> str:
+        """Nothing."""
+        return ""

@@ -2,14 +2,23 @@
 
 import asyncio
 import logging
-from typing import Final, Self
+import time
+from dataclasses import dataclass
+from typing import Final, Literal, Self
 
+from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Transport
+from peerwire.transports.process import ProcessTransport
+from peerwire.transports.tap import TappedTransport
 from symposium.bus.client import BusClient, ClientSettings, Identity
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError
 from symposium.bus.messages.snapshot_taskspace import SnapshotTaskspace
 from symposium.bus.roles import Role
 from symposium.bus.starting import DaemonOptions
+from symposium.keepers.before_tools import Listening
+from symposium.keepers.halting import HOLD, Halting
+from symposium.keepers.tool_calls import Heard, ToolCalls
 
 PATIENCE: Final = 30.0
 """Seconds that a tool call waits at most for the worktree to be kept."""
@@ -21,6 +30,12 @@ def keepers_bus(taskspace: str, worktree: str) -> BusClient:
     """The way to the daemon, which is started if none runs, whenever that may be."""
     identity = Identity(Role.HOST, "keeper", Sender(worktree, taskspace, None))
     return BusClient(identity, settings=ClientSettings(DaemonOptions()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    reason: str
+    called_at: float | None
 
 
 class BusSnapshots:
@@ -36,38 +51,84 @@ class BusSnapshots:
     def __init__(self, taskspace: str, bus: BusClient) -> None:
         self._taskspace = taskspace
         self._bus = bus
-        self._wanted = asyncio.Event()
-        self._reason = ""
+        self._calls = ToolCalls()
+        self._halting = Halting(self._late)
+        self._wanted: _Wanted | None = None
+        self._is_wanted = asyncio.Event()
+        self._listening: Listening | None = None
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
         """Begin."""
         await self._bus.__aenter__()
         await self._tasks.__aenter__()
+        await self._halting.__aenter__()
         self._worker = self._tasks.create_task(self._work())
         return self
 
     async def __aexit__(self, *error: object) -> None:
         """End; what was asked for has been done or given up."""
         self._worker.cancel()
+        await self._halting.__aexit__(*error)
         await self._tasks.__aexit__(None, None, None)
         await self._bus.__aexit__(None, None, None)
 
-    def soon(self, reason: str) -> None:
-        """Keep the worktree as it is now, without holding up the agent."""
-        self._reason = reason
-        self._wanted.set()
+    def listen(self, transport: Transport, listening: Listening) -> Transport:
+        """The agent's transport, on which each tool call is heard before anybody acts on it."""
+        self._listening = listening
+        self._calls.forget()
+        leader = transport.pid if isinstance(transport, ProcessTransport) else None
 
-    async def keep(self, reason: str) -> None:
-        """Keep the worktree as it is now, and return when that is done or cannot be."""
-        message = SnapshotTaskspace(taskspace_uuid=self._taskspace, reason=reason)
+        def hear(direction: Literal["received", "sent"], line: bytes | Overlong) -> None:
+            if direction == "sent" or isinstance(line, Overlong) or listening.is_old():
+                return
+            if (heard := self._calls.heard(line)) is not None:
+                self._soon(heard, leader)
+
+        return TappedTransport(transport, hear)
+
+    async def keep(self, reason: str) -> str:
+        """Keep the worktree as it is now; why that could not be, or nothing."""
+        return await self._keep(_Wanted(reason, None))
+
+    async def begin_turn(self) -> str:
+        """Keep the worktree before the agent is told something; why that could not be."""
+        self._calls.forget()
+        return await self.keep("before a prompt")
+
+    def _soon(self, heard: Heard, leader: int | None) -> None:
+        called_at = time.time() if heard.is_first and self._wanted is None else None
+        if leader is not None:
+            self._halting.halt(leader)
+        self._wanted = _Wanted(heard.reason, called_at)
+        self._is_wanted.set()
+
+    async def _keep(self, wanted: _Wanted) -> str:
+        message = SnapshotTaskspace(
+            taskspace_uuid=self._taskspace, reason=wanted.reason, called_at=wanted.called_at
+        )
         try:
             await self._bus.request(message, patience=PATIENCE)
         except BusError as error:
             _log.warning("The worktree could not be kept: %s", error)
+            return f"the worktree could not be kept ({wanted.reason}): {error}"
+        return ""
 
     async def _work(self) -> None:
         while True:
-            await self._wanted.wait()
-            self._wanted.clear()
-            await self.keep(self._reason)
+            await self._is_wanted.wait()
+            self._is_wanted.clear()
+            wanted, self._wanted = self._wanted, None
+            assert wanted is not None
+            trouble = await self._keep(wanted)
+            if not self._is_wanted.is_set():
+                self._halting.go_on()
+            if trouble:
+                self._tell(trouble)
+
+    def _late(self) -> None:
+        self._tell(f"keeping the worktree takes longer than {HOLD:g} s: the agent goes on")
+
+    def _tell(self, text: str) -> None:
+        if self._listening is not None:
+            self._listening.trouble(text)

@@ -9,7 +9,7 @@ from symposium.taskspaces.creation import Order, create
 from symposium.taskspaces.git.lease import Lease
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.history import History
-from symposium.taskspaces.landing.land import LandOptions, LandOutcome, land
+from symposium.taskspaces.landing.land import Landed, LandOptions, LandOutcome, land
 from symposium.taskspaces.landing.radar import Overlap, Radar
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.presence import Presence
@@ -21,6 +21,7 @@ from symposium.taskspaces.setting_up import recipe_of, resume, set_up
 from symposium.taskspaces.setup_files.recipe import SetUp
 from symposium.taskspaces.snapshots.hiding import mirrors
 from symposium.taskspaces.spawning import Spawning
+from symposium.taskspaces.subjects import keep
 from symposium.taskspaces.trash import Trash
 
 _PATIENCE = 60.0
@@ -166,6 +167,8 @@ class Engine:
         opened = await open_project(Path(taskspace.project))
         async with self._ground.turns[taskspace.id]:
             outcome = await land(self._ground, taskspace, opened.repository, options)
+            if isinstance(outcome, Landed):
+                await keep(self._ground, taskspace, opened.repository, "landed")
             await self._ground.mirror(taskspace.id)
             return outcome
 

@@ -28,13 +28,19 @@ class History:
             self._subjects[taskspace.id] = known
         return known
 
-    async def snapshot(self, id_: str, reason: str) -> Snapshot:
+    async def snapshot(self, id_: str, reason: str, *, called_at: float | None = None) -> Snapshot:
         """Keep what a taskspace is now; to be called at every tool call and state change.
+
+        Args:
+            id_: of the taskspace.
+            reason: why, for people.
+            called_at: when the tool call was heard of, if it may have begun by now; see
+                `Snapshots.take`.
 
         Raises:
             TaskspaceError: there is none, or it cannot be kept.
         """
-        return await self._ground.snapshots.take(await self._subject(id_), reason)
+        return await self._ground.snapshots.take(await self._subject(id_), reason, called_at)
 
     async def snapshots(self, id_: str) -> list[Snapshot]:
         """The snapshots of a taskspace, oldest first.

@@ -15,6 +15,7 @@ from symposium.taskspaces.journal import load, save
 from symposium.taskspaces.layouts import ROOT_FILE, TASKSPACE_FILE, Project
 from symposium.taskspaces.model import Layout, Standing, Taskspace, checked_name
 from symposium.taskspaces.projects import OpenProject, open_project
+from symposium.taskspaces.subjects import keep
 from symposium.taskspaces.task_file import Known, read_task_file
 
 
@@ -129,6 +130,9 @@ async def adopt(ground: Ground, path: Path, name: str | None = None) -> Taskspac
     if any(each.worktree == str(found.path) for each in await ground.everything()):
         raise RefusedNameError(f"{found.path} is a taskspace already", "see symposium task list")
     taskspace = await _adopted(ground, opened, found, name)
+    if unkept := await keep(ground, taskspace, opened.repository, "adopted"):
+        taskspace = replace(taskspace, reason=unkept)
+        await ground.put(taskspace)
     await ground.mirror(taskspace.id)
     if found.locked is None:
         words = ("worktree", "lock", "--reason", lock_reason(taskspace.id), "--", str(found.path))

@@ -21,6 +21,7 @@ from symposium.taskspaces.setup_files.bringing import bring
 from symposium.taskspaces.setup_files.reading import read_set_up
 from symposium.taskspaces.setup_files.recipe import SetUp
 from symposium.taskspaces.setup_files.running import command_environment, run_commands
+from symposium.taskspaces.subjects import keep
 
 INTERRUPTED: Final = "the set-up was interrupted: try it again"
 """Why a taskspace is not ready whose set-up nobody has seen the end of."""
@@ -60,10 +61,12 @@ async def _set_up(
     if failure is None and is_trusted:
         failure = await _commands(ground, taskspace, repository, recipe)
     operation = await ground.reach(operation, "create.setup")
+    # Before anybody works there: the first thing that an agent does can be undone.
+    unkept = await keep(ground, taskspace, repository, "made")
     if failure is None:
         failure = await _agent(ground, taskspace, recipe.env if is_trusted else {})
     operation = await ground.reach(operation, "create.agent")
-    reasons = [failure or ""]
+    reasons = [failure or "", unkept]
     if taskspace.standing is Standing.CREATING:
         reasons.append(taskspace.reason)
     if recipe.recipes and not is_trusted:
@@ -153,6 +156,8 @@ async def resume(ground: Ground, taskspace: Taskspace, repository: Repository) -
         return False
     recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
     is_trusted = await _is_trusted(ground, taskspace, recipe)
+    if unkept := await keep(ground, taskspace, repository, "resumed"):
+        ground.tell(Said(taskspace.id, unkept))
     failure = await _agent(ground, taskspace, recipe.env if is_trusted else {})
     if failure is not None:
         raise TaskspaceError(failure, "mend it, then resume again")

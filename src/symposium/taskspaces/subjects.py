@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from symposium.errors import SymposiumError
 from symposium.taskspaces.git.repository import Repository
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.model import Taskspace
@@ -13,3 +14,15 @@ def subject_of(ground: Ground, taskspace: Taskspace, repository: Repository) -> 
     shadow = ground.state / "shadow" / taskspace.id
     worktree = Path(taskspace.worktree)
     return Subject(taskspace.id, worktree, repository.common, shadow, ground.precious)
+
+
+async def keep(ground: Ground, taskspace: Taskspace, repository: Repository, reason: str) -> str:
+    """Snapshot a taskspace whose state changes; why that could not be, else nothing.
+
+    What is being done goes on all the same: it is told.
+    """
+    try:
+        await ground.snapshots.take(subject_of(ground, taskspace, repository), reason)
+    except SymposiumError as error:
+        return f"its state could not be kept: {error.message}"
+    return ""

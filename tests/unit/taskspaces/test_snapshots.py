@@ -2,7 +2,11 @@
 
 import asyncio
 import os
+import shutil
+import subprocess
+import time
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.support.taskspace_scenes import Scene, Surroundings, git, open_scene, tree_of
@@ -24,6 +28,10 @@ async def made(scene: Scene) -> Taskspace:
     (worktree / ".env").chmod(0o600)
     (worktree / "trace.log").write_text("ignored\n", encoding="utf-8")
     return taskspace
+
+
+def run(commands: str, worktree: Path) -> None:
+    subprocess.run(["/bin/sh", "-c", commands], cwd=worktree, check=True)
 
 
 def seen_by_git(worktree: Path) -> str:
@@ -57,7 +65,7 @@ async def test_one_ref_for_each_state_and_none_when_nothing_changed(
 
     refs = git("for-each-ref", "--format=%(refname)", "refs/symposium", cwd=scene.clone)
     assert same == first
-    assert refs.splitlines() == [first.ref, other.ref]
+    assert refs.splitlines()[1:] == [first.ref, other.ref]
     assert first.ref.startswith(f"refs/symposium/snap/{made.id}/")
     assert git("branch", "-a", "--list", "*symposium*", cwd=scene.clone) == ""
 
@@ -107,6 +115,8 @@ async def test_an_undo_can_be_undone_and_two_go_back_twice(scene: Scene, made: T
     seen = [file.read_text(encoding="utf-8")]
     await history.undo(made.id)
     seen.append(file.read_text(encoding="utf-8"))
+    await history.undo(made.id)
+    assert not file.exists(), "as it was made"
     with pytest.raises(TaskspaceError, match="no earlier state"):
         await history.undo(made.id)
     await history.restore(made.id, first.before.ref)
@@ -131,7 +141,7 @@ async def test_old_ones_are_dropped_and_the_newest_stays(place: Path) -> None:
 
     left = await scene.engine.history.snapshots(made.id)
     scene.engine.close()
-    assert dropped == 3
+    assert dropped == 4
     assert [each.ref for each in left] == taken[-1:]
 
 
@@ -221,3 +231,73 @@ async def test_a_file_that_git_was_told_to_pass_by_is_kept_all_the_same(scene: S
     await scene.engine.history.undo(made.id)
 
     assert (worktree / "README.md").read_text(encoding="utf-8") == "hidden work\n"
+
+
+@pytest.mark.requirement("snapshots.each-state")
+async def test_a_state_is_kept_before_anybody_works_there_and_with_each_change(
+    scene: Scene,
+) -> None:
+    git("worktree", "add", "-q", "-b", "mine", "../mine", cwd=scene.clone)
+    made, adopted = await scene.make(), await scene.engine.adopt(scene.root / "mine")
+    (Path(made.worktree) / "by hand").write_text("x", encoding="utf-8")
+    await scene.engine.resume(made.id)
+    shutil.rmtree(Path(made.worktree) / "src")
+
+    await scene.engine.history.undo(made.id)
+    kept = [each.reason for each in await scene.engine.history.snapshots(made.id)]
+
+    assert (Path(made.worktree) / "src/app.py").is_file()
+    assert kept[:2] == ["made", "resumed"]
+    assert [each.reason for each in await scene.engine.history.snapshots(adopted.id)] == ["adopted"]
+
+
+DAY: Final = 86400.0
+
+BEGUN: Final = {
+    "files gone": "rm src/app.py",
+    "a file cut": "truncate -s 0 src/app.py",
+    "a folder gone": "rm -r src",
+    "a commit taken back": "git reset -q --soft HEAD~1",
+    "a stash": "git stash -q",
+    "in a repository inside": "rm nested/.git/HEAD",
+}
+
+
+@pytest.mark.requirement("snapshots.not-waited")
+@pytest.mark.parametrize("way", BEGUN)
+async def test_what_a_tool_call_had_begun_is_passed_over_by_undo(
+    way: str, scene: Scene, made: Taskspace
+) -> None:
+    worktree, history = Path(made.worktree), scene.engine.history
+    scene.commit(worktree, "committed.txt", "committed\n")
+    (worktree / "README.md").write_text("work", encoding="utf-8")
+    git("init", "-q", "nested", cwd=worktree)
+    await history.snapshot(made.id, "tool call over")
+    whole = tree_of(worktree), seen_by_git(worktree)
+
+    heard = time.time()
+    run(BEGUN[way], worktree)
+    begun = await history.snapshot(made.id, "tool call", called_at=heard)
+    shutil.rmtree(worktree / "src", ignore_errors=True)
+    (worktree / "README.md").unlink()
+    await history.undo(made.id)
+
+    assert begun.called_on
+    assert (tree_of(worktree), seen_by_git(worktree)) == whole
+    assert (worktree / "nested/.git/HEAD").is_file()
+
+
+@pytest.mark.requirement("snapshots.not-waited")
+async def test_what_changed_before_a_tool_call_is_what_undo_goes_back_to(
+    scene: Scene, made: Taskspace
+) -> None:
+    worktree, history = Path(made.worktree), scene.engine.history
+    await history.snapshot(made.id, "tool call over")
+    (worktree / "README.md").write_text("by hand, meanwhile", encoding="utf-8")
+
+    kept = await history.snapshot(made.id, "tool call", called_at=time.time() + DAY)
+    (worktree / "README.md").unlink()
+    await history.undo(made.id)
+
+    assert kept.called_on == ""
+    assert (worktree / "README.md").read_text(encoding="utf-8") == "by hand, meanwhile"

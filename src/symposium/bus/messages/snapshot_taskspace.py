@@ -14,7 +14,12 @@ class Snapped(Reply, frozen=True):
 
 
 class SnapshotTaskspace(Request[Snapped], frozen=True, kw_only=True):
-    """Keep tree, index and untracked files of a taskspace as they are now."""
+    """Keep tree, index and untracked files of a taskspace as they are now.
+
+    Attributes:
+        called_at: seconds since 1970 at which a tool call was heard of that is kept late, since
+            its agent did not wait; null for any other state.
+    """
 
     about: ClassVar = About(
         "snapshot_taskspace",
@@ -27,3 +32,4 @@ class SnapshotTaskspace(Request[Snapped], frozen=True, kw_only=True):
     )
     taskspace_uuid: str
     reason: str = ""
+    called_at: float | None = None

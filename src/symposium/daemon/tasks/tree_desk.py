@@ -100,7 +100,9 @@ class TreeDesk:
 
     async def _snapshot(self, message: SnapshotTaskspace, asked: Asked) -> Snapped:
         del asked
-        taken = await self._engine.history.snapshot(message.taskspace_uuid, message.reason)
+        history = self._engine.history
+        id_, reason, called_at = message.taskspace_uuid, message.reason, message.called_at
+        taken = await history.snapshot(id_, reason, called_at=called_at)
         return Snapped(snapshot=snapshot_view(taken))
 
     async def _land(self, message: LandTaskspace, asked: Asked) -> Landing:

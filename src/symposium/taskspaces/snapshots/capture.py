@@ -129,7 +129,16 @@ def key_of(parts: Parts) -> str:
     return sha256("\n".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
-async def write(subject: Subject, parts: Parts, memory: Memory, at: float, reason: str) -> Snapshot:
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When and why a state is kept; `called_on` as in `Snapshot`."""
+
+    at: float
+    reason: str
+    called_on: str = ""
+
+
+async def write(subject: Subject, parts: Parts, memory: Memory, moment: Moment) -> Snapshot:
     """Make the state last under a ref of its own.
 
     Raises:
@@ -140,8 +149,9 @@ async def write(subject: Subject, parts: Parts, memory: Memory, at: float, reaso
     work = await git.text("commit-tree", "-m", "symposium work", *parents, parts.tree.tree)
     anchored = await _anchored(git, parts, memory)
     tree = await _tree(subject, git, parts)
-    ref = f"{subject.refs}/{int(at * 1000):014d}"
-    made = Snapshot(ref, "", work, key_of(parts), at, reason, parts.head, parts.tip)
+    ref, key = f"{subject.refs}/{int(moment.at * 1000):014d}", key_of(parts)
+    told = (moment.at, moment.reason, parts.head, parts.tip, moment.called_on)
+    made = Snapshot(ref, "", work, key, *told)
     text = message_of(made).encode(errors="surrogateescape")
     parents = ["-p", work, *(["-p", anchored] if anchored else [])]
     commit = (await git.ask("commit-tree", "-F", "-", *parents, tree, stdin=text)).text

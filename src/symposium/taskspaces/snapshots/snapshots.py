@@ -7,7 +7,15 @@ from collections.abc import Callable
 from typing import Final
 
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.snapshots.capture import Memory, key_of, parts_of, work_of, write
+from symposium.taskspaces.snapshots.capture import (
+    Memory,
+    Moment,
+    key_of,
+    parts_of,
+    work_of,
+    write,
+)
+from symposium.taskspaces.snapshots.lateness import state_at_call
 from symposium.taskspaces.snapshots.restore import Restored, bring_back
 from symposium.taskspaces.snapshots.state import Snapshot, snapshot_of
 from symposium.taskspaces.snapshots.subject import Subject
@@ -36,14 +44,20 @@ class Snapshots:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._last: dict[str, Snapshot] = {}
 
-    async def take(self, subject: Subject, reason: str) -> Snapshot:
+    async def take(self, subject: Subject, reason: str, called_at: float | None = None) -> Snapshot:
         """Keep what a worktree is now; the last snapshot if nothing has changed since.
+
+        Args:
+            subject: the worktree.
+            reason: why, for people.
+            called_at: when a tool call was heard of that may have begun by now, in seconds since
+                1970: if something has changed just then, undo passes this state over.
 
         Raises:
             TaskspaceError: it cannot be kept.
         """
         async with self._turns[subject.id]:
-            return await self._take(subject, reason)
+            return await self._take(subject, reason, called_at)
 
     async def look(self, subject: Subject) -> str:
         """A commit of a worktree's files as they are now; no snapshot is made of it.
@@ -57,16 +71,20 @@ class Snapshots:
             except OSError as error:
                 raise TaskspaceError(f"{subject.worktree} cannot be read: {error}", "") from error
 
-    async def _take(self, subject: Subject, reason: str, *, same: bool = False) -> Snapshot:
+    async def _take(
+        self, subject: Subject, reason: str, called_at: float | None = None
+    ) -> Snapshot:
         memory = self._memories[subject.id]
         try:
             parts = await parts_of(subject, memory)
             last = self._last.get(subject.id) or await self._newest(subject)
-            if last is not None and last.key == key_of(parts) and not same:
+            # The end of a restore is written in any case: it says where that has led.
+            if last is not None and last.key == key_of(parts) and not reason.startswith(BACK):
                 self._last[subject.id] = last
                 return last
             at = max(self._now(), last.at + 0.001 if last else 0.0)
-            made = await write(subject, parts, memory, at, reason)
+            found = await state_at_call(subject, parts, last, called_at)
+            made = await write(subject, parts, memory, Moment(at, reason, found))
         except OSError as error:
             raise TaskspaceError(f"{subject.worktree} cannot be kept: {error}", "") from error
         self._last[subject.id] = made
@@ -103,7 +121,7 @@ class Snapshots:
                 raise TaskspaceError(reason, "the state before is kept; try again") from error
             finally:
                 self._memories.pop(subject.id, None)
-            await self._take(subject, f"{BACK}{snapshot.ref}", same=True)
+            await self._take(subject, f"{BACK}{snapshot.ref}")
             return Restored(snapshot, before, tuple(notes))
 
     async def undo(self, subject: Subject) -> Restored:
@@ -118,7 +136,7 @@ class Snapshots:
         if target is None:
             raise TaskspaceError(
                 "there is no earlier state than this one",
-                "one is kept before each tool call of an agent that speaks ACP",
+                "one is kept when a task is made, and at tool calls of agents that speak ACP",
             )
         return await self.restore(subject, target)
 
@@ -160,14 +178,17 @@ def state_before(found: list[Snapshot], key: str) -> Snapshot | None:
     """The newest state other than this one that led to it; None if there is none.
 
     What was undone lies between a restore and its target and led nowhere: it is passed over, so
-    that undoing twice goes back twice.
+    that undoing twice goes back twice. So is a state that a tool call had begun to change.
     """
     places = {each.ref: place for place, each in enumerate(found)}
     place = len(found) - 1
     while place >= 0:
         here = found[place]
-        if here.key != key:
+        is_back = here.reason.startswith(BACK)
+        earlier = here.called_on or (here.reason.removeprefix(BACK) if is_back else "")
+        target = places.get(earlier, place)
+        is_begun = bool(here.called_on) and target < place
+        if here.key != key and not is_begun:
             return here
-        target = places.get(here.reason.removeprefix(BACK), place)
-        place = target if here.reason.startswith(BACK) and target < place else place - 1
+        place = target if target < place else place - 1
     return None

@@ -66,6 +66,8 @@ class Snapshot:
         at: seconds since 1970.
         head: the branch's full ref; empty when detached.
         tip: the commit of HEAD; empty before the first.
+        called_on: the ref of the snapshot that holds what a tool call found, where it had begun
+            before this one was taken; else empty.
     """
 
     ref: str
@@ -76,6 +78,7 @@ class Snapshot:
     reason: str
     head: str
     tip: str
+    called_on: str = ""
 
 
 def message_of(snapshot: Snapshot) -> str:

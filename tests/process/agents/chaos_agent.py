@@ -1,0 +1,45 @@
+"""An agent that asks nobody: it says that it calls a tool, and does at once what it was told.
+
+Each line of a prompt is a tool call: a shell command in its directory. Standard library only.
+"""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+
+def put(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def update(told: dict[str, Any]) -> None:
+    put({"method": "session/update", "params": {"sessionId": "one", "update": told}})
+
+
+def run(text: str, cwd: str) -> None:
+    # The first words are not ours: they tell what is this task's own.
+    for number, command in enumerate(text.splitlines()):
+        if not command.startswith("$ "):
+            continue
+        call = {"toolCallId": f"call-{number}", "title": command, "kind": "execute"}
+        update({"sessionUpdate": "tool_call", **call, "status": "in_progress"})
+        subprocess.run(["/bin/sh", "-c", command[2:]], cwd=cwd, capture_output=True, check=False)
+        update({"sessionUpdate": "tool_call_update", **call, "status": "completed"})
+
+
+cwd = "."
+for line in sys.stdin:
+    message = json.loads(line)
+    match message.get("method"):
+        case "initialize":
+            put({"id": message["id"], "result": {"protocolVersion": 1, "agentCapabilities": {}}})
+        case "session/new":
+            cwd = message["params"]["cwd"]
+            put({"id": message["id"], "result": {"sessionId": "one"}})
+        case "session/prompt":
+            run(message["params"]["prompt"][0]["text"], cwd)
+            put({"id": message["id"], "result": {"stopReason": "end_turn"}})
+        case _:
+            pass

@@ -1,0 +1,101 @@
+"""A program that stands still goes on, whatever becomes of us."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.support.task_desk import until
+
+from symposium.keepers import halting
+from symposium.keepers.halting import Halting
+
+PARENT: Final = "sleep 60 & setsid sleep 60 & echo $!; wait"
+"""A program with two children, one of which has a group of its own."""
+
+KEEPER: Final = """
+import asyncio, sys
+from symposium.keepers.halting import Halting
+async def hold():
+    async with Halting(print) as halting:
+        halting.halt(int(sys.argv[1]))
+        print("stands", flush=True)
+        await asyncio.sleep(60)
+asyncio.run(hold())
+"""
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.fixture
+def family() -> Iterator[tuple[int, int]]:
+    """A program, and what it has started in a group of its own."""
+    with subprocess.Popen(
+        ["/bin/sh", "-c", PARENT], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as program:
+        assert program.stdout is not None
+        child = int(program.stdout.readline())
+        # `setsid` has first to become the program, in its own group.
+        until(lambda: os.getpgid(child) == child)
+        yield program.pid, child
+        for group in (child, program.pid):
+            os.killpg(group, signal.SIGKILL)
+
+
+@pytest.mark.requirement("snapshots.stands-still")
+async def test_a_program_and_all_it_has_started_stand_still_until_they_are_let_go(
+    family: tuple[int, int],
+) -> None:
+    program, child = family
+    late: list[str] = []
+    async with Halting(lambda: late.append("late")) as halt:
+        halt.halt(program)
+        halt.halt(program)
+        stands = until(lambda: (state(program), state(child)) == ("T", "T"))
+        halt.go_on()
+        goes = until(lambda: (state(program), state(child)) == ("S", "S"))
+
+    assert (stands, goes, late) == (True, True, [])
+
+
+@pytest.mark.requirement("snapshots.stands-still")
+async def test_it_goes_on_when_its_time_is_over(
+    family: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(halting, "HOLD", 0.1)
+    late = asyncio.Event()
+    async with Halting(late.set) as halt:
+        halt.halt(family[0])
+        async with asyncio.timeout(5):
+            await late.wait()
+
+        assert until(lambda: [state(pid) for pid in family] == ["S", "S"])
+
+
+@pytest.mark.requirement("snapshots.stands-still")
+async def test_it_goes_on_when_nobody_holds_it_any_more(family: tuple[int, int]) -> None:
+    async with Halting(lambda: None) as halt:
+        halt.halt(family[0])
+
+    assert until(lambda: [state(pid) for pid in family] == ["S", "S"])
+
+
+@pytest.mark.requirement("snapshots.stands-still")
+def test_it_goes_on_when_who_holds_it_is_killed(family: tuple[int, int]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KEEPER, str(family[0])], stdout=subprocess.PIPE, text=True
+    ) as keeper:
+        assert keeper.stdout is not None
+        assert keeper.stdout.readline() == "stands\n"
+        stood = until(lambda: [state(pid) for pid in family] == ["T", "T"])
+        keeper.kill()
+
+    assert stood
+    assert until(lambda: [state(pid) for pid in family] == ["S", "S"])

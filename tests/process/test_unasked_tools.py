@@ -1,0 +1,60 @@
+"""An agent that asks no permission destroys its tree: what it had is kept all the same."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.support.chaos import AGENT, PATIENCE, WAYS, Unasked, results, unasked, whole
+from tests.support.task_desk import Desk, until
+
+SOME: Final = tuple(WAYS)[::7]
+"""All of them take a minute and a half: `make e2e` does."""
+
+
+@pytest.mark.requirement("tasks.undo-unasked")
+def test_the_first_thing_that_an_agent_does_without_asking_is_undone(desk: Desk) -> None:
+    task = desk.new("chaos", "$ rm -rf ./*", "--agent", AGENT)
+    until(lambda: results(desk, task["id"]), PATIENCE)
+    file = Path(task["worktree"]) / "a.txt"
+    is_destroyed = not file.exists()
+
+    desk.ok("task", "undo", task["id"])
+
+    assert is_destroyed
+    assert file.read_text() == "one\ntwo\nthree\n"
+
+
+@pytest.mark.requirement("tasks.undo-unasked")
+def test_what_one_tool_call_made_and_the_next_destroys_is_brought_back(desk: Desk) -> None:
+    made = ["mkdir new; echo work > new/file", "echo more >> a.txt"]
+    calls = [*made, "rm -rf new; git checkout -q a.txt"]
+    prompt = "\n".join(f"$ {command}" for command in calls)
+    task = desk.new("chaos", prompt, "--agent", AGENT)
+    until(lambda: results(desk, task["id"]), PATIENCE)
+
+    desk.ok("task", "undo", task["id"])
+
+    tree = Path(task["worktree"])
+    assert (tree / "new/file").read_text() == "work\n"
+    assert (tree / "a.txt").read_text() == "one\ntwo\nthree\nmore\n"
+
+
+@pytest.fixture(scope="module")
+def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unasked]:
+    """One task for all."""
+    with unasked(tmp_path_factory.mktemp("chaos")) as made:
+        yield made
+
+
+@pytest.mark.requirement("tasks.undo-unasked")
+@pytest.mark.parametrize("way", SOME)
+def test_an_agent_that_asks_nobody_and_destroys_its_tree_at_once_loses_nothing(
+    way: str, chaos: Unasked
+) -> None:
+    before = whole(chaos.tree)
+
+    chaos.turn(WAYS[way])
+    chaos.undo()
+
+    assert whole(chaos.tree) == before

@@ -1,0 +1,186 @@
+"""Fifty ways in which an agent destroys its worktree, and the work that is to come back."""
+
+import shlex
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.support.task_desk import Desk, until
+from tests.support.taskspace_scenes import git, make_template, settings_file, tree_of
+
+WAYS: Final = {
+    "rm everything": "rm -rf ./* .[!.]*",
+    "rm the worktree itself": 'rm -rf "$PWD"',
+    "rm one folder": "rm -rf src",
+    "rm all but git": "find . -mindepth 1 -maxdepth 1 ! -name .git -exec rm -rf {} +",
+    "git clean -fdx": "git clean -qfdx",
+    "git clean -ffdx": "git clean -qffdx",
+    "git reset --hard": "git reset -q --hard",
+    "git reset --hard to the root": "git reset -q --hard $(git rev-list --max-parents=0 HEAD)",
+    "git checkout .": "git checkout -q -- .",
+    "git restore everything": "git restore --staged --worktree .",
+    "git rm -r": "git rm -rqf .",
+    "git rm --cached": "git rm -rqf --cached .",
+    "git read-tree of nothing": "git read-tree --empty",
+    "git stash and drop": "git stash -qu && git stash drop -q",
+    "git stash clear": "git stash -q && git stash clear",
+    "checkout of another branch": "git checkout -qf -b other && rm -rf src",
+    "detached and gone on": "git checkout -qf --detach HEAD~1 && echo x > y",
+    "an orphan branch": "git checkout -q --orphan nothing && git rm -rqf .",
+    "the branch deleted": "git checkout -qf --detach && git branch -qD task/fix-login",
+    "the branch's ref deleted": "git update-ref -d refs/heads/task/fix-login",
+    "the branch moved": "git update-ref refs/heads/task/fix-login HEAD~1",
+    "the branch renamed": "git branch -qm elsewhere",
+    "history rewritten": "git reset -q --soft HEAD~1 && git commit -qm squashed",
+    "an amended commit": "echo x >> README.md && git commit -qa --amend -m amended",
+    "a stopped rebase of all": "git stash -qu; git rebase --root --exec false; git stash drop",
+    "rebase half way": (
+        "git commit -qam wip; git checkout -qB side HEAD~1; echo side > src/app.py;"
+        "git commit -qam side; git rebase task/fix-login || true"
+    ),
+    "merge half way": (
+        "git commit -qam wip; git checkout -qB side HEAD~1; echo side > src/app.py;"
+        "git commit -qam side; git merge task/fix-login || true"
+    ),
+    "cherry-pick half way": (
+        "git commit -qam wip; git checkout -qB side HEAD~1; echo side > src/app.py;"
+        "git commit -qam side; git cherry-pick task/fix-login || true"
+    ),
+    "the index cut": 'truncate -s 40 "$(git rev-parse --git-path index)"',
+    "the index garbage": 'echo garbage > "$(git rev-parse --git-path index)"',
+    "the index gone": 'rm "$(git rev-parse --git-path index)"',
+    "a lock left behind": 'touch "$(git rev-parse --git-path index.lock)"; rm -rf src',
+    ".git gone": "rm .git; rm -rf src",
+    ".git a lie": "echo 'gitdir: /nowhere' > .git; rm -rf src",
+    ".git a repository of its own": "rm .git; git init -q; git add -A; git commit -qm x; rm -r src",
+    ".git a link": "rm .git; ln -s /tmp .git; rm -rf src",
+    "the clone's record gone": 'rm -rf "$(git rev-parse --absolute-git-dir)" src',
+    "the worktree pruned": "cd ..; rm -rf fix-login; git -C ../clone worktree unlock fix-login;"
+    "git -C ../clone worktree prune",
+    "the worktree removed": 'w="$PWD"; cd ../../clone; git worktree remove -f -f "$w"',
+    "HEAD garbage": 'echo garbage > "$(git rev-parse --git-path HEAD)"',
+    "all modes gone": "chmod -R 000 src",
+    "the program no program": "chmod -x src/tool.sh; chmod +x README.md",
+    "a link instead of a file": "rm README.md; ln -s /etc/passwd README.md",
+    "a file instead of a link": "rm link; echo no > link",
+    "a file instead of a folder": "rm -rf src; echo no > src",
+    "a folder instead of a file": "rm README.md; mkdir README.md; echo x > README.md/x",
+    "a link instead of a folder": "mv src ../moved; ln -s ../moved src; rm -rf ../moved/app.py",
+    "all moved": "mkdir moved; mv src README.md moved/",
+    "every file cut": "find . -type f ! -path './.git*' -exec truncate -s 0 {} +",
+    "every file overwritten": "find . -type f ! -name .git -exec sh -c 'echo no > \"$1\"' . {} ';'",
+    "line endings turned": "sed -i 's/$/\\r/' src/app.py README.md",
+    "everything ignored": "echo '*' > .gitignore; rm -rf src untracked",
+    "nothing ignored": "rm .gitignore; rm -rf src untracked",
+    "attributes that convert": "echo '* text eol=crlf' > .gitattributes; git add --renormalize .",
+    "the nested repository gone": "rm -rf nested",
+    "the nested repository's history gone": "rm -rf nested/.git",
+    "the nested repository emptied": "cd nested && git rm -rqf . && git commit -qm gone",
+    "empty folders gone": "rmdir empty/deep empty; rm -rf untracked",
+    "strange names gone": "rm -rf untracked",
+    "refs packed, logs and garbage gone": (
+        "git reset -q --hard HEAD~1; git reflog expire --expire=now --all;"
+        "git gc -q --prune=now; rm -rf src"
+    ),
+}
+"""What the agent does, in a shell in its worktree."""
+
+STATE: Final = (
+    ("status", "--porcelain=v2", "--branch"),
+    ("ls-files", "-s"),
+    ("log", "--format=%H %s"),
+    ("stash", "list", "--format=%H %gs"),
+    ("symbolic-ref", "HEAD"),
+)
+
+
+def work_in(worktree: Path) -> None:
+    """Put committed, staged, unstaged, untracked, stashed and nested work into a worktree."""
+    (worktree / "committed.txt").write_text("committed\n", encoding="utf-8")
+    git("add", "-A", cwd=worktree)
+    git("commit", "-qm", "change committed.txt", cwd=worktree)
+    (worktree / "README.md").write_text("stashed\n", encoding="utf-8")
+    git("stash", "push", "-qm", "kept", cwd=worktree)
+    (worktree / "src/app.py").write_text("staged\n", encoding="utf-8")
+    git("add", "src/app.py", cwd=worktree)
+    (worktree / "src/app.py").write_text("staged, then changed\n", encoding="utf-8")
+    strange = worktree / "untracked"
+    strange.mkdir()
+    for name in ("line\nend", 'quo"te', "-dash", "sp ace", "\u00e9\U0001f4a3", "CON", "*"):
+        (strange / name).write_text(name, encoding="utf-8")
+    (strange / "binary").write_bytes(bytes(range(256)) * 50)
+    (worktree / "empty/deep").mkdir(parents=True)
+    (worktree / ".env").write_text("SECRET=1\n", encoding="utf-8")
+    nested = worktree / "nested"
+    nested.mkdir()
+    git("init", "-q", cwd=nested)
+    (nested / "inner.txt").write_text("inner\n", encoding="utf-8")
+    git("add", "-A", cwd=nested)
+    git("commit", "-qm", "inner", cwd=nested)
+    (nested / "loose.txt").write_text("not committed\n", encoding="utf-8")
+
+
+def state_of(worktree: Path) -> list[str]:
+    """All that must come back, as a person would look at it."""
+    return [git(*words, cwd=worktree) for words in STATE]
+
+
+def whole(worktree: Path) -> list[object]:
+    """The same, with every byte, and of the repository inside."""
+    inside = state_of(worktree / "nested")[:3]
+    is_there = (worktree / "empty/deep").is_dir()
+    return [tree_of(worktree), state_of(worktree), inside, is_there]
+
+
+AGENT: Final = shlex.join(
+    [sys.executable, str(Path(__file__).parents[1] / "process" / "agents" / "chaos_agent.py")]
+)
+"""Asks nobody, and does each line of a prompt that begins with `$` at once."""
+
+PATIENCE: Final = 20.0
+
+
+@dataclass(frozen=True)
+class Unasked:
+    """A task whose agent asks nobody."""
+
+    desk: Desk
+    task: str
+    tree: Path
+
+    def turn(self, *commands: str) -> None:
+        """Tell the agent to run these, and wait until it has."""
+        before = results(self.desk, self.task)
+        self.desk.ok("task", "say", self.task, "\n".join(f"$ {command}" for command in commands))
+        until(lambda: results(self.desk, self.task) > before, PATIENCE)
+
+    def undo(self) -> None:
+        """As a person does."""
+        self.desk.ok("task", "undo", self.task)
+
+
+def results(desk: Desk, task: str) -> int:
+    """How many turns are over."""
+    return sum(each["type"] == "result" for each in desk.events(task))
+
+
+@contextmanager
+def unasked(directory: Path) -> Generator[Unasked]:
+    """One task for many ways: undo makes it as good as new."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SYMPOSIUM_HOME", str(directory / "symposium"))
+        patch.setenv("SYMPOSIUM_RECOMMENDATIONS", "none")
+        patch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(directory)))
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        environment = {"SYMPOSIUM_HOME": str(directory / "symposium")}
+        desk = Desk(make_template(directory) / "clone", environment)
+        task = desk.new("Fix login", "--agent", AGENT)
+        until(lambda: results(desk, task["id"]), PATIENCE)
+        work_in(Path(task["worktree"]))
+        yield Unasked(desk, task["id"], Path(task["worktree"]))
+        desk.run("session", "kill", task["id"])
+        desk.run("daemon", "stop")
