@@ -177,6 +177,9 @@ def test_http_is_for_those_who_have_the_token(start: Begin) -> None:
 
     assert refused[0] == 403
     assert (status, "symposium" in body) == (200, True)
+    greeted = json.loads(body.partition("data: ")[2] or body)
+    resources = greeted["result"]["capabilities"]["resources"]
+    assert resources == {"subscribe": True, "listChanged": True}
     assert "expand_reference" in tools[1]
     assert server.wait(10) == 143
 

@@ -13,6 +13,7 @@ from mcp import types
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
 from mcp.server.streamable_http import EventStore
 from mcp.server.subscriptions import (
@@ -100,6 +101,20 @@ class _Clients:
                     await client.session.send_resource_updated(uri)
                 if is_list:
                     await client.session.send_resource_list_changed()
+
+
+class _Sdk(Server[Any]):
+    """The SDK's server; over every transport it says at the handshake that lists change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """What is said at the handshake of the earlier era."""
+        changes = notification_options or NotificationOptions(resources_changed=True)
+        return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
 
 class _Requests:
@@ -223,7 +238,7 @@ class McpServer:
         requests = _Requests(parts, self._clients)
         self.bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self.bus)
-        self.sdk: Server[Any] = Server(
+        self.sdk: Server[Any] = _Sdk(
             NAME,
             version=version,
             title="Symposium",
@@ -254,7 +269,7 @@ class McpServer:
     @property
     def options(self) -> Any:
         """What is said at the handshake of the earlier era."""
-        return self.sdk.create_initialization_options(NotificationOptions(resources_changed=True))
+        return self.sdk.create_initialization_options()
 
     async def tell(self, uris: Collection[str], *, is_list: bool) -> None:
         """Tell every client that wants to know what has changed, in the way of its era.

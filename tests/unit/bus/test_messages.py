@@ -115,6 +115,19 @@ def test_a_line_of_the_reference_is_read_and_written_as_it_stands(path: Path) ->
     assert without_nulls(json.loads(write_envelope(written))) == without_nulls(json.loads(line))
 
 
+@pytest.mark.requirement("bus.golden", "bus.aliases")
+@pytest.mark.parametrize("path", golden("seed"))
+def test_a_line_in_the_words_of_the_seed_is_read_and_written_in_those_of_the_code(
+    path: Path,
+) -> None:
+    envelope = read_envelope(path.read_bytes().strip())
+    message = message_types()[envelope.type].read(envelope.payload)
+    member = "name" if envelope.type == "resolve_symbol_by_name" else "symbol"
+
+    assert value_of(envelope.payload) == {"symbol_name": "User"}
+    assert value_of(payload_of(message)) == {member: "User"}
+
+
 @pytest.mark.requirement("bus.golden")
 def test_every_type_of_the_seed_has_a_golden_line() -> None:
     assert {path.stem.partition(".")[0] for path in (GOLDEN / "messages").glob("*.json")} >= SEED

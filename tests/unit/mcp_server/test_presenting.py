@@ -92,7 +92,7 @@ async def test_without_anybody_to_see_it_it_is_kept_and_said_so(tmp_path: Path) 
 
     assert answer.value.status == "stored"
     assert f"symposium walkthrough show {answer.value.id}" in answer.text
-    assert "Every location was found" in answer.text
+    assert "Every location of what you sent was found" in answer.text
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
@@ -121,6 +121,20 @@ async def test_a_part_that_is_added_is_shown_with_the_whole(tmp_path: Path) -> N
     assert isinstance(message, PresentWalkthrough)
     assert "One" in message.content
     assert "Two" in message.content
+
+
+@pytest.mark.requirement("mcp-server.walkthroughs")
+async def test_a_part_that_is_added_hides_no_fault_of_what_was_there(tmp_path: Path) -> None:
+    workplace = workplace_in(tmp_path)
+    lost = "# One\n\n[gone](lost.py)\n"
+    first = await call_tool(workplace, "present_walkthrough", {"content": lost})
+    for added, own in (("Two", 0), ("[gone](away.py)", 1)):
+        arguments = {"content": added, "mode": "append", "id": first.value.id}
+        answer = await call_tool(workplace, "present_walkthrough", arguments)
+        assert len(answer.value.faults) == own + 1
+        assert ("1 block(s) need mending" in answer.text) == bool(own)
+        assert "1 block(s) of what was there before need mending" in answer.text
+        assert "- line 3: link: error: " in answer.text
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")

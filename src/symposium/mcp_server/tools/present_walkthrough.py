@@ -1,7 +1,8 @@
 """Explain code beside the code."""
 
 import asyncio
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field, to_builtins
@@ -82,15 +83,39 @@ async def present_walkthrough(params: Params, call: Call) -> Answer:
             f"Nobody was there to show it ({error.message}). {kept} Tell the user to read it with "
             f"`symposium walkthrough show {stored.id}`."
         )
-    return Answer(_text(said, faults), Presented(status, told, stored.id, stored.version))
+    before = _of_the_rest(whole.diagnostics, shown.diagnostics)
+    result = Presented(status, [*told, *to_builtins(before)], stored.id, stored.version)
+    return Answer("\n".join(filter(None, [_text(said, faults), _rest_text(before)])), result)
+
+
+def _of_the_rest(
+    whole: Sequence[BlockDiagnostic], new: Sequence[BlockDiagnostic]
+) -> list[BlockDiagnostic]:
+    """What needs mending in the parts that were there before."""
+    known = Counter((each.kind, each.status, each.message) for each in new)
+    rest: list[BlockDiagnostic] = []
+    # What is new stands at the end, or is alike: it is taken away from there.
+    for each in reversed(whole):
+        if known[each.kind, each.status, each.message] > 0:
+            known[each.kind, each.status, each.message] -= 1
+        elif each.is_fault:
+            rest.append(each)
+    return rest[::-1]
+
+
+def _rest_text(faults: list[BlockDiagnostic]) -> str:
+    if not faults:
+        return ""
+    first = f"{len(faults)} block(s) of what was there before need mending; lines of the whole:"
+    return "\n".join([first, *_lines(faults)])
 
 
 def _text(said: str, faults: list[BlockDiagnostic]) -> str:
     if not faults:
-        return f"{said} Every location was found."
+        return f"{said} Every location of what you sent was found."
     missing = [each for each in faults if each.is_fault]
     several = [each for each in faults if not each.is_fault]
-    lines = [said] if missing else [f"{said} Every location was found, some more than once."]
+    lines = [said] if missing else [f"{said} Every location of what you sent was found, some more than once."]
     if missing:
         lines += [f"{len(missing)} block(s) need mending:", *_lines(missing)]
     if several:
