@@ -115,7 +115,8 @@ def _text(said: str, faults: list[BlockDiagnostic]) -> str:
         return f"{said} Every location of what you sent was found."
     missing = [each for each in faults if each.is_fault]
     several = [each for each in faults if not each.is_fault]
-    lines = [said] if missing else [f"{said} Every location of what you sent was found, some more than once."]
+    found = f"{said} Every location of what you sent was found, some more than once."
+    lines = [said] if missing else [found]
     if missing:
         lines += [f"{len(missing)} block(s) need mending:", *_lines(missing)]
     if several:
