@@ -365,7 +365,6 @@ def test_the_tree_is_kept_before_a_tool_can_run_and_undo_brings_it_back(
     # What is written after the question is kept when the turn is over.
     (tree / "late.txt").write_text("late")
     desk.ok("inbox", "answer", item["id"], "y")
-    snapshots = until(lambda: desk.json("task", "show", "destroys")["snapshots"])
 
     assert [each["reason"] for each in snapshots] == ["made"], "nothing had changed since"
     until(lambda: len(desk.json("task", "show", "destroys")["snapshots"]) > 1)
