@@ -283,6 +283,9 @@ async def undo_creation(ground: Ground, taskspace: Taskspace, repository: Reposi
         TaskspaceError: git cannot.
     """
     git, path = repository.git, Path(taskspace.worktree)
+    # From here on there is no way forward: a restart in the middle of this has to end it.
+    back = Operation(taskspace.id, Kind.CREATE, "create.recorded", {})
+    await ground.journal.change(lambda connection: operations.note(connection, back))
     listed = await worktrees(git)
     # What stood there before us is not ours: only what was locked for this very taskspace goes.
     if any(each.path == path and each.locked == lock_reason(taskspace.id) for each in listed):

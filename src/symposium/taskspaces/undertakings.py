@@ -50,6 +50,9 @@ class Undertakings:
                 await asyncio.wait({going})
                 _note(going)
                 raise
+            finally:
+                # One that is cut before its first step has not even begun.
+                work.close()
         if error is not None:
             raise error
         return results[0]

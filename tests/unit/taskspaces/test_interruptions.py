@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -17,7 +18,7 @@ from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.journal import Journal, Result
 from symposium.taskspaces.model import Taskspace
-from symposium.taskspaces.undertakings import Undertakings
+from symposium.taskspaces.undertakings import FAREWELL, Undertakings
 
 See: TypeAlias = Callable[[Scene, str, Taskspace | None], Awaitable[None]]
 
@@ -68,13 +69,26 @@ class Rounds:
 
     async def round(self, scene: Scene, asker: Asker, see: See) -> None:
         """Do it with this asker, who may go meanwhile; then look."""
-        made = await scene.engine.get(self._made) if self._made else None
+        made = await self._of(scene)
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(act(scene, self._kind, made))
             asker.tasks.append(task)
             await asyncio.wait({task})
         await see(scene, self._kind, made)
         scene.engine.close()
+
+    async def act_quietly(self, scene: Scene) -> None:
+        """Do it; that the journal is closed meanwhile is no surprise."""
+        with suppress(TaskspaceError):
+            await act(scene, self._kind, await self._of(scene))
+
+    async def round_after(self, scene: Scene) -> None:
+        """Look, after a start."""
+        await look(scene, self._kind, await self._of(scene))
+        scene.engine.close()
+
+    async def _of(self, scene: Scene) -> Taskspace | None:
+        return await scene.engine.get(self._made) if self._made else None
 
     def anew(self) -> Path:
         """The place as it was prepared."""
@@ -98,6 +112,36 @@ async def test_who_asked_may_go_at_any_stage(place: Path, kind: str) -> None:
         scene = open_scene(rounds.anew(), Surroundings(passed=gone))
         await rounds.round(scene, asker, look)
         assert not asker.tasks, f"{stage} was passed"
+
+
+@pytest.mark.requirement("taskspaces.ended-at-work")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_engine_may_be_ended_at_any_stage(place: Path, kind: str) -> None:
+    rounds = Rounds(place, kind)
+    await rounds.begin()
+    for stage in stages_of(kind):
+        reached = asyncio.Event()
+
+        def passed(now: str, stage: str = stage, reached: asyncio.Event = reached) -> None:
+            if now == stage:
+                reached.set()
+
+        await ended(open_scene(rounds.anew(), Surroundings(passed=passed)), rounds, reached)
+        again = open_scene(place)
+        await again.engine.start()
+        await rounds.round_after(again)
+
+
+async def ended(scene: Scene, rounds: Rounds, reached: asyncio.Event) -> None:
+    """Begin, and do at the stage what the daemon does at its end: first the part, then answers."""
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(rounds.act_quietly(scene))
+        await reached.wait()
+        async with asyncio.timeout(FAREWELL):
+            await scene.engine.undertakings.cut()
+        scene.engine.close()
+        asking.cancel()
+        await asyncio.wait({asking})
 
 
 @pytest.mark.requirement("taskspaces.asker-goes")
