@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from peerwire.errors import ConnectionClosedError
 from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
-from symposium.cli.auditing import witnessed
 from symposium.cli.chat_input import Inputs, TypedInputs, history_file
 from symposium.cli.chat_view import ChatView
 from symposium.cli.ending import ExitCode, ended_by_reader
@@ -22,6 +21,7 @@ from symposium.cli.output import Output
 from symposium.cli.permission_options import Permits, chooser_of, decider
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import StdinLines, ask_line
+from symposium.client.auditing import witnessed
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.permissions import Permission
 from symposium.client.turn import Turn, on_interrupt

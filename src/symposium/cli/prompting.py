@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from peerwire.errors import PeerwireError
 from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
-from symposium.cli.auditing import witnessed
 from symposium.cli.ending import ExitCode, Failure, ended_by_reader
 from symposium.cli.failures import failure_of
 from symposium.cli.output import Output
 from symposium.cli.permission_options import Permits, chooser_of, decider, denies_unasked
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import ask_line
+from symposium.client.auditing import witnessed
 from symposium.client.conversation import Terms, converse
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.turn import Turn, on_interrupt

@@ -17,6 +17,7 @@ from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.transport import Transport
 from symposium.agent_sessions.session import SessionSpec, SessionState, Status
 from symposium.chain_spec import ChainSpec, read_chain
+from symposium.client.auditing import witnessed
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.permissions import Chosen, Decider, Decision, Permission
 from symposium.client.turn import Turn
@@ -110,7 +111,10 @@ class AgentLife:
         servers = (_our_server(self._spec),)
         directory = Path(self._spec.cwd)
         terms = Terms(directory, decider, self._updated, self._decided, servers=servers)
-        settings = Settings(tap=partial(self._heard, chain.agent.name if chain.agent else None))
+        settings = Settings(
+            tap=partial(self._heard, chain.agent.name if chain.agent else None),
+            beside_agent=witnessed(chain),
+        )
         async with converse(lambda _: chain.blueprint(), terms, settings) as conversation:
             session = await self._open(conversation, on_state)
             self.is_open = True

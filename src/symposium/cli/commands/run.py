@@ -9,12 +9,12 @@ from msgspec import Struct
 from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import DEFAULT_MODS, ChainSpec
 from symposium.cli.at_terminal import say_what_it_waits_for
-from symposium.cli.auditing import witnessed
 from symposium.cli.host_socket import told_of
 from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import bridge_options, example, log_option, taking, trace_option
 from symposium.cli.recording import Recorded, recorded
 from symposium.cli.running import run
+from symposium.client.auditing import witnessed
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.conductor import Settings
 from symposium.config.paths import config_file, leave_relative_places, paths, policy_file

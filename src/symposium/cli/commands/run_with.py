@@ -9,7 +9,6 @@ from peerwire.transports.stdio import stdio_transport
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.agent_names import agent_spec
 from symposium.cli.at_terminal import say_what_it_waits_for
-from symposium.cli.auditing import witnessed
 from symposium.cli.host_socket import told_of
 from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import (
@@ -22,6 +21,7 @@ from symposium.cli.options import (
 )
 from symposium.cli.recording import recorded
 from symposium.cli.running import run
+from symposium.client.auditing import witnessed
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.conductor import Conductor, Settings

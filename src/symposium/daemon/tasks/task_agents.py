@@ -17,6 +17,8 @@ from symposium.agent_sessions.session import (
     Status,
 )
 from symposium.agent_sessions.store import SessionStore
+from symposium.config.paths import config_file
+from symposium.daemon.tasks.task_mods import task_mods
 from symposium.registry.agent_choice import Chosen, choose, choose_here
 from symposium.registry.surroundings import Surroundings
 from symposium.taskspaces.agent_commands import BUILT_IN, agent_command
@@ -27,9 +29,6 @@ TERMINAL: Final = "terminal:"
 
 _NEVER_BEGAN: Final = (126, 127)
 """Exit codes of a program that cannot be run, or is not there (POSIX, `Exit Status`)."""
-
-MODS: Final = ("timeline",)
-"""The chain between a taskspace and an agent that speaks ACP."""
 
 
 class TaskAgents:
@@ -147,7 +146,7 @@ def session_of(taskspace: Taskspace, env: Mapping[str, str]) -> SessionSpec | No
         cwd=taskspace.worktree,
         env=env,
         prompt=first_prompt(taskspace, env) if kind is SessionKind.ACP else None,
-        mods=MODS if kind is SessionKind.ACP else (),
+        mods=task_mods(config_file(None)) if kind is SessionKind.ACP else (),
         title=taskspace.name,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )

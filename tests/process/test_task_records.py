@@ -1,0 +1,46 @@
+"""What is written down of the agents of tasks."""
+
+import json
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+from tests.support.task_desk import Desk, until
+
+pytestmark = pytest.mark.timeout(60)
+
+Spec: TypeAlias = Callable[..., str]
+
+
+@pytest.mark.requirement("front.tasks-on-record")
+def test_what_is_answered_in_the_inbox_is_on_record(desk: Desk, scripted: Spec) -> None:
+    desk.new("asks", "--agent", scripted("prompt=ask:edit"))
+    (item,) = until(lambda: desk.json("inbox"))
+
+    desk.ok("inbox", "answer", item["id"], "y")
+
+    (entry,) = until(lambda: desk.json("audit", "list"))
+    assert (entry["outcome"], entry["chosen"], entry["by"]) == ("selected", "y", "user")
+    assert entry["toolCall"]["title"] == "do it"
+    assert [option["optionId"] for option in entry["options"]] == ["y", "n"]
+    desk.ok("audit", "verify")
+
+
+@pytest.mark.requirement("front.tasks-timeline")
+@pytest.mark.parametrize(
+    ("config", "is_kept"),
+    [(None, True), ({"tasks": {"timeline": False}}, False), ({"tasks": {}}, True)],
+)
+def test_the_timeline_of_a_task_can_be_switched_off(
+    desk: Desk, scripted: Spec, config: object, *, is_kept: bool
+) -> None:
+    if config is not None:
+        desk.home.mkdir(exist_ok=True)
+        (desk.home / "config.jsonc").write_text(json.dumps(config))
+
+    made = desk.new("works", "Do it", "--agent", scripted("any=text"))
+    until(lambda: desk.tasks()["works"]["state"] == "idle")
+
+    mods = json.loads((desk.home / "sessions" / made["id"] / "session.json").read_text())["mods"]
+    assert mods == (["timeline"] if is_kept else [])
+    assert bool(desk.json("timeline", "list")) is is_kept
