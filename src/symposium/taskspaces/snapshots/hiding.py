@@ -38,17 +38,18 @@ async def mirrors(git: Git) -> list[str]:
     Raises:
         TaskspaceError: git is not there, or takes too long.
     """
-    listed = await git.run("config", "-z", "--get-regexp", r"^remote\..*\.(mirror|fetch)$")
+    listed = await git.run("config", "-z", "--get-regexp", r"^remote\..*\.(mirror|fetch|push)$")
     found: list[str] = []
     for setting in listed.names:
         key, _, value = setting.partition("\n")
         remote, _, kind = key.removeprefix("remote.").rpartition(".")
-        if kind == "mirror" and value.lower() in _YES:
+        is_all = value.lstrip("+") == f"{_EVERYTHING}:{_EVERYTHING}"
+        if (kind == "mirror" and value.lower() in _YES) or (kind == "push" and is_all):
             found.append(
-                f"a push to the remote {remote!r} sends all refs (remote.{remote}.mirror), and "
+                f"a push to the remote {remote!r} sends all refs (remote.{remote}.{kind}), and "
                 "with them snapshots of what is not committed, files such as .env included"
             )
-        elif kind == "fetch" and value.lstrip("+").startswith(f"{_EVERYTHING}:{_EVERYTHING}"):
+        elif kind == "fetch" and is_all:
             found.append(
                 f"a fetch with --prune from the remote {remote!r} removes all snapshots "
                 f"(remote.{remote}.fetch)"
