@@ -237,6 +237,29 @@ async def test_a_file_in_the_place_of_a_folder_is_a_conflict_of_both(scene: Scen
     assert [{each.first, each.second} for each in overlaps] == [{first.id, second.id}]
 
 
+@pytest.mark.requirement("taskspaces.radar")
+async def test_a_folder_that_became_two_is_a_conflict_with_what_is_new_in_it(scene: Scene) -> None:
+    made = await scene.make()
+    for worktree, moves in (
+        (scene.clone, {"one": "d/one", "two": "d/two"}),
+        (Path(made.worktree), {"d/one": "e/one", "d/two": "f/two"}),
+        (scene.clone, {"three": "d/three"}),
+    ):
+        for number, (old, new) in enumerate(moves.items()):
+            (worktree / new).parent.mkdir(exist_ok=True)
+            if not (worktree / old).exists():
+                text = "".join(f"{old} {number} {line}\n" for line in range(20))
+                (worktree / old).write_text(text, encoding="utf-8")
+            (worktree / old).rename(worktree / new)
+        commit_all(worktree)
+        if worktree == scene.clone and "one" in moves:
+            git("reset", "-q", "--hard", "main", cwd=Path(made.worktree))
+
+    merged = await dry_merge(Git(scene.clone), made.branch, "main")
+
+    assert merged.conflicts == (Conflict("d", "renamed"),)
+
+
 def numbered(lines: int, **changed: str) -> list[str]:
     return [changed.get(f"l{each}", f"line {each}") for each in range(1, lines + 1)]
 

@@ -1,5 +1,6 @@
 """What a merge would do, without touching anything (git-merge-tree(1), `--write-tree`)."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -17,6 +18,8 @@ MOST_FILES: Final = 200
 """Conflicts that are told with their lines; of the rest only the names."""
 
 
+_MERGE: Final = ("-c", "merge.conflictStyle=merge", "merge-tree", "--write-tree", "-z")
+
 _BEFORE: Final = "1"
 _OURS: Final = "2"
 _THEIRS: Final = "3"
@@ -28,7 +31,8 @@ class Conflict:
     """One file that two sides have changed in ways that do not fit.
 
     Attributes:
-        kind: `content`, or what else stands against a merge: `deleted`, `added`, `binary`.
+        kind: `content`, or what else stands against a merge: `deleted`, `added`, `binary`,
+            `renamed`.
         ours: the lines in question on the first side.
         theirs: on the second.
     """
@@ -53,8 +57,7 @@ async def dry_merge(git: Git, ours: str, theirs: str) -> DryMerge:
     Raises:
         GitError: git cannot, as without a common ancestor.
     """
-    words = ("-c", "merge.conflictStyle=merge", "merge-tree", "--write-tree", "-z", "--no-messages")
-    done = await git.run(*words, ours, theirs)
+    done = await git.run(*_MERGE, "--no-messages", ours, theirs)
     if done.code not in {0, 1}:
         raise GitError(("merge-tree", ours, theirs), done.code, done.said)
     tree, *entries = done.names
@@ -70,7 +73,23 @@ async def dry_merge(git: Git, ours: str, theirs: str) -> DryMerge:
             if number < MOST_FILES
             else Conflict(path, "content")
         )
+    if done.code and not conflicts:
+        conflicts = await _placeless(git, ours, theirs)
     return DryMerge(tree, tuple(conflicts))
+
+
+async def _placeless(git: Git, ours: str, theirs: str) -> list[Conflict]:
+    """Conflicts that leave no path in two versions, as a folder that became two: git tells them."""
+    done = await git.run(*_MERGE, "--messages", ours, theirs)
+    fields = done.out.partition(b"\0\0")[2].split(b"\0")
+    found: list[Conflict] = []
+    while fields[0].isdigit():
+        count = int(fields[0])
+        paths, kind = fields[1 : count + 1], fields[count + 1]
+        if kind.startswith(b"CONFLICT"):
+            found += [Conflict(os.fsdecode(path), "renamed") for path in paths]
+        fields = fields[count + 3 :]
+    return found
 
 
 async def _conflict(git: Git, tree: str, path: str, stages: Mapping[str, str]) -> Conflict:
