@@ -59,8 +59,20 @@ class ChainSpec(Struct, frozen=True):
         return Blueprint(mods, self.agent)
 
 
-def read_chain(proxies: Sequence[str], agent: str | None, *, bridge: Mode = "auto") -> ChainSpec:
+def read_chain(
+    proxies: Sequence[str],
+    agent: str | None,
+    *,
+    bridge: Mode = "auto",
+    option: str = "--agent",
+) -> ChainSpec:
     """Read every SPEC of a chain.
+
+    Args:
+        proxies: the mods, from the editor's side.
+        agent: the agent; None for a chain that is a proxy itself.
+        bridge: how tools of mods reach the agent.
+        option: behind which the agent was written.
 
     Raises:
         SpecError: one of them names no component of its kind; says which and where.
@@ -69,7 +81,7 @@ def read_chain(proxies: Sequence[str], agent: str | None, *, bridge: Mode = "aut
     for number, spec in enumerate(proxies, start=1):
         place = "--proxy" if len(proxies) == 1 else f"--proxy {number}"
         mods += _read_mods(spec, place)
-    end = None if agent is None else read_agent(agent, "--agent")
+    end = None if agent is None else read_agent(agent, option)
     programs = [*(made for make in mods if isinstance(made := make(), Program)), end]
     secrets = [
         value

@@ -44,7 +44,7 @@ def test_a_hand_over_of_a_hand_over_keeps_the_first_goal(symposium: Run) -> None
     symposium("prompt", "--proxy", "timeline", "--agent", "eliza", "The first goal")
     symposium("handoff", "--to", "eliza", "Then this")
 
-    shown = symposium("handoff", "--to", "eliza", "--print").stdout
+    shown = symposium("handoff", "--print").stdout
 
     assert "## Goal\n\n> The first goal\n" in shown
     assert "is no git repository" in shown
@@ -66,9 +66,13 @@ def test_the_agent_that_takes_over_is_named_by_the_id_of_the_list(
 
     done = symposium("handoff", "--to", "taker", "Finish it")
     wrong = symposium("handoff", "--to", "taekr", "Finish it")
+    torn = symposium("handoff", "--to", "'half a quote", "Finish it")
 
     assert (done.returncode, done.stdout) == (0, "Answered.\n")
     assert wrong.returncode == 2
+    assert "--to: " in wrong.stderr
+    assert "--to: " in torn.stderr
+    assert "--agent: " not in wrong.stderr + torn.stderr
     assert "did you mean taker?" in wrong.stderr
 
 
@@ -80,3 +84,17 @@ def test_without_a_session_to_hand_over_it_says_how_to_get_one(symposium: Run) -
     assert (done.returncode, unknown.returncode) == (4, 4)
     assert "the mod `timeline` keeps it" in done.stderr
     assert "symposium timeline list" in unknown.stderr
+
+
+@pytest.mark.requirement("timelines.handoff")
+def test_nobody_has_to_be_named_who_is_only_shown_what_would_be_handed_over(
+    symposium: Run,
+) -> None:
+    symposium("prompt", "--proxy", "timeline", "--agent", "eliza", "Fix the login test")
+
+    shown, missing = symposium("handoff", "--print"), symposium("handoff", "Go on")
+
+    assert (shown.returncode, missing.returncode) == (0, 2)
+    assert "> Fix the login test" in shown.stdout
+    assert "--to" in missing.stderr
+    assert len(kept(symposium)) == 1

@@ -10,8 +10,8 @@ from symposium.errors import SpecError
 from symposium.registry.agent_ids import may_be_id
 
 
-def agent_spec(written: str | None) -> str | None:
-    """The SPEC for what stood after `--agent`; an agent that is not here yet is installed.
+def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
+    """The SPEC for what stood after an option; an agent that is not here yet is installed.
 
     Raises:
         SymposiumError: it names no agent, or one that cannot be had.
@@ -32,7 +32,7 @@ def agent_spec(written: str | None) -> str | None:
             found.append(await choose(written, surroundings(os.environ)))
         except UnknownAgentError as error:
             hint = f"{error.hint}. Otherwise: {FORMS}"
-            raise SpecError(f"--agent: {error.message}", hint) from error
+            raise SpecError(f"{option}: {error.message}", hint) from error
         return 0
 
     if code := run(look_up()):

@@ -33,7 +33,7 @@ NEXT = "Say in one sentence what is to be done next, then go on with it."
 class HandoffOptions(TalkOptions):
     """What was written."""
 
-    to: str
+    to: str | None
     session: str | None
     is_shown: bool
     as_json: bool
@@ -46,7 +46,7 @@ class HandoffOptions(TalkOptions):
     epilog=example("symposium handoff --to codex-acp 'Finish the open tasks'"),
 )
 @click.argument("text", required=False)
-@click.option("--to", metavar="AGENT", required=True, help="Who takes over: an id or a SPEC.")
+@click.option("--to", metavar="AGENT", help="Who takes over: an id or a SPEC.")
 @click.option("--session", metavar="ID", help="The session; the last one of --cwd if not given.")
 @click.option("--print", "is_shown", is_flag=True, help="Print what would be handed over, only.")
 @click.option("--json", "as_json", is_flag=True, help="Print events, one JSON object a line.")
@@ -58,13 +58,16 @@ def command(options: HandoffOptions) -> int:
     the old session is changed otherwise.
     """
     options.set_up_logs()
+    if options.to is None and not options.is_shown:
+        raise click.UsageError("Missing option '--to'; --print shows what would be handed over.")
     store = TimelineStore()
     source = options.session or _latest(store, options)
     store.read(source)
     if options.is_shown:
         return run(_show(options, store, source))
     # Before the loop runs, and once there is something to hand over: it may install the agent.
-    chain = read_chain([*options.proxies, MOD], agent_spec(options.to))
+    agent = agent_spec(options.to, option="--to")
+    chain = read_chain([*options.proxies, MOD], agent, option="--to")
     return run(_hand_over(options, store, source, chain))
 
 
@@ -84,7 +87,7 @@ async def _hand_over(
     inner = JsonReport if options.as_json else PlainReport
 
     def report(output: Output) -> Report:
-        return _Linking(inner(output), store, source, options.to)
+        return _Linking(inner(output), store, source, options.to or "")
 
     errand = Errand(
         chain=chain,
