@@ -26,6 +26,7 @@ SPEC: Final = "session.json"
 STATE: Final = "state.json"
 LOCK: Final = "lock"
 LOG: Final = "keeper.log"
+TERMINAL_LOG: Final = "terminal.log"
 
 _SOCKET_NAME: Final = 12
 """Characters of an id in the name of its socket: the whole path has but some hundred bytes."""

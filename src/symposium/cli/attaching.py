@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 
 from symposium.agent_sessions.keeper_client import ATTACH, ENDED, INPUT, OUTPUT, RESIZE, reach
-from symposium.agent_sessions.store import SessionStore
+from symposium.agent_sessions.store import TERMINAL_LOG, SessionStore
 from symposium.cli.ending import ExitCode
 
 LET_GO: Final = b"\x1c"
@@ -62,6 +62,21 @@ async def attach_terminal(store: SessionStore, session: str) -> int:
         if sys.stdin.isatty():
             # The cursor is wherever the program left it.
             click.echo(f"\n[{last_words}]", err=True)
+    return ExitCode.OK
+
+
+async def show_terminal(store: SessionStore, session: str) -> int:
+    """Print the end of what a session's terminal has shown, and leave; also if it has ended.
+
+    Raises:
+        SessionError: there is no such session.
+    """
+    if store.is_kept(session):
+        async with reach(store, session) as keeper:
+            # No size of ours goes with it: whoever works there keeps theirs.
+            _write(b64decode((await keeper.ask(ATTACH, {}))["scrollback"]))
+    elif (log := store.directory(session) / TERMINAL_LOG).exists():
+        _write(log.read_bytes())
     return ExitCode.OK
 
 

@@ -6,17 +6,42 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from symposium.agent_sessions.keeper_client import EVENT, WATCH, reach
+from symposium.agent_sessions.session import SessionKind
 from symposium.agent_sessions.store import SessionStore
+from symposium.cli.attaching import show_terminal
 from symposium.cli.ending import ExitCode
+from symposium.cli.event_words import event_text
 from symposium.client.events import Text, ToolCall, read_event
+from symposium.keepers.event_log import EventLog
 from symposium.plain_text import one_line, plain_text
 
 _WIDTH = 100
+
+FOLLOW: Final = click.option(
+    "--follow/--no-follow",
+    default=True,
+    help="Look on until it ends, or print what there is and leave.",
+)
+
+
+async def look(store: SessionStore, session: str, since: int, *, as_json: bool) -> int:
+    """Print what a session's agent was told and has said or shown so far, also if it has ended.
+
+    Raises:
+        SessionError: there is no such session.
+    """
+    if store.spec(session).kind is SessionKind.TERMINAL:
+        return await show_terminal(store, session)
+    for event in EventLog(store.directory(session), session).since(since):
+        _print(event, as_json=as_json)
+    if not as_json:
+        click.echo()
+    return ExitCode.OK
 
 
 async def watch_events(
@@ -102,13 +127,13 @@ def _print(event: Mapping[str, Any], *, as_json: bool) -> None:
         return
     kind, data = event["type"], event["data"]
     if kind != "update":
-        told = data.get("text") or ", ".join(f"{key}: {value}" for key, value in data.items())
-        click.echo(f"\n[{kind}] {one_line(str(told), width=_WIDTH)}")
+        click.echo(f"\n{event_text(kind, data)}")
         return
     match read_event(data):
         case Text("agent", text):
             click.echo(plain_text(text), nl=False)
         case ToolCall() as call:
-            click.echo(f"\n[tool] {call.title or call.id}: {call.status or ''}")
+            told = f"[tool] {call.title or call.id}: {call.status or ''}"
+            click.echo(f"\n{one_line(told, width=_WIDTH)}")
         case _:
             pass

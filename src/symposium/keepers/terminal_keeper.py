@@ -16,6 +16,7 @@ from peerwire.jsonrpc.errors import invalid_params
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.agent_sessions.keeper_client import ATTACH, INPUT, OUTPUT, RESIZE
 from symposium.agent_sessions.session import AS_ASKED, SessionSpec, SessionState, Status
+from symposium.agent_sessions.store import TERMINAL_LOG
 from symposium.keepers.keeper import OnState, Viewer
 from symposium.keepers.processes import processes_of_session
 from symposium.keepers.scrollback import Scrollback
@@ -40,7 +41,7 @@ class TerminalKeeper:
 
     def __init__(self, spec: SessionSpec, directory: Path) -> None:
         self._spec = spec
-        self._kept = directory / "terminal.log"
+        self._kept = directory / TERMINAL_LOG
         self._scrollback = Scrollback()
         self._viewers: set[Viewer] = set()
         self._pending = bytearray()

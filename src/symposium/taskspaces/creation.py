@@ -11,6 +11,7 @@ from typing import Final
 from uuid import uuid4
 
 from symposium.errors import SymposiumError
+from symposium.task_prompt import prompt_for
 from symposium.taskspaces import operations, port_blocks
 from symposium.taskspaces.failures import RefusedNameError, StageError, TaskspaceError
 from symposium.taskspaces.git import remotes
@@ -77,17 +78,6 @@ class Order:
     limits: Limits = UNBOUND
     is_name_locked: bool = False
     ports: int | None = None
-
-
-def prompt_for(project: str, task: str) -> str:
-    """The first words an agent hears: where it is, and the task (bus-mcp-taskspaces §3.5)."""
-    return (
-        f"You work in a taskspace of the project {project}: a worktree and a branch of your own, "
-        "which nobody else changes.\n"
-        "First read the task below. Call `update_taskspace` with a name and a description that "
-        "tell a person what you are doing. Ask what is unclear before you begin.\n\n"
-        f"The task:\n\n{task}\n"
-    )
 
 
 async def create(ground: Ground, order: Order) -> Taskspace:

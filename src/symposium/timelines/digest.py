@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from symposium.plain_text import one_line
+from symposium.task_prompt import user_words
 from symposium.timelines.entry import Entry
 
 LONGEST: Final = 16 * 1024
@@ -87,11 +88,11 @@ def _of(entries: Sequence[Entry], kind: str) -> list[Entry]:
 
 def _goal(entries: Sequence[Entry]) -> str:
     prompts = _of(entries, "prompt")
-    return _quoted(str(prompts[0].data.get("text", "")), _GOAL) if prompts else "Unknown."
+    return _quoted(_words(prompts[0]), _GOAL) if prompts else "Unknown."
 
 
 def _asked(entries: Sequence[Entry]) -> str:
-    later = [str(entry.data.get("text", "")) for entry in _of(entries, "prompt")[1:]]
+    later = [_words(entry) for entry in _of(entries, "prompt")[1:]]
     return _listed([_short(text) for text in later]) if later else "Nothing."
 
 
@@ -142,6 +143,11 @@ def _last_words(entries: Sequence[Entry]) -> str:
     stops = _of(entries, "stop")
     reason = f"\n\nThe last turn ended: {stops[-1].data.get('reason')}." if stops else ""
     return (_quoted(str(said[-1].data.get("text", "")), _LAST_WORDS) if said else "None.") + reason
+
+
+def _words(prompt: Entry) -> str:
+    """The user's: what an agent is told beside them is of its own place, not of the next one's."""
+    return user_words(str(prompt.data.get("text", "")))
 
 
 def _quoted(text: str, most: int) -> str:

@@ -37,6 +37,8 @@ class TurnObserver:
         """The user says something."""
         pieces: list[str] = []
         for block in _objects(params.get("prompt")):
+            if _is_for_models(block):
+                continue
             text, uri = block.get("text"), block.get("uri")
             if isinstance(text, str):
                 pieces.append(text)
@@ -109,6 +111,11 @@ def _outputs(content: Any) -> Iterator[str]:
             yield text
         elif each.get("type") == "diff":
             yield f"[diff: {each.get('path')}]"
+
+
+def _is_for_models(block: Mapping[str, Any]) -> bool:
+    """Whether it is for the agent alone, such as our guidance: a person has not said it."""
+    return _object(block.get("annotations")).get("audience") == ["assistant"]
 
 
 def _object(value: Any) -> Mapping[str, Any]:

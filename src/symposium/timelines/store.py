@@ -13,6 +13,7 @@ from peerwire.jsonrpc.values import decode_value, encode_value
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
 from symposium.redaction import Redactor, secret_values
+from symposium.task_prompt import user_words
 from symposium.timelines.entry import VERSION, Entry, read_entries, texts, write_entry
 
 LARGEST: Final = 8 * 1024 * 1024
@@ -34,7 +35,7 @@ class Summary:
         cwd: its directory.
         agent: who answered in it.
         started: when, UTC, ISO 8601.
-        goal: the first prompt; empty where there was none.
+        goal: the user's words in the first prompt; empty where there was none.
         file: where it is kept.
     """
 
@@ -179,4 +180,4 @@ def _summary(file: Path, entries: Sequence[Entry]) -> Summary | None:
         return None
     goal = next((entry.data.get("text", "") for entry in entries if entry.type == "prompt"), "")
     session, cwd, agent = (*texts(begin.data, "session", "cwd", "agent"), "", "", "")[:3]
-    return Summary(session, cwd, agent, begin.ts, str(goal), file)
+    return Summary(session, cwd, agent, begin.ts, user_words(str(goal)), file)

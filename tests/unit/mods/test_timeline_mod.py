@@ -158,3 +158,13 @@ async def test_a_directory_that_cannot_be_written_stops_no_turn(tmp_path: Path) 
         turn = await editor.prompt("Hello")
 
     assert turn.text == "Fine."
+
+
+@pytest.mark.requirement("showing.user-words")
+def test_what_is_for_the_agent_alone_is_nothing_that_the_user_has_said() -> None:
+    ours = {"type": "text", "text": "how we work", "annotations": {"audience": ["assistant"]}}
+    both = {"type": "text", "text": "Go", "annotations": {"audience": ["user", "assistant"]}}
+
+    ((_, data),) = TurnObserver().prompted({"prompt": [ours, both]})
+
+    assert data == {"text": "Go"}

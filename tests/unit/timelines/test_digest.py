@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symposium.task_prompt import prompt_for, with_own
 from symposium.timelines.digest import LONGEST, Workplace, digest
 from symposium.timelines.entry import Entry, read_entries, write_entry
 
@@ -56,6 +57,15 @@ def test_a_hand_over_holds_goal_decisions_open_tasks_changes_and_evidence() -> N
     assert "login.py | 2 +-" in sections["Changes"]
     assert sections["Last test evidence"].startswith("`npm test`, completed, 2026-11-21T10:00:")
     assert sections["Last words"] == "> Nearly there.\n\nThe last turn ended: end_turn."
+
+
+@pytest.mark.requirement("showing.user-words")
+def test_of_what_an_agent_of_a_task_was_told_only_the_users_words_are_handed_over() -> None:
+    told = with_own(prompt_for("proj", "Fix the login test"), ["the ports 20000"])
+    sections = handed(("prompt", {"text": told}), ("prompt", {"text": "Go on"}))
+
+    assert sections["Goal"] == "> Fix the login test"
+    assert sections["Asked since"] == "- Go on"
 
 
 @pytest.mark.requirement("timelines.digest")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from symposium.errors import NotFoundError
+from symposium.task_prompt import prompt_for
 from symposium.timelines import store as module
 from symposium.timelines.store import TimelineStore
 
@@ -131,3 +132,10 @@ def test_what_follows_a_line_that_was_cut_off_is_a_line_of_its_own(tmp_path: Pat
         (1, "a"),
         (2, "b"),
     ]
+
+
+@pytest.mark.requirement("showing.user-words")
+def test_the_goal_of_a_tasks_session_is_what_the_user_has_said(tmp_path: Path) -> None:
+    begin(TimelineStore(tmp_path), "s", goal=prompt_for("proj", "Fix the login test"))
+
+    assert [each.goal for each in TimelineStore(tmp_path).summaries()] == ["Fix the login test"]

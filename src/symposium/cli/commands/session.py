@@ -26,7 +26,8 @@ from symposium.cli.attaching import attach_terminal
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.running import run
-from symposium.cli.watching import watch_events
+from symposium.cli.session_names import find_session, whole_id
+from symposium.cli.watching import FOLLOW, look, watch_events
 from symposium.config.paths import paths
 from symposium.plain_text import one_line
 
@@ -75,7 +76,8 @@ def start(
 @click.argument("session")
 def resume(session: str) -> int:
     """Start the agent of SESSION again, after it has ended or the machine has."""
-    return run(_launch(SessionStore(paths()).spec(session)))
+    store = SessionStore(paths())
+    return run(_launch(store.spec(find_session(store, session))))
 
 
 @command.command(name="list", epilog=example("symposium session list --json"))
@@ -113,17 +115,21 @@ def list_sessions(*, as_json: bool) -> int:
 @command.command(epilog=example("symposium session attach 6f1c…"))
 @click.argument("session")
 @click.option("--since", default=0, help="For an ACP agent: only events after this number.")
+@FOLLOW
 @_json_option
-def attach(session: str, since: int, *, as_json: bool) -> int:
+def attach(session: str, since: int, *, follow: bool, as_json: bool) -> int:
     r"""Look at SESSION: its terminal, or what its agent reports, until it ends.
 
     Ctrl-\\ lets go of a terminal, Ctrl-C of what an ACP agent reports; the agent goes on.
     """
     store = SessionStore(paths())
-    if store.spec(session).kind is SessionKind.TERMINAL:
-        return run(attach_terminal(store, session))
-    words = f"symposium session say {session} 'TEXT'"
-    return run(watch_events(store, session, since, say=words, as_json=as_json))
+    found = find_session(store, session)
+    if not follow:
+        return run(look(store, found, since, as_json=as_json))
+    if store.spec(found).kind is SessionKind.TERMINAL:
+        return run(attach_terminal(store, found))
+    words = f"symposium session say {found} 'TEXT'"
+    return run(watch_events(store, found, since, say=words, as_json=as_json))
 
 
 @command.command(epilog=example("symposium session say 6f1c… 'Now the tests'"))
@@ -171,8 +177,7 @@ def show(session: str) -> int:
 def kill(session: str) -> int:
     """End the agent of SESSION, gently first, and all that it has started."""
     store = SessionStore(paths())
-    store.spec(session)
-    return run(_kill(store, session))
+    return run(_kill(store, whole_id(store, session)))
 
 
 @command.command(epilog=example("symposium session forget 6f1c…"))
@@ -180,8 +185,7 @@ def kill(session: str) -> int:
 def forget(session: str) -> int:
     """Remove what is kept of SESSION, which must have ended."""
     store = SessionStore(paths())
-    store.spec(session)
-    store.forget(session)
+    store.forget(whole_id(store, session))
     return ExitCode.OK
 
 
@@ -192,7 +196,8 @@ async def _launch(spec: SessionSpec) -> int:
 
 
 async def _ask(session: str, method: str, params: Mapping[str, object]) -> int:
-    async with reach(SessionStore(paths()), session) as keeper:
+    store = SessionStore(paths())
+    async with reach(store, find_session(store, session)) as keeper:
         click.echo(json.dumps(await keeper.ask(method, params)))
     return ExitCode.OK
 

@@ -7,9 +7,11 @@ import click
 from msgspec import to_builtins
 
 from symposium.cli.ending import ExitCode
+from symposium.cli.event_words import in_words
 from symposium.cli.options import example
 from symposium.local_time import minute_of, second_of
 from symposium.plain_text import one_line, plain_text
+from symposium.task_prompt import user_words
 from symposium.timelines.entry import Entry
 from symposium.timelines.store import Summary, TimelineStore
 
@@ -61,13 +63,13 @@ def _summary(summary: Summary) -> dict[str, str]:
 
 def _line(entry: Entry) -> str:
     match entry.type:
-        case "prompt" | "said":
+        case "prompt":
+            text = plain_text(user_words(str(entry.data.get("text", ""))))
+        case "said":
             text = plain_text(str(entry.data.get("text", "")))
         case "plan":
             tasks = entry.data.get("entries", [])
             text = "".join(f"\n  [{each.get('status')}] {each.get('content')}" for each in tasks)
         case _:
-            known = {name: value for name, value in entry.data.items() if value}
-            text = ", ".join(f"{name}: {value}" for name, value in known.items())
-            text = one_line(text, width=WIDTH)
+            text = one_line(in_words(entry.data), width=WIDTH)
     return f"{second_of(entry.ts)}  {entry.type}  {text}"

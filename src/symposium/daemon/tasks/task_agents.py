@@ -21,6 +21,7 @@ from symposium.config.paths import config_file
 from symposium.daemon.tasks.task_mods import task_mods
 from symposium.registry.agent_choice import Chosen, choose, choose_here
 from symposium.registry.surroundings import Surroundings
+from symposium.task_prompt import with_own
 from symposium.taskspaces.agent_commands import BUILT_IN, agent_command
 from symposium.taskspaces.model import Taskspace
 
@@ -164,6 +165,4 @@ def first_prompt(taskspace: Taskspace, env: Mapping[str, str]) -> str | None:
         own.append(f"the ports {named} (SYMPOSIUM_PORT, SYMPOSIUM_PORT_1, …)")
     if (compose := env.get("COMPOSE_PROJECT_NAME")) is not None:
         own.append(f"the name {compose} for containers (COMPOSE_PROJECT_NAME)")
-    return (
-        f"{task}\nOthers work beside you. Yours alone are {' and '.join(own)}.\n" if own else task
-    )
+    return with_own(task, own)

@@ -1,0 +1,68 @@
+"""What an agent of a session reported, in lines for a person."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from symposium.conductor.gate import members_of
+from symposium.plain_text import clipped, one_line, plain_text
+from symposium.task_prompt import user_words
+
+WIDTH: Final = 100
+LINES_SHOWN: Final = 12
+"""Lines of a change or a script that stand below a question."""
+
+WORDS_SHOWN: Final = 4000
+"""Characters of what a user has said."""
+
+
+def event_text(kind: str, data: Mapping[str, Any]) -> str:
+    """An event that is no update of the agent's, without a newline at its end."""
+    match kind:
+        case "prompt" | "interrupted":
+            words = plain_text(user_words(str(data.get("text", "")))).strip()
+            cut = " […]" if len(words) > WORDS_SHOWN else ""
+            return f"[{kind}] {words[:WORDS_SHOWN]}{cut}"
+        case "question":
+            return "\n".join(_question(data))
+        case "settled":
+            return f"[question {data.get('question')}] is settled"
+        case "permission":
+            title = data.get("title") or "a tool call"
+            return _line(kind, f"{title}: {data.get('optionId') or 'no answer'}")
+        case _:
+            return _line(kind, str(data.get("text") or in_words(data)))
+
+
+def in_words(data: Mapping[str, Any]) -> str:
+    """Members and what they are; what is empty is left out."""
+    return ", ".join(f"{name}: {_value(value)}" for name, value in data.items() if value)
+
+
+def _question(data: Mapping[str, Any]) -> Sequence[str]:
+    wish = data.get("wish")
+    asked = str(data.get("title") or "a tool call") if wish is None else f"wants to {wish}"
+    lines = [str(each) for each in cast("list[Any]", data.get("lines") or [])]
+    more = len(lines) - LINES_SHOWN
+    options = [members_of(each) for each in cast("list[Any]", data.get("options") or [])]
+    choices = ", ".join(f"{each.get('optionId')} ({each.get('name')})" for each in options)
+    return (
+        _line(f"question {data.get('question')}", asked),
+        *(clipped(f"    {line}", width=WIDTH) for line in lines[:LINES_SHOWN]),
+        *([f"    [… {more} more lines]"] if more > 0 else []),
+        one_line(f"  answer: {choices}", width=WIDTH),
+    )
+
+
+def _line(kind: str, text: str) -> str:
+    return one_line(f"[{kind}] {text}", width=WIDTH)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case list():
+            return " ".join(_value(each) for each in cast("list[Any]", value))
+        case _:
+            return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,35 @@
+"""The first words an agent of a task hears: where it is, the user's own words, what is its own.
+
+Written and read here alone: people are shown the user's words, which are all that they have said.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+_BEGINS: Final = "You work in a taskspace of the project "
+_TASK: Final = "\n\nThe task:\n\n"
+_OWN: Final = "\nOthers work beside you. Yours alone are "
+_END: Final = re.compile(re.escape(_OWN) + r"[^\n]*\.\n\Z")
+
+
+def prompt_for(project: str, task: str) -> str:
+    """The task with what its agent should know before it begins (bus-mcp-taskspaces §3.5)."""
+    return (
+        f"{_BEGINS}{project}: a worktree and a branch of your own, which nobody else changes.\n"
+        "First read the task below. Call `update_taskspace` with a name and a description that "
+        f"tell a person what you are doing. Ask what is unclear before you begin.{_TASK}{task}\n"
+    )
+
+
+def with_own(prompt: str, own: Sequence[str]) -> str:
+    """The prompt, and what is the agent's alone, in a few words each (users B-4)."""
+    return f"{prompt}{_OWN}{' and '.join(own)}.\n" if own else prompt
+
+
+def user_words(prompt: str) -> str:
+    """What the user has said; the whole text where it is none that was made for a task."""
+    if not prompt.startswith(_BEGINS):
+        return prompt
+    _, _, rest = prompt.partition(_TASK)
+    return _END.sub("", rest).removesuffix("\n") or prompt

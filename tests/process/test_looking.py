@@ -1,0 +1,49 @@
+"""Looking at what the agent of a task was told and has said."""
+
+import json
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+from tests.support.task_desk import Desk, until
+
+Spec: TypeAlias = Callable[..., str]
+
+ASKING = {"title": "Bash", "kind": "execute", "rawInput": {"command": "exit 3"}}
+
+
+@pytest.mark.requirement("showing.user-words", "showing.events", "showing.look-and-leave")
+def test_what_was_told_and_said_is_shown_in_the_users_words_and_left(
+    desk: Desk, scripted: Spec
+) -> None:
+    task = desk.new(
+        "french", "Greet in French", "--agent", scripted(f"prompt=ask:{json.dumps(ASKING)}")
+    )
+    until(lambda: desk.json("inbox"))
+    shown = desk.ok("task", "attach", "french", "--no-follow")
+
+    assert "[prompt] Greet in French\n" in shown
+    assert "You work in a taskspace" not in shown
+    assert "[question 1] wants to run: exit 3\n  answer: y (Allow once), n (Reject once)" in shown
+    assert "symposium task attach --no-follow" in desk.run("task", "log", "french").stderr
+
+    desk.ok("inbox", "answer", "french", "y")
+    until(lambda: "optionId" in desk.said(task["id"]))
+    desk.ok("session", "kill", task["id"])
+    after = desk.ok("task", "attach", "french", "--no-follow", "--json")
+    kinds = [json.loads(line)["type"] for line in after.splitlines()]
+    assert {"prompt", "question", "settled"} <= {*kinds}
+
+
+@pytest.mark.requirement("showing.look-and-leave", "showing.session-ids")
+def test_what_a_terminal_has_shown_can_be_looked_at_while_it_runs_and_afterwards(
+    desk: Desk,
+) -> None:
+    started = desk.ok("session", "start", "--", "sh", "-c", "echo hello there; exec cat").strip()
+    until(lambda: "hello there" in desk.ok("session", "attach", started[:8], "--no-follow"))
+    refused = desk.run("session", "kill", started[:8])
+    desk.ok("session", "kill", started)
+
+    assert refused.returncode == 4
+    assert started in refused.stderr
+    assert "hello there" in desk.ok("session", "attach", started, "--no-follow")

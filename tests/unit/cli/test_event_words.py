@@ -1,0 +1,63 @@
+"""What an agent of a session reported, in lines for a person."""
+
+from typing import Any
+
+import pytest
+
+from symposium.cli.event_words import LINES_SHOWN, WORDS_SHOWN, event_text, in_words
+from symposium.task_prompt import prompt_for
+
+ASKED = {
+    "question": 3,
+    "title": "/w/a",
+    "wish": "edit a (+1 -1)",
+    "lines": ["-  x", "+  y"],
+    "paths": ["/w/a"],
+    "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}],
+}
+
+
+@pytest.mark.requirement("showing.user-words")
+def test_a_prompt_is_shown_with_the_users_own_words_whole() -> None:
+    words = "Fix the test.\n\nThen the docs.\x1b[2K"
+
+    assert event_text("prompt", {"text": prompt_for("proj", words)}) == (
+        "[prompt] Fix the test.\n\nThen the docs.␛[2K"
+    )
+    assert event_text("prompt", {"text": "x" * 9999}).endswith("x […]")
+    assert len(event_text("prompt", {"text": "x" * 9999})) < WORDS_SHOWN + 20
+
+
+@pytest.mark.requirement("showing.events")
+def test_a_question_is_shown_as_it_is_asked_elsewhere() -> None:
+    assert event_text("question", ASKED).splitlines() == [
+        "[question 3] wants to edit a (+1 -1)",
+        "    -  x",
+        "    +  y",
+        "  answer: y (Yes)",
+    ]
+    long = event_text("question", {**ASKED, "lines": ["+"] * 20}).splitlines()
+    assert long[-2] == f"    [… {20 - LINES_SHOWN} more lines]"
+
+
+@pytest.mark.requirement("showing.events")
+@pytest.mark.parametrize(
+    ("kind", "data", "text"),
+    [
+        ("question", {"question": 1, "title": "go"}, "[question 1] go"),
+        ("settled", {"question": 1}, "[question 1] is settled"),
+        ("permission", {"title": "go", "optionId": "y"}, "[permission] go: y"),
+        ("permission", {"title": None, "optionId": None}, "[permission] a tool call: no answer"),
+        ("result", {"stopReason": "end_turn"}, "[result] stopReason: end_turn"),
+        ("notice", {"text": "fresh\ncontext"}, "[notice] fresh context"),
+    ],
+)
+def test_other_events_are_a_line_each(kind: str, data: dict[str, Any], text: str) -> None:
+    assert event_text(kind, data).splitlines()[0] == text
+
+
+@pytest.mark.requirement("showing.events")
+def test_no_value_is_shown_as_a_language_writes_it() -> None:
+    told = {"command": ["npm", "test"], "more": {"a": None}, "empty": "", "ok": True}
+
+    assert in_words(told) == 'command: npm test, more: {"a": null}, ok: true'

@@ -1,0 +1,46 @@
+"""How a person names a session."""
+
+from pathlib import Path
+
+import pytest
+
+from symposium.agent_sessions.session import SessionKind, SessionNotFoundError, SessionSpec
+from symposium.agent_sessions.store import SessionStore
+from symposium.cli.session_names import find_session, whole_id
+from symposium.config.paths import Paths
+
+ONE = "8c56e6df-5af7-4cfa-a011-fcd5fcbab167"
+TWO = "8c56e6df-0000-4cfa-a011-fcd5fcbab167"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    made = SessionStore(Paths(tmp_path, tmp_path, tmp_path))
+    for each in (ONE, TWO):
+        made.add(SessionSpec(each, SessionKind.TERMINAL, ("sh",), "/"))
+    return made
+
+
+@pytest.mark.requirement("showing.session-ids")
+@pytest.mark.parametrize("named", [ONE, ONE.upper(), "8c56e6df-5", "8C56E6DF-5AF7"])
+def test_a_session_is_named_by_enough_of_its_id(store: SessionStore, named: str) -> None:
+    assert find_session(store, named) == ONE
+
+
+@pytest.mark.requirement("showing.session-ids")
+@pytest.mark.parametrize(
+    ("named", "said"), [("8c56e6df", "more than one"), ("8c5", "no id"), ("ffff", "no id")]
+)
+def test_what_is_not_exactly_one_is_refused(store: SessionStore, named: str, said: str) -> None:
+    with pytest.raises(SessionNotFoundError, match=said):
+        find_session(store, named)
+
+
+@pytest.mark.requirement("showing.session-ids", "agent-sessions.exact-ids")
+def test_what_ends_a_session_takes_its_whole_id_and_says_which_that_is(
+    store: SessionStore,
+) -> None:
+    assert whole_id(store, ONE.upper()) == ONE
+    for named in ("8c56e6df", "8c56e6df-5"):
+        with pytest.raises(SessionNotFoundError, match=f"the beginning of .*{ONE}"):
+            whole_id(store, named)
