@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner
 
 from symposium.__main__ import main
 from symposium.agent_sessions.keeper_client import CANCEL, DESCRIBE, SAY, AgentSessions, reach
+from symposium.agent_sessions.launch import launch
+from symposium.agent_sessions.session import SessionKind, SessionSpec
 from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import paths
 
@@ -224,15 +227,24 @@ def test_a_session_whose_keeper_was_killed_is_lost_and_can_be_resumed(
 
 
 @pytest.mark.requirement("agent-sessions.start-errors")
-def test_a_program_that_is_not_there_says_so_on_its_terminal(
+def test_a_program_that_is_not_there_is_said_to_be_missing_at_once_and_on_its_terminal(
     store: SessionStore, symposium: Run, tmp_path: Path
 ) -> None:
-    session = begin(symposium, "--", "no-such-program")
+    refused = [
+        symposium("session", "start", *words)
+        for words in (("--", "no-such-program"), ("--acp", "--", "no-such-program --acp"))
+    ]
+    session = str(uuid4())
+    spec = SessionSpec(session, SessionKind.TERMINAL, ("no-such-program",), str(tmp_path))
+    asyncio.run(launch(store, spec, {**os.environ, "SYMPOSIUM_HOME": str(tmp_path / "home")}))
 
     until(lambda: status(store, session) == "exited")
+    assert [each.returncode for each in refused] == [4, 4]
+    assert all("no program 'no-such-program' was found in" in each.stderr for each in refused)
+    assert store.ids() == [session]
     log = tmp_path / "home" / "sessions" / session / "terminal.log"
     assert "no-such-program: No such file or directory" in log.read_text()
-    assert store.state(session).reason == "the program ended with 127"
+    assert store.state(session).reason.startswith("`no-such-program` is not installed")
 
 
 @pytest.mark.requirement("agent-sessions.start-errors")

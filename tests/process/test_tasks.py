@@ -165,7 +165,7 @@ def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
 
 @pytest.mark.requirement("tasks.agent-ended")
 def test_an_agent_that_cannot_be_started_waits_in_the_inbox_with_the_reason(desk: Desk) -> None:
-    made = desk.new("hopeless", "Do it", "--agent", "/no/such-agent --acp")
+    made = desk.new("hopeless", "Do it", "--agent", "sh -c 'echo no licence >&2; exit 3'")
     (item,) = until(lambda: desk.json("inbox"))
     shown = desk.ok("task", "show", "hopeless")
     told = desk.ok("inbox", "answer", item["id"], "retry")
@@ -173,7 +173,7 @@ def test_an_agent_that_cannot_be_started_waits_in_the_inbox_with_the_reason(desk
     desk.ok("inbox", "answer", again[0]["id"], "seen")
 
     assert (item["kind"], item["taskspace"]) == ("failed", made["id"])
-    assert "/no/such-agent" in item["text"]
+    assert item["text"].endswith("exited with code 3: no licence")
     assert "why          " in shown
     assert told == "the agent of hopeless is started again\n"
     assert desk.json("inbox") == []

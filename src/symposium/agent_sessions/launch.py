@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from asyncio import StreamReader, StreamReaderProtocol
+from collections.abc import Mapping
 from typing import Final
 
 from symposium.agent_sessions.session import SessionError, SessionSpec
@@ -16,8 +17,15 @@ PATIENCE: Final = 30.0
 READY: Final = b"ready\n"
 
 
-async def launch(store: SessionStore, spec: SessionSpec) -> None:
+async def launch(
+    store: SessionStore, spec: SessionSpec, environment: Mapping[str, str] | None = None
+) -> None:
     """Start the keeper of a session, and return when it can be reached.
+
+    Args:
+        store: where sessions are.
+        spec: what is to be kept.
+        environment: that of keeper and agent, ours by default; it is not written down.
 
     Raises:
         SessionError: it did not start, and why; or one of that id is running.
@@ -33,6 +41,7 @@ async def launch(store: SessionStore, spec: SessionSpec) -> None:
             stdout=log,
             stderr=log,
             cwd="/",
+            env=environment,
             pass_fds=[writing],
             start_new_session=True,
         )

@@ -6,6 +6,7 @@ import click
 
 from symposium.chain_spec import FORMS
 from symposium.cli.running import run
+from symposium.config.component_source import ComponentSource
 from symposium.errors import SpecError
 from symposium.registry.agent_ids import may_be_id
 
@@ -41,3 +42,25 @@ def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
     if chosen.note:
         click.echo(chosen.note, err=True)
     return chosen.spec
+
+
+def source_spec(source: ComponentSource) -> str:
+    """The SPEC for what a config names by its source; what is not here yet is installed.
+
+    Raises:
+        SymposiumError: it cannot be had.
+    """
+    from peerwire.transports.command import command_json  # noqa: PLC0415 - as above
+    from symposium.registry.starting import obtain_source  # noqa: PLC0415 - the same
+    from symposium.registry.surroundings import surroundings  # noqa: PLC0415 - the same
+
+    found: list[str] = []
+
+    async def obtain() -> int:
+        obtained = await obtain_source(source, surroundings(os.environ))
+        found.append(command_json(obtained.command))
+        return 0
+
+    if code := run(obtain()):
+        raise SystemExit(code)
+    return found[0]

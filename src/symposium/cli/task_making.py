@@ -1,10 +1,20 @@
-"""What a person writes to make a task."""
+"""Makes a task as a person has written it, and starts it again."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+from msgspec import to_builtins
+from msgspec.structs import replace
+
 from symposium.bus.messages.create_taskspace import CreateTaskspace
-from symposium.cli.agent_names import agent_spec
+from symposium.bus.messages.retry_taskspace import RetryTaskspace
+from symposium.bus.task_shapes import TaskView
+from symposium.cli.agent_views import print_json
+from symposium.cli.ending import ExitCode
+from symposium.cli.task_agents import chosen_agent, no_agent, surroundings_for
+from symposium.cli.tasks import ask, task_line
+from symposium.errors import SpecError
 from symposium.taskspaces.agent_commands import BUILT_IN
 
 
@@ -26,16 +36,67 @@ class NewOptions:
         """The same, for the daemon; without a prompt the agent is given the name.
 
         Raises:
-            SymposiumError: the agent's name is no agent's: nothing is to be made for it.
+            SymposiumError: the agent's name is no agent's, or nobody is there for the prompt:
+                nothing is to be made for it.
         """
-        has_terminal = self.agent in BUILT_IN
+        agent = chosen_agent(self.agent)
+        if agent is None and self.prompt is not None:
+            raise SpecError(
+                "no agent is named that could be given the prompt",
+                "add --agent AGENT; `symposium agents list` shows those there are",
+            )
         return CreateTaskspace(
             project=str(self.project.absolute()),
             name=self.name,
             task=self.prompt or self.name,
             description=self.description,
-            agent=self.agent if has_terminal else agent_spec(self.agent),
+            agent=agent,
             base=self.base,
             is_name_locked=self.is_locked,
             budget=self.budget,
         )
+
+
+async def make_task(message: CreateTaskspace, *, as_json: bool) -> int:
+    """Make the task; its agent finds the environment that we have.
+
+    Raises:
+        NotFoundError: the agent's program is nowhere: nothing is made.
+        BusError: the daemon refuses, or cannot be reached.
+    """
+    async with surroundings_for(message.agent) as place:
+        made = (await ask(replace(message, environment=place))).taskspace
+    if as_json:
+        print_json(to_builtins(made))
+    else:
+        click.echo(task_line(made))
+        click.echo(f"  {made.worktree}  on {made.branch}")
+    if made.reason:
+        click.echo(made.reason, err=True)
+    if made.agent is None:
+        click.echo(no_agent(made), err=True)
+    return ExitCode.RUNTIME if made.standing == "setup-failed" else ExitCode.OK
+
+
+async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) -> int:
+    """Try a task's set-up again, or start its agent again; see `make_task`.
+
+    Args:
+        task: as it stands.
+        agent: what starts the one that it is to have; None for the one it has.
+        is_trusted: whether a person has said yes to what the set-up files ask for.
+
+    Raises:
+        NotFoundError: the agent's program is nowhere.
+        BusError: the daemon refuses, or cannot be reached.
+    """
+    on_terminal = task.agent if task.agent in BUILT_IN and task.session != "running" else None
+    message = RetryTaskspace(taskspace_uuid=task.id, is_trusted=is_trusted, agent=agent)
+    async with surroundings_for(agent or on_terminal) as place:
+        made = (await ask(replace(message, environment=place))).taskspace
+    click.echo(task_line(made))
+    if made.reason:
+        click.echo(made.reason, err=True)
+    if made.agent is None:
+        click.echo(no_agent(made), err=True)
+    return ExitCode.OK

@@ -1,6 +1,7 @@
 """The lives of one agent: it is started, given its prompts, and brought back when it dies."""
 
 import asyncio
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -24,11 +25,13 @@ from symposium.client.turn import Turn
 from symposium.conductor.blueprint import Program
 from symposium.conductor.conductor import Settings
 from symposium.conductor.gate import members_of
-from symposium.errors import StepError, SymposiumError
+from symposium.errors import NotFoundError, StepError, SymposiumError
+from symposium.keepers.agent_end import why_it_ended
 from symposium.keepers.before_tools import BeforeTools, Listening
 from symposium.keepers.keeper import OnState
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import Purse
+from symposium.registry.path_probe import reachable
 
 FAILURES: Final = 3
 """Deaths of the agent that are mended within `WITHIN`; with the next it stays ended."""
@@ -104,10 +107,11 @@ class AgentLife:
                     if _is_told_to_end():
                         raise asyncio.CancelledError from error
                     if not self._may_try_again(error):
-                        return replace(self.state, status=Status.EXITED, reason=str(error))
+                        return replace(self.state, status=Status.EXITED, reason=why_it_ended(error))
 
     async def _live(self, decider: Decider, on_state: OnState) -> None:
-        chain = with_variables(read_chain(self._spec.mods, self._spec.command[0]), self._spec.env)
+        chain = await _reached(read_chain(self._spec.mods, self._spec.command[0]))
+        chain = with_variables(chain, self._spec.env)
         servers = (_our_server(self._spec),)
         directory = Path(self._spec.cwd)
         terms = Terms(directory, decider, self._updated, self._decided, servers=servers)
@@ -208,7 +212,10 @@ class AgentLife:
 
     def _may_try_again(self, error: Exception) -> bool:
         now = asyncio.get_running_loop().time()
-        self._tell("notice", {"text": f"the agent has ended: {error}"})
+        self._tell("notice", {"text": f"the agent has ended: {why_it_ended(error)}"})
+        if isinstance(error, NotFoundError):
+            # Its program is not here: that is a person's to mend.
+            return False
         if len(self._deaths) == FAILURES and now - self._deaths[0] < WITHIN:
             text = f"the agent has ended {FAILURES + 1} times within {WITHIN / 60:.0f} minutes"
             self._tell("notice", {"text": f"{text}; it is not started again"})
@@ -231,6 +238,19 @@ class AgentLife:
     def _decided(self, permission: Permission, decision: Decision) -> None:
         chosen = decision.option.id if isinstance(decision, Chosen) else None
         self._tell("permission", {"title": permission.tool_call.title, "optionId": chosen})
+
+
+async def _reached(chain: ChainSpec) -> ChainSpec:
+    """The chain with what its agent's program needs of PATH, as an editor's has it.
+
+    Raises:
+        NotFoundError: the program is nowhere.
+    """
+    agent = chain.agent
+    if not isinstance(agent, Program) or "PATH" in agent.command.env:
+        return chain
+    command = await reachable(agent.command, os.environ)
+    return structs.replace(chain, agent=structs.replace(agent, command=command))
 
 
 def with_variables(chain: ChainSpec, variables: Mapping[str, str]) -> ChainSpec:

@@ -20,12 +20,17 @@ from symposium.agent_sessions.store import TERMINAL_LOG
 from symposium.keepers.keeper import OnState, Viewer
 from symposium.keepers.processes import processes_of_session
 from symposium.keepers.scrollback import Scrollback
+from symposium.plain_text import plain_text
+from symposium.registry.path_probe import look_up, usual_path
 
 GRACE: Final = 3.0
 """Seconds between asking a program to end and ending it."""
 
 PENDING: Final = 1024 * 1024
 """Bytes of input that may wait for a program that does not read."""
+
+NOT_FOUND: Final = 127
+"""Exit code of a program that is not there (POSIX, `Exit Status`)."""
 
 _READ: Final = 64 * 1024
 _SIZE: Final = (24, 80)
@@ -67,7 +72,7 @@ class TerminalKeeper:
         os.close(self._master)
         self._kept.write_bytes(self._scrollback.end())
         code = os.waitstatus_to_exitcode(status)
-        reason = AS_ASKED if self._is_stopping else f"the program ended with {code}"
+        reason = AS_ASKED if self._is_stopping else _why_it_ended(self._spec, code)
         return SessionState(Status.EXITED, os.getpid(), exit_code=code, reason=reason)
 
     def stop(self) -> None:
@@ -162,13 +167,29 @@ class TerminalKeeper:
             os.killpg(self._pid, number)
 
 
+def _environment(spec: SessionSpec) -> dict[str, str]:
+    """What the program finds; PATH leads to the usual places, too, where ours leads to nothing."""
+    found = {**os.environ, "TERM": "xterm-256color", **spec.env}
+    if look_up(spec.command[0], found.get("PATH", os.defpath).split(os.pathsep)) is None:
+        found["PATH"] = usual_path(found)
+    return found
+
+
+def _why_it_ended(spec: SessionSpec, code: int) -> str:
+    places = _environment(spec).get("PATH", os.defpath).split(os.pathsep)
+    if code == NOT_FOUND and look_up(spec.command[0], places) is None:
+        name = plain_text(spec.command[0])
+        return f"`{name}` is not installed, or not on the PATH that it was started with"
+    return f"the program ended with {code}"
+
+
 def _become(spec: SessionSpec) -> None:
     """In the child: be the program, or say why not; never returns."""
     try:
         os.chdir(spec.cwd)
-        environment = {**os.environ, "TERM": "xterm-256color", **spec.env}
-        os.execvpe(spec.command[0], list(spec.command), environment)  # noqa: S606 - what was asked for
+        words = list(spec.command)
+        os.execvpe(words[0], words, _environment(spec))  # noqa: S606 - what was asked for
     except OSError as error:
         os.write(2, f"{spec.command[0]}: {error.strerror}\r\n".encode())
     finally:
-        os._exit(127)
+        os._exit(NOT_FOUND)

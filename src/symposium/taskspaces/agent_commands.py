@@ -13,6 +13,10 @@ from symposium.taskspaces.model import Taskspace
 _ASK: Final = "Call the tool expand_reference with the reference 'yiasou' and do what it says."
 
 
+TERMINAL: Final = "terminal:"
+"""Before the words of a program that gets a terminal; anything else is a SPEC of an ACP agent."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentCommands:
     """The words of one agent's command line; `{name}`, `{id}`, `{worktree}`, `{branch}` are filled.

@@ -102,6 +102,18 @@ class Records:
         taskspace = await self.ground.get(id_)
         return await self._change(id_, name=taskspace.name, is_name_locked=False)
 
+    async def assign(self, id_: str, agent: str) -> Taskspace:
+        """Give a taskspace an agent, in place of the one it had; none is started.
+
+        Raises:
+            UnknownTaskspaceError: there is none.
+        """
+        async with self.ground.turns[id_.lower()]:
+            changed = replace(await self.ground.get(id_), agent=agent)
+            await self.ground.put(changed)
+            await self.ground.mirror(changed.id)
+        return changed
+
     async def _change(self, id_: str, *, name: str, is_name_locked: bool) -> Taskspace:
         async with self.ground.turns[id_.lower()]:
             taskspace = await self.ground.get(id_)

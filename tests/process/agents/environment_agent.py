@@ -1,8 +1,12 @@
-"""An agent that says what it was given: its environment, its prompt; standard library only."""
+"""An agent that says what it was given: its environment, its prompt; standard library only.
+
+Of the variables whose names are its arguments it tells the SHA-256.
+"""
 
 import json
 import os
 import sys
+from hashlib import sha256
 from typing import Any
 
 NAMES = ("SYMPOSIUM_", "COMPOSE_")
@@ -19,10 +23,15 @@ def main() -> None:
             case "session/prompt":
                 given = {name: os.environ[name] for name in os.environ if name.startswith(NAMES)}
                 prompt = "".join(part["text"] for part in message["params"]["prompt"])
+                given |= {name: hidden(name) for name in sys.argv[1:] if name in os.environ}
                 say(json.dumps({"env": given, "prompt": prompt}))
                 answer(message, {"stopReason": "end_turn"})
             case _:
                 pass
+
+
+def hidden(name: str) -> str:
+    return sha256(os.environ[name].encode()).hexdigest()
 
 
 def say(text: str) -> None:

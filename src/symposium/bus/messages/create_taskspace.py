@@ -23,6 +23,7 @@ class CreateTaskspace(Request[TaskMade], frozen=True, kw_only=True):
         agent: `claude` and the like for a terminal; an id of `symposium agents list`, or a SPEC,
             for an agent that speaks ACP.
         base: the branch to start from; the project's own if not given.
+        environment: the socket where the agent's environment is lent; the daemon's if not given.
         budget: what it and all that it spawns may spend, as in `3usd,20min,30turns`;
             `3eur` bounds what is told in that currency.
     """
@@ -45,3 +46,4 @@ class CreateTaskspace(Request[TaskMade], frozen=True, kw_only=True):
     ports: int = 5
     is_name_locked: bool = False
     budget: str | None = None
+    environment: str | None = None

@@ -11,6 +11,8 @@ class RetryTaskspace(Request[TaskMade], frozen=True, kw_only=True):
     """Try the set-up again; an agent that has ended or was lost is started again.
 
     Attributes:
+        agent: gives it this one, as `create_taskspace` names it; the one it has if not given.
+        environment: as in `create_taskspace`.
         is_trusted: whether a person has said yes to what the set-up files ask for.
     """
 
@@ -24,3 +26,5 @@ class RetryTaskspace(Request[TaskMade], frozen=True, kw_only=True):
     )
     taskspace_uuid: str
     is_trusted: bool = False
+    agent: str | None = None
+    environment: str | None = None

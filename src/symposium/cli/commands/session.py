@@ -27,9 +27,11 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.running import run
 from symposium.cli.session_names import find_session, whole_id
+from symposium.cli.task_agents import environment_for
 from symposium.cli.watching import FOLLOW, look, watch_events
 from symposium.config.paths import paths
 from symposium.plain_text import one_line
+from symposium.taskspaces.agent_commands import TERMINAL
 
 _WIDTH = 60
 
@@ -190,7 +192,11 @@ def forget(session: str) -> int:
 
 
 async def _launch(spec: SessionSpec) -> int:
-    await launch(SessionStore(paths()), spec)
+    is_acp = spec.kind is SessionKind.ACP
+    agent = spec.command[0] if is_acp else f"{TERMINAL}{shlex.join(spec.command)}"
+    # What is not here is said here, and not in a log that nobody looks for.
+    environment = await environment_for(agent)
+    await launch(SessionStore(paths()), spec, environment)
     click.echo(spec.id)
     return ExitCode.OK
 

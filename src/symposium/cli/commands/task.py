@@ -15,7 +15,6 @@ from symposium.bus.messages.list_taskspaces import ListTaskspaces
 from symposium.bus.messages.log_progress import LogProgress
 from symposium.bus.messages.rename_taskspace import RenameTaskspace
 from symposium.bus.messages.restore_taskspace import RestoreTaskspace
-from symposium.bus.messages.retry_taskspace import RetryTaskspace
 from symposium.bus.messages.show_taskspace import ShowTaskspace
 from symposium.bus.messages.undo_taskspace import UndoTaskspace
 from symposium.bus.shapes import ProgressCategory
@@ -24,8 +23,9 @@ from symposium.cli.attaching import attach_terminal
 from symposium.cli.bus_options import AS_JSON
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example, taking
+from symposium.cli.task_agents import must_have_agent, named_agent
 from symposium.cli.task_conflicts import conflict_lines
-from symposium.cli.task_making import NewOptions
+from symposium.cli.task_making import NewOptions, make_task, resume_task
 from symposium.cli.task_opening import open_editor, show_diff
 from symposium.cli.task_removing import remove_task
 from symposium.cli.tasks import (
@@ -37,7 +37,7 @@ from symposium.cli.tasks import (
     show_tasks,
     task_line,
 )
-from symposium.cli.watching import FOLLOW, look, watch_events
+from symposium.cli.watching import watch_events
 from symposium.local_time import second_of
 
 TASK = click.argument("task")
@@ -56,7 +56,12 @@ def command() -> None:
 )
 @click.argument("name")
 @click.argument("prompt", required=False)
-@click.option("--agent", metavar="SPEC", help="`claude` and the like, or a SPEC that speaks ACP.")
+@click.option(
+    "--agent",
+    metavar="SPEC",
+    help="`claude` and the like, or a SPEC that speaks ACP; the config's if not given. `none` for "
+    "none.",
+)
 @click.option("--base", metavar="BRANCH", help="Where to start from; the project's own branch.")
 @click.option("--description", default="", help="What people see.")
 @click.option("--budget", metavar="BUDGET", help="What it may spend, as in 3usd,20min,30turns.")
@@ -66,22 +71,12 @@ def command() -> None:
 def new(options: NewOptions) -> int:
     """Make a taskspace NAME: a branch, a worktree, and an agent that is given PROMPT.
 
-    Without PROMPT the agent is given NAME. The clone itself stays as it is.
+    Without PROMPT the agent is given NAME. It is started with the environment that you have here.
+    The clone itself stays as it is.
     """
     message = options.message()
 
-    async def work() -> int:
-        made = (await ask(message)).taskspace
-        if options.as_json:
-            print_json(to_builtins(made))
-        else:
-            click.echo(task_line(made))
-            click.echo(f"  {made.worktree}  on {made.branch}")
-        if made.reason:
-            click.echo(made.reason, err=True)
-        return ExitCode.RUNTIME if made.standing == "setup-failed" else ExitCode.OK
-
-    return doing(work)
+    return doing(lambda: make_task(message, as_json=options.as_json))
 
 
 @command.command(epilog=example("symposium task adopt ../clone-fix --name 'fix the login'"))
@@ -154,19 +149,17 @@ def open_(task: str, editor: str | None) -> int:
 
 @command.command(epilog=example("symposium task attach fix-login"))
 @TASK
-@FOLLOW
 @AS_JSON
-def attach(task: str, *, follow: bool, as_json: bool) -> int:
+def attach(task: str, *, as_json: bool) -> int:
     r"""Look at the agent of TASK: its terminal (Ctrl-\ lets go), or what it reports (Ctrl-C does).
 
-    The agent goes on. With --no-follow, what was told and said so far, also once it has ended.
+    The agent goes on.
     """
 
     async def work() -> int:
         found = await find_task(task)
         store = sessions()
-        if not follow:
-            return await look(store, found.id, 0, as_json=as_json)
+        must_have_agent(found)
         if store.spec(found.id).kind is SessionKind.TERMINAL:
             return await attach_terminal(store, found.id)
         say = f"symposium task say {found.id[:8]} 'TEXT'"
@@ -183,6 +176,7 @@ def say(task: str, text: str) -> int:
 
     async def work() -> int:
         found = await find_task(task)
+        must_have_agent(found)
         async with reach(sessions(), found.id) as keeper:
             answer = await keeper.ask(SAY, {"text": text})
         click.echo(f"{answer['waiting']} waiting", err=True)
@@ -216,9 +210,6 @@ def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool)
         if as_json:
             print_json([to_builtins(entry) for entry in shown.log])
             return ExitCode.OK
-        if not shown.log:
-            words = f"symposium task attach --no-follow {found.id[:8]}"
-            click.echo(f"No progress was logged. `{words}` shows what was said.", err=True)
         for entry in shown.log:
             click.echo(f"{second_of(entry.at)}  {entry.category:9}  {entry.message}")
         return ExitCode.OK
@@ -358,14 +349,16 @@ def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
 @command.command(epilog=example("symposium task resume fix-login"))
 @TASK
 @click.option("--trust", "is_trusted", is_flag=True, help="Do what its set-up files ask for.")
-def resume(task: str, *, is_trusted: bool) -> int:
-    """Try the set-up of TASK again, or start its agent again after it has ended or was lost."""
+@click.option("--agent", metavar="SPEC", help="Give it this one, if none has worked on it yet.")
+def resume(task: str, agent: str | None, *, is_trusted: bool) -> int:
+    """Try the set-up of TASK again, or start its agent again after it has ended or was lost.
+
+    The agent is started with the environment that you have here.
+    """
+    spec = None if agent is None else named_agent(agent)
 
     async def work() -> int:
-        found = await find_task(task)
-        made = await ask(RetryTaskspace(taskspace_uuid=found.id, is_trusted=is_trusted))
-        click.echo(task_line(made.taskspace))
-        return ExitCode.OK
+        return await resume_task(await find_task(task), spec, is_trusted=is_trusted)
 
     return doing(work)
 

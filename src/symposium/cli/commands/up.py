@@ -16,6 +16,7 @@ from symposium.cli.agent_views import print_json
 from symposium.cli.bus_options import AS_JSON
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
+from symposium.cli.task_agents import surroundings_for
 from symposium.cli.tasks import ask, doing, sessions, task_line
 from symposium.errors import SymposiumError
 from symposium.plain_text import one_line
@@ -70,7 +71,8 @@ async def _begin(task: TaskView) -> str:
     if task.session != "lost" or task.standing != "ready":
         return ""
     try:
-        await ask(RetryTaskspace(taskspace_uuid=task.id))
+        async with surroundings_for(None) as place:
+            await ask(RetryTaskspace(taskspace_uuid=task.id, environment=place))
     except SymposiumError as error:
         return f"its agent does not start: {error.message}"
     return f"its agent was started again{await _context(task.id)}"

@@ -19,14 +19,12 @@ from symposium.agent_sessions.session import (
 from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import config_file
 from symposium.daemon.tasks.task_mods import task_mods
+from symposium.daemon.tasks.environments import Environments
 from symposium.registry.agent_choice import Chosen, choose, choose_here
 from symposium.registry.surroundings import Surroundings
 from symposium.task_prompt import with_own
-from symposium.taskspaces.agent_commands import BUILT_IN, agent_command
+from symposium.taskspaces.agent_commands import BUILT_IN, TERMINAL, agent_command
 from symposium.taskspaces.model import Taskspace
-
-TERMINAL: Final = "terminal:"
-"""Before the words of a program that gets a terminal; anything else is a SPEC of an ACP agent."""
 
 _NEVER_BEGAN: Final = (126, 127)
 """Exit codes of a program that cannot be run, or is not there (POSIX, `Exit Status`)."""
@@ -38,9 +36,13 @@ class TaskAgents:
     Args:
         store: where sessions are.
         around: where agents are found by their ids.
+
+    Attributes:
+        environments: what they are started with.
     """
 
     def __init__(self, store: SessionStore, around: Surroundings) -> None:
+        self.environments = Environments()
         self._store = store
         self._sessions = AgentSessions(store)
         self._around = around
@@ -73,7 +75,7 @@ class TaskAgents:
         """
         spec = session_of(taskspace, env)
         if spec is not None and not self._store.is_kept(taskspace.id):
-            await launch(self._store, spec)
+            await launch(self._store, spec, self.environments.of(taskspace))
 
     async def stop(self, taskspace: str) -> None:
         """End the agent and all that it has started, if it runs.
@@ -82,6 +84,20 @@ class TaskAgents:
             SessionError: it does not end.
         """
         await self._sessions.stop(taskspace)
+
+    def has_worked(self, taskspace: str) -> bool:
+        """Whether an agent that speaks ACP has had a session here, which another cannot go on."""
+        is_known = self.status(taskspace) is not None
+        return is_known and self._store.state(taskspace).acp_session is not None
+
+    def forget(self, taskspace: str) -> None:
+        """Remove what is kept of an agent that has ended, for another to begin.
+
+        Raises:
+            SessionError: it has not.
+        """
+        if self.status(taskspace) is not None:
+            self._store.forget(taskspace)
 
     def is_running(self, taskspace: str) -> bool | None:
         """Whether it runs."""

@@ -1,6 +1,7 @@
 """Answers what people ask of taskspaces, by the engine."""
 
 from pathlib import Path
+from uuid import uuid4
 
 from symposium.agent_sessions.session import Status
 from symposium.bus.answers import Answers, Asked
@@ -77,8 +78,11 @@ class TaskDesk:
         agent = await self._agents.chosen(message.agent)
         if agent is not None and agent.note:
             asked.progress(agent.note)
+        id_ = str(uuid4())
+        await self._agents.environments.take(id_, message.environment)
         made = await self._engine.create(
             Order(
+                id=id_,
                 project=Path(message.project),
                 name=message.name,
                 task=message.task,
@@ -127,8 +131,10 @@ class TaskDesk:
         )
 
     async def _retry(self, message: RetryTaskspace, asked: Asked) -> TaskMade:
-        del asked
         taskspace = await self._engine.get(message.taskspace_uuid)
+        if message.agent is not None:
+            taskspace = await self._assign(taskspace, message.agent, asked)
+        await self._agents.environments.take(taskspace.id, message.environment)
         if message.is_trusted:
             recipe = await self._engine.recipe(taskspace.id)
             self._trust.grant(taskspace.project, recipe)
@@ -138,7 +144,23 @@ class TaskDesk:
             raise BusRefusedError(f"{taskspace.name!r} is {taskspace.standing.value}", "refused")
         else:
             await self._engine.resume(taskspace.id)
-        return TaskMade(taskspace=await self._view(taskspace))
+        return TaskMade(taskspace=await self._view(await self._engine.get(taskspace.id)))
+
+    async def _assign(self, taskspace: Taskspace, written: str, asked: Asked) -> Taskspace:
+        """Let another agent begin, unless one has: its session is nobody else's."""
+        agent = await self._agents.chosen(written)
+        if agent is None or agent.spec == taskspace.agent:
+            return taskspace
+        if agent.note:
+            asked.progress(agent.note)
+        if self._agents.is_running(taskspace.id):
+            text = f"its agent runs: `symposium session kill {taskspace.id}` ends it"
+            raise BusRefusedError(text, "refused")
+        if self._agents.has_worked(taskspace.id):
+            text = "its agent has worked already: `symposium handoff` lets another go on"
+            raise BusRefusedError(text, "refused")
+        self._agents.forget(taskspace.id)
+        return await self._engine.records.assign(taskspace.id, agent.spec)
 
     async def _rename(self, message: RenameTaskspace, asked: Asked) -> TaskMade:
         del asked

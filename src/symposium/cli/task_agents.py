@@ -1,0 +1,136 @@
+"""The agent that a task is to have: the one written, else the config's; its program is here."""
+
+import os
+import shlex
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from peerwire.transports.command import Command, command_json
+from symposium.agent_sessions.lent_environment import lend
+from symposium.bus.task_shapes import TaskView
+from symposium.chain_spec import read_agent
+from symposium.cli.agent_names import agent_spec, source_spec
+from symposium.conductor.blueprint import Program
+from symposium.config.paths import config_file, paths
+from symposium.config.user_config import load
+from symposium.errors import NotFoundError
+from symposium.registry.path_probe import look_up, reachable
+from symposium.taskspaces.agent_commands import BUILT_IN, TERMINAL
+
+NONE: Final = "none"
+"""Written for a task that is to have no agent although the config names one."""
+
+
+def chosen_agent(written: str | None) -> str | None:
+    """What starts the agent of a new task; None for no agent.
+
+    Raises:
+        SymposiumError: it names no agent, or one that cannot be had.
+    """
+    if written is None:
+        return _configured()
+    return None if written == NONE else named_agent(written)
+
+
+def named_agent(written: str) -> str:
+    """What starts the agent that was written, wherever it is started from.
+
+    Raises:
+        SymposiumError: it names no agent, or one that cannot be had.
+    """
+    if written in BUILT_IN:
+        return written
+    spec = agent_spec(written) or written
+    command = _command(spec)
+    if command is None or "/" not in command.argv[0] or spec.startswith(TERMINAL):
+        return spec
+    program = str(Path(command.argv[0]).absolute())
+    if program == command.argv[0]:
+        return spec
+    return command_json(replace(command, argv=(program, *command.argv[1:])))
+
+
+@asynccontextmanager
+async def surroundings_for(agent: str | None) -> AsyncGenerator[str, None]:
+    """Where the daemon can fetch our environment from, for the block.
+
+    Args:
+        agent: a PATH that leads to its program is in it.
+
+    Raises:
+        NotFoundError: the program is nowhere.
+    """
+    async with lend(await environment_for(agent), paths().runtime) as place:
+        yield place
+
+
+def must_have_agent(task: TaskView) -> None:
+    """Say of a task that nobody is there to be spoken to.
+
+    Raises:
+        NotFoundError: it has no agent, or one that was never started.
+    """
+    if not task.agent:
+        raise NotFoundError(f"{task.name!r} has no agent", _resume(task, " --agent AGENT"))
+    if task.session is None:
+        raise NotFoundError(f"the agent of {task.name!r} was never started", _resume(task))
+
+
+def no_agent(task: TaskView) -> str:
+    """What to say of a task that nobody works on."""
+    return f"no agent works on it; {_resume(task, ' --agent AGENT')}"
+
+
+def _resume(task: TaskView, more: str = "") -> str:
+    gives = "gives it one" if more else "tries again"
+    return f"`symposium task resume {task.id[:8]}{more}` {gives}"
+
+
+async def environment_for(agent: str | None) -> dict[str, str]:
+    """Our environment, with a PATH that leads to the agent's program.
+
+    Raises:
+        NotFoundError: the program is nowhere.
+    """
+    found = dict(os.environ)
+    command = None if agent is None else _command(agent)
+    if command is None or _is_relative(command.argv[0]):
+        return found
+    theirs = {**found, **command.env}
+    if look_up(command.argv[0], theirs.get("PATH", os.defpath).split(os.pathsep)) is None:
+        found |= {k: v for k, v in (await reachable(command, theirs)).env.items() if k == "PATH"}
+    return found
+
+
+def _is_relative(program: str) -> bool:
+    """Whether it is a path from where it is started: that may be somewhere else."""
+    return "/" in program and not Path(program).is_absolute()
+
+
+def _command(agent: str) -> Command | None:
+    """What is started for it; None for an agent of ours, which needs no program."""
+    if agent in BUILT_IN:
+        return Command(BUILT_IN[agent].hatch)
+    if agent.startswith(TERMINAL):
+        words = shlex.split(agent.removeprefix(TERMINAL))
+        return Command(tuple(words)) if words else None
+    found = read_agent(agent, "--agent")
+    return found.command if isinstance(found, Program) else None
+
+
+def _configured() -> str | None:
+    loaded = load(config_file(None))
+    if loaded is None:
+        return None
+    agent = loaded.config.agent
+    if isinstance(agent, str):
+        return named_agent(agent) if agent.strip() else None
+    if agent.kind == "builtin":
+        return str(agent.value)
+    if agent.kind == "registry":
+        return named_agent(str(agent.value))
+    return source_spec(agent)

@@ -1,0 +1,166 @@
+"""The agent that a task has: named, found and started as whoever makes the task would."""
+
+import json
+import shlex
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from tests.support.task_desk import Desk, until
+
+Spec: TypeAlias = Callable[..., str]
+
+VALUE = "nobody else may read this"
+
+
+def with_variables(desk: Desk, **variables: str) -> Desk:
+    """The same clone and daemon, from another shell."""
+    return Desk(desk.clone, {**desk.environment, **variables})
+
+
+@pytest.fixture
+def bare(desk: Desk, tmp_path: Path) -> Desk:
+    """The shell of somebody who has installed no agent."""
+    places = tmp_path / "places"
+    places.mkdir()
+    (places / "git").symlink_to("/usr/bin/git")
+    return with_variables(desk, PATH=str(places), HOME=str(tmp_path), SHELL="/bin/false")
+
+
+def heard(desk: Desk, task: str) -> Any:
+    """What an agent that tells what it was given has told first."""
+    said = until(lambda: desk.said(task))
+    return json.JSONDecoder().raw_decode(said)[0]
+
+
+@pytest.mark.requirement("tasks.agent-missing")
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        ("claude", "no program 'claude' was found in"),
+        ("no-such-agent --acp", "no program 'no-such-agent' was found in"),
+        ("/no/such-agent --acp", "there is no program at /no/such-agent"),
+    ],
+)
+def test_no_task_is_made_for_an_agent_whose_program_is_not_here(
+    agent: str, said: str, bare: Desk
+) -> None:
+    words = ("--project", str(bare.clone))
+    refused = bare.run("task", "new", "x", "Do it", "--agent", agent, *words)
+    bare.new("y")
+    unmended = bare.run("task", "resume", "y", "--agent", agent)
+
+    assert (refused.returncode, unmended.returncode) == (4, 4)
+    assert said in refused.stderr
+    assert said in unmended.stderr
+    assert [each["agent"] for each in bare.tasks().values()] == [None]
+
+
+@pytest.mark.requirement("tasks.agent-missing")
+def test_an_agent_that_has_gone_waits_in_the_inbox_with_words_for_people(desk: Desk) -> None:
+    made = {"project": str(desk.clone), "name": "gone", "agent": "/no/such-agent --acp"}
+    desk.ok("bus", "send", "create_taskspace", json.dumps({**made, "task": "Do it"}))
+    (item,) = until(lambda: desk.json("inbox"))
+
+    assert item["text"].startswith("its agent has ended: there is no program at /no/such-agent")
+    assert "{" not in item["text"] + desk.ok("session", "list")
+    events = desk.events(item["taskspace"])
+    told = [each["data"]["text"] for each in events if each["type"] == "notice"]
+    assert len(told) == 1, "it is not tried again: nothing would be otherwise"
+
+
+@pytest.mark.requirement("tasks.no-agent")
+def test_a_task_without_an_agent_says_so_and_can_be_given_one(desk: Desk) -> None:
+    words = ("--project", str(desk.clone))
+    refused = desk.run("task", "new", "x", "Do it", *words)
+    made = desk.run("task", "new", "alone", *words)
+    spoken = [desk.run("task", "say", "alone", "Hello"), desk.run("task", "attach", "alone")]
+    resumed = desk.run("task", "resume", "alone")
+    id_ = desk.tasks()["alone"]["id"]
+
+    assert (refused.returncode, "add --agent AGENT" in refused.stderr) == (2, True)
+    assert list(desk.tasks()) == ["alone"]
+    for each in (made, resumed):
+        assert each.returncode == 0
+        assert f"`symposium task resume {id_[:8]} --agent AGENT` gives it one" in each.stderr
+    for each in spoken:
+        assert each.returncode == 4
+        assert "'alone' has no agent" in each.stderr
+        assert "--agent AGENT` gives it one" in each.stderr
+
+    desk.ok("task", "resume", "alone", "--agent", "eliza")
+    until(lambda: desk.said(id_))
+    assert desk.tasks()["alone"]["agent"] == "eliza"
+
+
+@pytest.mark.requirement("tasks.agent-given")
+def test_another_agent_is_given_until_one_has_worked(desk: Desk, scripted: Spec) -> None:
+    made = desk.new("task", "--agent", "sh -c 'exit 3'")
+    until(lambda: desk.json("inbox"))
+    desk.ok("task", "resume", "task", "--agent", "eliza")
+    until(lambda: desk.said(made["id"]))
+    running = desk.run("task", "resume", "task", "--agent", scripted())
+    desk.ok("session", "kill", made["id"])
+    worked = desk.run("task", "resume", "task", "--agent", scripted())
+
+    assert (running.returncode, worked.returncode) == (1, 1)
+    assert f"symposium session kill {made['id']}" in running.stderr
+    assert "symposium handoff" in worked.stderr
+    assert desk.tasks()["task"]["agent"] == "eliza"
+
+
+@pytest.mark.requirement("tasks.agent-configured")
+def test_a_task_has_the_agent_of_the_config_unless_it_is_to_have_none(desk: Desk) -> None:
+    desk.home.mkdir(exist_ok=True)
+    (desk.home / "config.jsonc").write_text('{"agent": {"builtin": "eliza"}, "proxies": []}')
+    desk.new("one")
+    desk.new("two", "--agent", "none")
+    (desk.home / "config.jsonc").write_text('{"agent": "python3 -m symposium eliza"}')
+    desk.new("three")
+
+    agents = {name: each["agent"] for name, each in desk.tasks().items()}
+    assert agents == {"one": "eliza", "two": None, "three": "python3 -m symposium eliza"}
+
+
+@pytest.mark.requirement("tasks.environment")
+def test_an_agent_is_started_with_the_environment_of_who_starts_it(
+    desk: Desk, playing: Spec, tmp_path: Path
+) -> None:
+    desk.ok("daemon", "start")
+    shell = with_variables(desk, FAKE_API_KEY=VALUE, GIT_DIR="/no/where", SYMPOSIUM_LOG="x")
+    task = shell.new("task", "--agent", playing("environment_agent.py", "FAKE_API_KEY", "GIT_DIR"))
+    first = heard(desk, task["id"])["env"]
+    desk.ok("session", "kill", task["id"])
+    with_variables(desk, FAKE_API_KEY="another").ok("task", "resume", "task")
+    desk.ok("task", "say", "task", "Again")
+    until(lambda: hidden("another") in desk.said(task["id"]))
+
+    assert first["FAKE_API_KEY"] == hidden(VALUE)
+    assert "GIT_DIR" not in first
+    assert first["SYMPOSIUM_TASKSPACE"] == task["id"]
+    files = [each for each in tmp_path.rglob("*") if each.is_file()]
+    assert [each for each in files if VALUE.encode() in each.read_bytes()] == []
+    assert not list((desk.home / "run").glob("e-*"))
+
+
+def hidden(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.requirement("tasks.environment")
+def test_a_program_that_only_the_path_of_who_starts_it_leads_to_is_found(
+    desk: Desk, tmp_path: Path
+) -> None:
+    desk.ok("daemon", "start")
+    program = tmp_path / "own places" / "own-agent"
+    program.parent.mkdir()
+    began = tmp_path / "began"
+    program.write_text(f"#!/bin/sh\ntouch {shlex.quote(str(began))}\nexec sleep 60\n")
+    program.chmod(0o755)
+    path = f"{program.parent}:{desk.environment['PATH']}"
+    shell = with_variables(desk, PATH=path)
+    shell.new("task", "--agent", "terminal:own-agent")
+
+    until(began.exists)
