@@ -37,7 +37,7 @@ from symposium.cli.tasks import (
     show_tasks,
     task_line,
 )
-from symposium.cli.watching import watch_events
+from symposium.cli.watching import FOLLOW, look, watch_events
 from symposium.local_time import second_of
 
 TASK = click.argument("task")
@@ -149,17 +149,20 @@ def open_(task: str, editor: str | None) -> int:
 
 @command.command(epilog=example("symposium task attach fix-login"))
 @TASK
+@FOLLOW
 @AS_JSON
-def attach(task: str, *, as_json: bool) -> int:
+def attach(task: str, *, follow: bool, as_json: bool) -> int:
     r"""Look at the agent of TASK: its terminal (Ctrl-\ lets go), or what it reports (Ctrl-C does).
 
-    The agent goes on.
+    The agent goes on. With --no-follow, what was told and said so far, also once it has ended.
     """
 
     async def work() -> int:
         found = await find_task(task)
         store = sessions()
         must_have_agent(found)
+        if not follow:
+            return await look(store, found.id, 0, as_json=as_json)
         if store.spec(found.id).kind is SessionKind.TERMINAL:
             return await attach_terminal(store, found.id)
         say = f"symposium task say {found.id[:8]} 'TEXT'"
@@ -210,6 +213,9 @@ def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool)
         if as_json:
             print_json([to_builtins(entry) for entry in shown.log])
             return ExitCode.OK
+        if not shown.log:
+            words = f"symposium task attach --no-follow {found.id[:8]}"
+            click.echo(f"No progress was logged. `{words}` shows what was said.", err=True)
         for entry in shown.log:
             click.echo(f"{second_of(entry.at)}  {entry.category:9}  {entry.message}")
         return ExitCode.OK
