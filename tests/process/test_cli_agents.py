@@ -248,6 +248,23 @@ def test_an_agent_is_added_by_id_tried_updated_and_removed(
     assert not list(place.glob("[0-9]*"))
 
 
+@pytest.mark.requirement("registry.install-falls-back")
+def test_what_could_not_be_installed_is_not_said_to_be_ready(
+    symposium: Run, registry: Callable[..., Path], environment: dict[str, str], tmp_path: Path
+) -> None:
+    for name in ("npm", "npx"):
+        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    environment["PATH"] = f"{tmp_path}:/usr/bin:/bin"
+    registry(entry("some", {"npx": {"package": "some@1"}}))
+
+    added = symposium("agents", "add", "some")
+
+    assert "some could not be installed" in added.stderr
+    assert "ready" not in added.stdout
+    assert "some is not installed" in added.stdout
+
+
 @pytest.mark.requirement("registry.built-in-needs-nothing")
 def test_a_built_in_agent_is_there_already_and_nothing_installed_is_said(
     symposium: Run, registry: object

@@ -16,13 +16,14 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+import msgspec
 import pytest
 from tests.support.web import Web, reply, serving
 
 from peerwire.transports.command import Command
 from symposium.errors import SymposiumError
 from symposium.registry.building import InstallError
-from symposium.registry.entries import Crate, Entry, parse_entry
+from symposium.registry.entries import Crate, Distribution, Entry, parse_entry
 from symposium.registry.from_cargo import build_from_cargo
 from symposium.registry.install import install, uninstall
 from symposium.registry.receipts import Receipt, installed, installed_command, installed_versions
@@ -48,6 +49,12 @@ def around(tmp_path: Path) -> Surroundings:
 def entry(ways: Mapping[str, Any], *, agent_id: str = "some", version: str = "1.0.0") -> Entry:
     members = {"id": agent_id, "name": "Some", "version": version, "description": "d"}
     return parse_entry({**members, "distribution": ways})
+
+
+def local_package(ways: Mapping[str, Any]) -> Entry:
+    """As no registry may have it: its package is a file, and nobody asks a network for it."""
+    given = entry({})
+    return msgspec.structs.replace(given, distribution=msgspec.convert(ways, Distribution))
 
 
 def binary(url: str, *, sha256: str | None = None) -> dict[str, Any]:
@@ -237,7 +244,7 @@ async def test_an_npm_package_is_installed_once_and_started_directly(
     if which("npm") is None:
         pytest.skip("npm is not on this machine")
     monkeypatch.setenv("npm_config_offline", "true")
-    given = entry({"npx": {"package": f"file:{npm_package(tmp_path)}", "args": ["--acp"]}})
+    given = local_package({"npx": {"package": f"file:{npm_package(tmp_path)}", "args": ["--acp"]}})
 
     obtained = await obtain(given, around)
 
@@ -266,7 +273,7 @@ async def test_a_python_package_is_installed_once_and_started_directly(
     monkeypatch.setenv("PATH", f"{of_ours}:/usr/bin:/bin" if tool == "uv" else "/usr/bin:/bin")
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    given = entry({"uvx": {"package": str(wheel(tmp_path)), "args": ["--acp"]}})
+    given = local_package({"uvx": {"package": str(wheel(tmp_path)), "args": ["--acp"]}})
     way = FromPackage("uvx", given.distribution.uvx) if given.distribution.uvx else None
     assert way
 

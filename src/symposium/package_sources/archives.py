@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from symposium.package_sources.model import DamagedError
-from symposium.registry.unpack import DAMAGE, Room, UnpackError, place_below, write_member
+from symposium.registry.unpack import (
+    DAMAGE,
+    Room,
+    UnpackError,
+    place_below,
+    whole_tar,
+    write_member,
+)
 
 MOST_UNPACKED: Final = 1024 * 1024 * 1024
 MOST_FILES: Final = 50_000
@@ -76,7 +83,7 @@ def _unpack_tar(archive: Path, kind: str, to: Path) -> None:
     with _decompressed(archive, kind) as stream:
         # Twice: padding and headers come out of it too.
         bounded = cast("IO[bytes]", _Bounded(stream, 2 * MOST_UNPACKED))
-        with tarfile.open(fileobj=bounded, mode="r:") as tar:
+        with whole_tar(bounded, room) as tar:
             for member in tar:
                 room.take_file()
                 _take(tar, member, to, room)

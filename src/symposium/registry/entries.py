@@ -15,6 +15,13 @@ MAX_INDEX: Final = 8 * 1024 * 1024
 
 _ID: Final = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 _VERSION: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}", re.ASCII)
+_NPM: Final = re.compile(
+    r"(?:@[A-Za-z0-9~][\w.~-]*/)?[A-Za-z0-9~][\w.~-]*(?:@[\w.+^~*<>=|-]+)?", re.ASCII
+)
+_PYTHON: Final = re.compile(
+    r"[A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?(?:(?:@|[=~<>!]=|===|[<>])[\w.+*!,<>=~-]+)?", re.ASCII
+)
+_CRATE: Final = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 
 
@@ -158,11 +165,14 @@ def _trouble(entry: Entry) -> str:
     if not _VERSION.fullmatch(entry.version):
         return f"{entry.version[:80]!r} is no version"
     ways = entry.distribution
-    names = [way.package for way in (ways.uvx, ways.npx, ways.pipx) if way]
-    if ways.cargo:
-        names += [ways.cargo.crate, ways.cargo.version or "1", ways.cargo.binary or "any"]
-    # What begins with a hyphen would be taken for an option by the tool.
-    if (wrong := next((name for name in names if not _is_word(name)), None)) is not None:
+    names = [(_NPM, ways.npx.package)] if ways.npx else []
+    names += [(_PYTHON, way.package) for way in (ways.uvx, ways.pipx) if way]
+    if (crate := ways.cargo) is not None:
+        names += [(_CRATE, crate.crate), (_CRATE, crate.binary or "any")]
+        names.append((_VERSION, crate.version or "1"))
+    # An option, a path or a URL would be one for the tool, too: not what a registry is trusted for.
+    wrong = next((name for pattern, name in names if not pattern.fullmatch(name)), None)
+    if wrong is not None:
         return f"{wrong[:80]!r} is no name of a package"
     troubles = ((key, _archive_trouble(target)) for key, target in (ways.binary or {}).items())
     return next((f"{key}: {trouble}" for key, trouble in troubles if trouble), "")
@@ -175,7 +185,3 @@ def _archive_trouble(target: Archive) -> str:
     if target.sha256 is not None and not _SHA256.fullmatch(target.sha256):
         return "sha256 is not 64 hexadecimal digits"
     return ""
-
-
-def _is_word(text: str) -> bool:
-    return bool(text) and not text.startswith("-") and text.isprintable() and " " not in text

@@ -1,20 +1,29 @@
 """Unpacks what a stranger packed: files and directories below one place, and nothing else."""
 
+import bz2
+import gzip
 import lzma
 import re
 import stat
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import IO, Any, Final, cast
 
 from symposium.errors import SymposiumError
 
 TARS: Final = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 _PIECE: Final = 1024 * 1024
+_OPENERS: Final[Mapping[bytes, Callable[[Path], Any]]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\0": lzma.open,
+}
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 DAMAGE: Final = (
     tarfile.TarError,
@@ -82,7 +91,7 @@ def unpack(archive: Path, name: str, to: Path, room: Room) -> bool:
 
 
 def _unpack_tar(archive: Path, to: Path, room: Room) -> None:
-    with tarfile.open(archive, "r:*") as tar:
+    with _decompressed(archive) as stream, whole_tar(stream, room) as tar:
         for member in tar:
             room.take_file()
             if member.isdir():
@@ -92,6 +101,51 @@ def _unpack_tar(archive: Path, to: Path, room: Room) -> None:
                     write_member(source, place_below(to, member.name), member.mode, room)
             else:
                 raise _refused(member.name, "is no file and no directory")
+
+
+@contextmanager
+def whole_tar(stream: IO[bytes], room: Room) -> Generator[tarfile.TarFile]:
+    """A tar to go through; when that is done, nothing of it was missing and all sums were right.
+
+    Raises:
+        EOFError: it ends too early, or something in it is no header; `tarfile` would just stop.
+        OSError: a sum is wrong; `tarfile` would not have read so far.
+    """
+    watched = _Watched(stream)
+    with tarfile.open(fileobj=cast("IO[bytes]", watched), mode="r:") as tar:
+        yield tar
+    if watched.last != tarfile.NUL * tarfile.BLOCKSIZE:
+        raise EOFError("it is cut off, or damaged in the middle")
+    while piece := stream.read(_PIECE):
+        room.take(len(piece))
+
+
+class _Watched:
+    """A stream that tells what was read of it last: behind a whole tar, that is an empty block."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.last = b""
+
+    def read(self, size: int = -1) -> bytes:
+        self.last = self._stream.read(size)
+        return self.last
+
+    def seek(self, to: int) -> int:
+        return self._stream.seek(to)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+
+def _decompressed(archive: Path) -> IO[bytes]:
+    """What is packed, by how it begins: names have been wrong before."""
+    with archive.open("rb") as file:
+        begin = file.read(max(map(len, _OPENERS)))
+    for magic, opener in _OPENERS.items():
+        if begin.startswith(magic):
+            return cast("IO[bytes]", opener(archive))
+    return archive.open("rb")
 
 
 def _unpack_zip(archive: Path, to: Path, room: Room) -> None:

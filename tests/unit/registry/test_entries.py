@@ -107,7 +107,21 @@ def test_a_date_counts_before_a_version_and_all_ways_are_read() -> None:
         {"distribution": {"npx": {"package": "--eval=x"}}},
         {"distribution": {"uvx": {"package": ""}}},
         {"distribution": {"pipx": {"package": "a b"}}},
+        {"distribution": {"npx": {"package": "../../x"}}},
+        {"distribution": {"npx": {"package": "/x"}}},
+        {"distribution": {"npx": {"package": "user/repository"}}},
+        {"distribution": {"npx": {"package": "https://x/y.tgz"}}},
+        {"distribution": {"npx": {"package": "x@file:../y"}}},
+        {"distribution": {"npx": {"package": "x@npm:y"}}},
+        {"distribution": {"npx": {"package": "@x/../y"}}},
+        {"distribution": {"npx": {"package": "x y"}}},
+        {"distribution": {"uvx": {"package": "git+https://x/y"}}},
+        {"distribution": {"uvx": {"package": "./x"}}},
+        {"distribution": {"pipx": {"package": "x @ https://y"}}},
+        {"distribution": {"pipx": {"package": "x.whl/"}}},
         {"distribution": {"cargo": {"crate": "-x"}}},
+        {"distribution": {"cargo": {"crate": "../x"}}},
+        {"distribution": {"cargo": {"crate": "x", "binary": "../x"}}},
         {"distribution": {"cargo": {"crate": "x", "version": "--git"}}},
         {"distribution": {"binary": {"linux-x86_64": {"archive": "https://a", "cmd": "../sh"}}}},
         {"distribution": {"binary": {"linux-x86_64": {"archive": "https://a", "cmd": "/bin/sh"}}}},
@@ -125,6 +139,25 @@ def test_a_date_counts_before_a_version_and_all_ways_are_read() -> None:
 def test_an_entry_that_could_do_harm_is_refused(members: dict[str, Any]) -> None:
     with pytest.raises(RegistryFormatError):
         parse_entry(entry(**members))
+
+
+@pytest.mark.requirement("registry.ids-checked")
+@pytest.mark.parametrize(
+    "way",
+    [
+        *(
+            {"npx": {"package": each}}
+            for each in ("x", "X.js", "@a-b/c.d@1.2-rc.1+x", "x@latest")
+        ),
+        *({"npx": {"package": each}} for each in ("x@^1.2", "x@>=1", "~x@~1")),
+        *({"uvx": {"package": each}} for each in ("x", "x==1.0.2", "x@latest", "x[a,b]>=1,<2")),
+        *({"pipx": {"package": each}} for each in ("x_y.z", "x~=1.0", "x!=3", "x===1")),
+        {"cargo": {"crate": "x_y-z", "version": "1.2.3", "binary": "x-y"}},
+    ],
+    ids=str,
+)
+def test_names_of_packages_with_their_versions_are_taken(way: dict[str, Any]) -> None:
+    assert parse_entry(entry(distribution=way)).id
 
 
 @pytest.mark.requirement("registry.ids-checked")

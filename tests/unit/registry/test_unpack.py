@@ -1,6 +1,10 @@
 """Archives that do harm, and those that do not."""
 
+import bz2
+import gzip
 import io
+import lzma
+import os
 import stat
 import tarfile
 import zipfile
@@ -116,6 +120,44 @@ def test_what_is_damaged_is_unpacked_or_refused_and_nothing_else(
 
     with suppress(UnpackError):
         assert unpack(archive, name, place / "inside", Room())
+
+
+PACKERS: list[Callable[[bytes], bytes]] = [gzip.compress, bz2.compress, lzma.compress]
+
+
+def raw_tar(count: int) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for each in range(count):
+            member(str(each), os.urandom(2000))(tar)
+    return packed.getvalue()
+
+
+@pytest.mark.requirement("registry.unpack-whole")
+@pytest.mark.parametrize("pack", PACKERS)
+def test_an_archive_that_was_cut_or_changed_is_refused(
+    pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    whole = raw_tar(5)
+    (end,) = [at for at in range(0, len(whole), 512) if not whole[at:].strip(b"\0")][:1]
+    damaged = [pack(whole[:cut]) for cut in (*range(100, end, 512), *range(512, end + 1, 512))]
+    packed = pack(whole)
+    damaged += [packed[:-1], packed[: len(packed) // 2]]
+    for at in (len(packed) // 2, len(packed) - 9):
+        damaged.append(packed[:at] + bytes([packed[at] ^ 1]) + packed[at + 1 :])
+    # A header in the middle that is none.
+    damaged.append(pack(whole[:2560] + b"?" * 512 + whole[3072:]))
+    for number, each in enumerate(damaged):
+        archive = tmp_path / f"{number}.tar"
+        archive.write_bytes(each)
+        inside = tmp_path / str(number)
+        inside.mkdir()
+        with pytest.raises(UnpackError):
+            unpack(archive, "a.tar.gz", inside, Room())
+    (tmp_path / "good").write_bytes(packed)
+    (tmp_path / "inside").mkdir()
+    assert unpack(tmp_path / "good", "a.tar.gz", tmp_path / "inside", Room())
+    assert len(list((tmp_path / "inside").iterdir())) == 5
 
 
 @pytest.mark.requirement("registry.unpack-kinds")

@@ -257,7 +257,9 @@ def _tell(agent_id: str, obtained: Obtained, *, as_json: bool) -> None:
         )
         return
     at = f" {obtained.receipt.version}" if obtained.receipt else ""
-    sys.stdout.write(f"{agent_id}{at} is ready; try it: symposium agents test {agent_id}\n")
+    is_missing = bool(obtained.note) and agent_id not in agent_names()
+    state = "is not installed" if is_missing else "is ready"
+    sys.stdout.write(f"{agent_id}{at} {state}; try it: symposium agents test {agent_id}\n")
 
 
 def _sum(receipt: Receipt) -> str:
