@@ -80,6 +80,18 @@ WAYS: Final = {
     "the nested repository gone": "rm -rf nested",
     "the nested repository's history gone": "rm -rf nested/.git",
     "the nested repository emptied": "cd nested && git rm -rqf . && git commit -qm gone",
+    "the submodule gone": "rm -rf libs",
+    "the submodule deinitialised": "git submodule deinit -qf libs",
+    "the submodule emptied": "cd libs && git rm -rqf . && git commit -qm gone",
+    "the submodules' histories gone": 'rm -rf "$(git rev-parse --git-dir)/modules"',
+    "the submodules' histories elsewhere": (
+        'd="$(git rev-parse --absolute-git-dir)/modules"; rm -rf ../away; mv "$d" ../away;'
+        'ln -s "$PWD/../away" "$d"; rm -rf libs'
+    ),
+    "the submodule's commits gone": (
+        "cd libs && git reset -q --hard HEAD~1 && git reflog expire --expire=now --all &&"
+        "git gc -q --prune=now"
+    ),
     "empty folders gone": "rmdir empty/deep empty; rm -rf untracked",
     "strange names gone": "rm -rf untracked",
     "refs packed, logs and garbage gone": (
@@ -115,6 +127,7 @@ def work_in(worktree: Path) -> None:
     (strange / "binary").write_bytes(bytes(range(256)) * 50)
     (worktree / "empty/deep").mkdir(parents=True)
     (worktree / ".env").write_text("SECRET=1\n", encoding="utf-8")
+    add_submodule(worktree)
     nested = worktree / "nested"
     nested.mkdir()
     git("init", "-q", cwd=nested)
@@ -124,6 +137,19 @@ def work_in(worktree: Path) -> None:
     (nested / "loose.txt").write_text("not committed\n", encoding="utf-8")
 
 
+def add_submodule(worktree: Path) -> None:
+    """Add one called `libs`, with a commit that nobody else has."""
+    upstream = worktree.with_name(f"{worktree.name} libs")
+    git("init", "-q", str(upstream), cwd=worktree)
+    (upstream / "lib.txt").write_text("lib\n", encoding="utf-8")
+    git("add", "-A", cwd=upstream)
+    git("commit", "-qm", "lib", cwd=upstream)
+    git("submodule", "--quiet", "add", str(upstream), "libs", cwd=worktree)
+    git("commit", "-qm", "a submodule", "--", "libs", ".gitmodules", cwd=worktree)
+    (worktree / "libs/lib.txt").write_text("changed\n", encoding="utf-8")
+    git("commit", "-qam", "of this worktree alone", cwd=worktree / "libs")
+
+
 def state_of(worktree: Path) -> list[str]:
     """All that must come back, as a person would look at it."""
     return [git(*words, cwd=worktree) for words in STATE]
@@ -131,7 +157,7 @@ def state_of(worktree: Path) -> list[str]:
 
 def whole(worktree: Path) -> list[object]:
     """The same, with every byte, and of the repository inside."""
-    inside = state_of(worktree / "nested")[:3]
+    inside = [state_of(worktree / each)[:3] for each in ("nested", "libs")]
     is_there = (worktree / "empty/deep").is_dir()
     return [tree_of(worktree), state_of(worktree), inside, is_there]
 

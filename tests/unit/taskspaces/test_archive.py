@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.support.chaos import add_submodule
 from tests.support.taskspace_scenes import (
     Scene,
     Surroundings,
@@ -73,6 +74,27 @@ async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
     assert (back, notes) == (made, ())
     assert not list((scene.root / "state" / "trash").iterdir())
     assert git("for-each-ref", "refs/symposium/trash", cwd=scene.clone) == ""
+
+
+@pytest.mark.requirement("taskspaces.archive-submodules")
+@pytest.mark.parametrize("is_name_taken", [False, True])
+async def test_a_submodule_comes_back_with_the_commits_that_only_it_had(
+    is_name_taken: bool, scene: Scene
+) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    add_submodule(worktree)
+    told = [state_of(worktree), state_of(worktree / "libs")]
+
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+    if is_name_taken:
+        # The clone calls its record of a worktree as that is called, and a second one otherwise.
+        elsewhere = f"../elsewhere/{worktree.name}"
+        git("worktree", "add", "-q", "--detach", elsewhere, cwd=scene.clone)
+    await scene.engine.trash.undo(made.id)
+
+    assert [state_of(worktree), state_of(worktree / "libs")] == told
+    assert git("submodule", "status", cwd=worktree).startswith("+"), "its HEAD is ahead"
 
 
 @pytest.mark.requirement("taskspaces.archive-and-undo")

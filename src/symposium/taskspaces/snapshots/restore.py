@@ -13,6 +13,7 @@ from symposium.taskspaces.snapshots.capture import INDEX
 from symposium.taskspaces.snapshots.gitdir import admin_directory, private_files
 from symposium.taskspaces.snapshots.state import Details, Nested, Snapshot, decode_details
 from symposium.taskspaces.snapshots.subject import Subject
+from symposium.taskspaces.snapshots.worktree_tree import links_to, submodule_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +117,29 @@ async def _nested(subject: Subject, snapshot: Snapshot, number: int, nested: Nes
         (subject.worktree / blocker).unlink()
     place.mkdir(parents=True, exist_ok=True)
     await _mirror(subject, place, f"{snapshot.commit}:nested-{number}", keep=".git")
+    link, history = nested.link, place / ".git"
+    if link is not None and (module := submodule_directory(subject, link)) is not None:
+        # A worktree that comes back may be known to the clone by another name.
+        link, history = f"gitdir: {module}\n", module
+        for each in reversed(links_to(subject, module)):
+            # It would lead us to clear another place.
+            each.unlink(missing_ok=True)
     if nested.gitdir:
-        if (place / ".git").is_symlink() or (place / ".git").is_file():
-            (place / ".git").unlink()
-        (place / ".git").mkdir(exist_ok=True)
-        await _mirror(subject, place / ".git", f"{snapshot.commit}:nested-{number}-git")
+        if history.is_symlink() or history.is_file():
+            history.unlink()
+        history.mkdir(parents=True, exist_ok=True)
+        await _mirror(subject, history, f"{snapshot.commit}:nested-{number}-git")
         for folder in ("refs/heads", "refs/tags", "objects/info", "objects/pack"):
-            (place / ".git" / folder).mkdir(parents=True, exist_ok=True)
-    elif nested.link is not None:
-        if (place / ".git").is_dir() and not (place / ".git").is_symlink():
-            shutil.rmtree(place / ".git")
-        (place / ".git").unlink(missing_ok=True)
-        (place / ".git").write_text(nested.link, encoding="utf-8", errors="surrogateescape")
+            (history / folder).mkdir(parents=True, exist_ok=True)
+    if link is not None:
+        _link(place / ".git", link)
+
+
+def _link(path: Path, text: str) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
 async def _mirror(subject: Subject, place: Path, tree: str, keep: str = "") -> None:

@@ -16,7 +16,8 @@ class Nested:
 
     Attributes:
         tree: of its files.
-        gitdir: of its `.git` directory; None where `.git` is a file, whose text is `link`.
+        gitdir: of its `.git` directory, or of the directory of a submodule's history.
+        link: what its `.git` says where that is a file: a submodule, or a worktree.
     """
 
     path: str

@@ -11,6 +11,7 @@ from typing import Final
 
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.program import Done, Git
+from symposium.taskspaces.snapshots.gitdir import admin_directory
 from symposium.taskspaces.snapshots.state import Nested
 from symposium.taskspaces.snapshots.subject import Subject
 
@@ -118,8 +119,9 @@ async def _keep_nested(subject: Subject, directory: Path, name: str, deep: int) 
     kept = await keep_tree(subject, inside, index, deep=deep + 1)
     gitdir = None
     link = _text_of(inside / ".git")
-    if link is None:
-        git = subject.looking_at(inside / ".git", index + ".git")
+    history = inside / ".git" if link is None else submodule_directory(subject, link)
+    if history is not None and history.is_dir() and not links_to(subject, history):
+        git = subject.looking_at(history, index + ".git")
         await git.ask("add", "-A", "-f", "--ignore-errors", "--", ".")
         gitdir = await git.text("write-tree")
     deeper = [
@@ -127,6 +129,30 @@ async def _keep_nested(subject: Subject, directory: Path, name: str, deep: int) 
         for inner in kept.nested
     ]
     return [Nested(name, kept.tree, gitdir, link), *deeper]
+
+
+def submodule_directory(subject: Subject, link: str) -> Path | None:
+    """Where a submodule of this worktree has its history, of what its `.git` says.
+
+    It lies in what the clone keeps for the worktree alone, and goes with that. None for any other
+    place: what is elsewhere is not ours to keep, and an agent may have written anything there.
+    """
+    place = link.strip().removeprefix("gitdir:").strip().replace(os.sep, "/")
+    _, found, name = place.rpartition("/worktrees/")
+    _, is_module, name = name.partition("/modules/")
+    if not found or not is_module or ".." in name.split("/"):
+        return None
+    return admin_directory(subject.worktree, subject.common) / "modules" / name
+
+
+def links_to(subject: Subject, directory: Path) -> list[Path]:
+    """The symbolic links on the way from the clone's own directory to one in it."""
+    places = (directory, *directory.parents)
+    return [
+        place
+        for place in places
+        if place.is_relative_to(subject.common) and place != subject.common and place.is_symlink()
+    ]
 
 
 def _text_of(path: Path) -> str | None:
