@@ -18,8 +18,8 @@ from symposium.agent_sessions.session import (
 )
 from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import config_file
-from symposium.daemon.tasks.task_mods import task_mods
 from symposium.daemon.tasks.environments import Environments
+from symposium.daemon.tasks.task_mods import task_mods
 from symposium.registry.agent_choice import Chosen, choose, choose_here
 from symposium.registry.surroundings import Surroundings
 from symposium.task_prompt import with_own
