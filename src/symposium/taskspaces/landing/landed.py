@@ -8,7 +8,8 @@ from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.model import Taskspace
 
-_QUICK: Final = ("--untracked-files=normal", "--ignore-submodules=all", "--no-renames")
+_STATUS: Final = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal")
+_QUICK: Final = ("--ignore-submodules=all", "--no-renames", "--no-ahead-behind")
 
 
 async def is_landed(taskspace: Taskspace) -> bool:
@@ -20,9 +21,8 @@ async def is_landed(taskspace: Taskspace) -> bool:
         return False
     try:
         git = await neutral(Git(Path(taskspace.worktree)))
-        if await git.maybe("rev-parse", "--verify", "--quiet", "HEAD") != taskspace.landed:
-            return False
-        seen = await git.run("status", "--porcelain", "-z", *_QUICK)
+        seen = await git.run(*_STATUS, *_QUICK)
     except TaskspaceError:
         return False
-    return not seen.code and not seen.out
+    about = [each for each in seen.names if each.startswith("# ")]
+    return f"# branch.oid {taskspace.landed}" in about and len(about) == len(seen.names)
