@@ -50,7 +50,8 @@ class LocalDirectory:
 
     async def choices(self) -> AgentChoices:
         """The agents on offer."""
-        return AgentChoices([*self._found(), *_built_in()])
+        path = os.environ.get("PATH", os.defpath) if self._path is None else self._path
+        return AgentChoices([*programs_here(path).values(), *_built_in()])
 
     async def mods(self) -> ModChoices:
         """The mods on offer."""
@@ -62,17 +63,6 @@ class LocalDirectory:
 
     async def refresh(self) -> None:
         """Nothing here grows old."""
-
-    def _found(self) -> list[AgentChoice]:
-        found: list[AgentChoice] = []
-        path = os.environ.get("PATH", os.defpath) if self._path is None else self._path
-        folders = trusted_places(path)
-        for known in KNOWN:
-            place = _place(known.program, folders)
-            if place is not None:
-                command = f"{known.program} {known.arguments}".strip()
-                found.append(AgentChoice(known.name, f"Found at {place}", command, (place,)))
-        return found
 
 
 class FullDirectory:
@@ -103,6 +93,19 @@ class FullDirectory:
         from symposium.run_mode.registry_agents import refresh_registry  # noqa: PLC0415 - see there
 
         await refresh_registry()
+
+
+def programs_here(path: str) -> dict[str, AgentChoice]:
+    """The agents known without a registry that a PATH leads to, by their programs."""
+    folders = trusted_places(path)
+    places = {known: _place(known.program, folders) for known in KNOWN}
+    return {
+        known.program: AgentChoice(
+            known.name, f"Found at {place}", f"{known.program} {known.arguments}".strip(), (place,)
+        )
+        for known, place in places.items()
+        if place is not None
+    }
 
 
 def _place(program: str, folders: Sequence[str]) -> str | None:

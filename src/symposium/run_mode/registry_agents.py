@@ -1,6 +1,7 @@
 """The registry, as run mode uses it; imported only when an agent is chosen or needed from it."""
 
 import os
+from pathlib import Path
 from typing import Final
 
 from peerwire.transports.command import command_json
@@ -8,9 +9,11 @@ from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import ModEntry
 from symposium.errors import SymposiumError
 from symposium.registry.directory import How, KnownAgent, RegistryDirectory
+from symposium.registry.path_probe import usual_path
 from symposium.registry.starting import obtain, obtain_source
 from symposium.registry.surroundings import surroundings
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
+from symposium.run_mode.directory import programs_here
 
 _ORDER: Final[tuple[How, ...]] = (
     "on this machine",
@@ -26,8 +29,16 @@ _ORDER: Final[tuple[How, ...]] = (
 async def registry_choices() -> AgentChoices:
     """Every agent known, without asking the network."""
     listing = await RegistryDirectory(surroundings(os.environ)).choices()
-    agents = sorted(listing.agents, key=lambda agent: _ORDER.index(agent.how))
-    return AgentChoices([_choice(agent) for agent in agents], listing.warning)
+    agents = sorted(
+        listing.agents, key=lambda agent: (not agent.is_installed, _ORDER.index(agent.how))
+    )
+    listed = [_choice(agent) for agent in agents]
+    # What the registry does not list is here all the same; what it lists is known by its program.
+    placed = {Path(agent.place).name for agent in agents if agent.place}
+    found = programs_here(usual_path(os.environ))
+    more = [choice for program, choice in found.items() if program not in placed]
+    first = sum(agent.how == "on this machine" for agent in agents)
+    return AgentChoices([*listed[:first], *more, *listed[first:]], listing.warning)
 
 
 def registry_mods() -> ModChoices:

@@ -210,3 +210,26 @@ async def test_what_is_here_stands_before_what_is_built_in_and_the_registry_last
     assert names.count("tag") == 1
     assert "ide-ops-adapter" not in names
     assert offered[-1].entry.source == source("registry", "a-mod")
+
+
+@pytest.mark.requirement("run-mode.directory")
+async def test_an_agent_that_is_here_is_on_the_list_once_whether_the_registry_knows_it_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("goose", "gemini", "claude-agent-acp"):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    index = {"version": "1", "agents": [listed("gemini"), listed("absent")]}
+    (tmp_path / "registry.json").write_text(json.dumps(index))
+    settings = {"HOME": "", "SYMPOSIUM_HOME": "home", "SYMPOSIUM_REGISTRY": "registry.json"}
+    for variable, place in settings.items():
+        monkeypatch.setenv(variable, str(tmp_path / place))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+    agents = (await FullDirectory().choices()).agents
+
+    names = [agent.name for agent in agents]
+    assert names == ["Gemini", "Claude Agent", "Goose", "Eliza", "Testy", "Absent"]
+    assert agents[2].agent == "goose acp"
