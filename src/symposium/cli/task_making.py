@@ -99,4 +99,4 @@ async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) ->
         click.echo(made.reason, err=True)
     if made.agent is None:
         click.echo(no_agent(made), err=True)
-    return ExitCode.OK
+    return ExitCode.RUNTIME if made.standing == "setup-failed" else ExitCode.OK

@@ -26,6 +26,9 @@ from symposium.taskspaces.subjects import keep
 INTERRUPTED: Final = "the set-up was interrupted: try it again"
 """Why a taskspace is not ready whose set-up nobody has seen the end of."""
 
+UNTRUSTED: Final = "the set-up files are not trusted: nothing of them was done"
+"""Part of the reason of a taskspace that goes on without what its files ask for."""
+
 
 def recipe_of(taskspace: Taskspace, repository: Repository) -> SetUp:
     """What the set-up files that reach a taskspace ask for; nothing is run."""
@@ -70,7 +73,7 @@ async def _set_up(
     if taskspace.standing is Standing.CREATING:
         reasons.append(taskspace.reason)
     if recipe.recipes and not is_trusted:
-        reasons.append("the set-up files are not trusted: nothing of them was done")
+        reasons.append(UNTRUSTED)
     reasons += [f"cannot be read: {each}" for each in recipe.broken]
     ready = replace(
         taskspace,
@@ -145,12 +148,19 @@ async def _commands(
 async def resume(ground: Ground, taskspace: Taskspace, repository: Repository) -> bool:
     """Start the agent of a taskspace again; whether that was needed.
 
+    Set-up files that are trusted by now are done first, also beside an agent that runs.
+
     Raises:
         TaskspaceError: the taskspace is not ready, or its agent cannot be started.
     """
     if taskspace.standing is not Standing.READY:
         hint = taskspace.reason or "see symposium task list"
         raise TaskspaceError(f"{taskspace.name!r} is {taskspace.standing}", hint)
+    if UNTRUSTED in taskspace.reason:
+        recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
+        if await _is_trusted(ground, taskspace, recipe):
+            await set_up(ground, taskspace, repository)
+            return True
     # Nothing runs twice: one of which nothing is known is not started beside itself.
     if ground.agents.is_running(taskspace.id) is not False:
         return False

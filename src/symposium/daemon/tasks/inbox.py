@@ -18,6 +18,7 @@ from symposium.local_time import minute_of
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace
+from symposium.taskspaces.setting_up import UNTRUSTED
 from symposium.taskspaces.trash import Consent
 
 REMEMBERED: Final = 1000
@@ -180,12 +181,10 @@ class Inbox:
         if taskspace.standing is Standing.READY and not self._store.is_kept(taskspace.id):
             ended = _ended(taskspace, self._store.state(taskspace.id))
             found += [each for each in ended if each.id not in self._settled]
-        if taskspace.standing is Standing.READY and taskspace.reason:
-            recipe = await self._engine.recipe(taskspace.id)
-            lines = lines_of(recipe)
-            is_settled = f"trust:{taskspace.id}" in self._settled
-            is_open = bool(lines) and not is_settled
-            if is_open and not await self._trust.allows(taskspace.project, recipe.digest, lines):
+        if taskspace.standing is Standing.READY and UNTRUSTED in taskspace.reason:
+            lines = lines_of(await self._engine.recipe(taskspace.id))
+            # Also where they are trusted by now: they wait until they are done.
+            if lines and f"trust:{taskspace.id}" not in self._settled:
                 text = "its set-up files ask for: " + "; ".join(lines)
                 found.append(_item("trust", taskspace, text, _TRUSTING))
         return found

@@ -1,0 +1,46 @@
+"""The set-up files of a task, trusted somewhere else than in the inbox."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.task_desk import Desk, git
+
+
+@pytest.fixture
+def asking(desk: Desk) -> Desk:
+    """A clone whose tasks want a set-up."""
+    recipe = desk.clone / ".symposium" / "workspace.toml"
+    recipe.parent.mkdir()
+    recipe.write_text('setup = ["touch was-run"]\n')
+    git(desk.clone, "add", ".")
+    git(desk.clone, "commit", "-qm", "set-up")
+    return desk
+
+
+@pytest.mark.requirement("tasks.trusted-later")
+@pytest.mark.parametrize("agent", ["none", "eliza"])
+def test_what_was_trusted_since_waits_until_it_is_done_and_resuming_does_it(
+    agent: str, asking: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(asking.clone)
+    made = asking.new("task", "--agent", agent)
+    asking.ok("trust", "grant", "--yes")
+    (item,) = asking.json("inbox")
+    resumed = asking.ok("task", "resume", "task")
+
+    assert (item["kind"], item["taskspace"]) == ("trust", made["id"])
+    assert (Path(made["worktree"]) / "was-run").exists()
+    assert "task" in resumed
+    assert asking.json("inbox") == []
+    assert "not trusted" not in asking.ok("task", "show", "task")
+
+
+@pytest.mark.requirement("tasks.trusted-later")
+def test_what_is_not_trusted_is_not_done_by_resuming(asking: Desk) -> None:
+    made = asking.new("task", "--agent", "none")
+    again = asking.run("task", "resume", "task")
+
+    assert again.returncode == 0
+    assert "not trusted" in again.stderr
+    assert not (Path(made["worktree"]) / "was-run").exists()
+    assert [item["kind"] for item in asking.json("inbox")] == ["trust"]
