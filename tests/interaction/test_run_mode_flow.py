@@ -131,6 +131,7 @@ async def test_the_first_time_setup_continues_the_same_session(tmp_path: Path) -
             "| 1 | Claude Code | AI coding assistant |\n"
             "| 2 | Other | Another one |\n\n"
             "Enter a number to select, or `cancel` to leave.\n"
+            "A name will do as well.\n"
         )
         chosen, menu = await it.say("1", session)
         assert chosen == "Agent set to `Claude Code`.\n\n"

@@ -19,12 +19,14 @@ class AgentChoice(Struct, frozen=True):
         description: one line.
         agent: what the config will say; always something that can be started.
         labels: other writings of the same choice, by which the menu recognizes it.
+        is_here: whether it starts without anything being fetched.
     """
 
     name: str
     description: str
     agent: str | ComponentSource
     labels: tuple[str, ...] = ()
+    is_here: bool = True
 
 
 class AgentChoices(Struct, frozen=True):

@@ -19,6 +19,13 @@ WayOut: TypeAlias = Literal["back", "cancel"]
 
 LEAVES = frozenset({"back", "cancel", "b", "c"})
 
+SHOWS = frozenset({"list", "l"})
+
+LONG = 8
+"""Agents that are shown again behind each mistake; more push what was wrong off the screen."""
+
+AGAIN = "`list` shows the agents again."
+
 
 class Catalogue(Protocol):
     """Where what is offered comes from."""
@@ -31,32 +38,54 @@ class Catalogue(Protocol):
         """The mods on offer."""
         ...
 
+    async def own_answer(self, text: str) -> str | None:
+        """What a command of ours says that changes nothing; None for anything else."""
+        ...
+
 
 async def choose_agent(
     talk: Conversation, catalogue: Catalogue, *, way_out: WayOut
 ) -> Agent | None:
-    """Offer the agents until one is chosen; None for whoever leaves."""
+    """Offer the agents until one is chosen; None for whoever leaves.
+
+    A long list is shown once: whoever mistypes a number is told so, and how to see it again.
+    """
+    is_shown = False
     while True:
         choices = await catalogue.agents()
-        if choices.warning is not None:
-            talk.say(f"Warning: {choices.warning}")
-        talk.say(render_agents(choices.agents, way_out))
+        if not is_shown:
+            if choices.warning is not None:
+                talk.say(f"Warning: {choices.warning}")
+            talk.say(render_agents(choices.agents, way_out))
         text = await talk.hear()
         if text.lower() in LEAVES:
             return None
-        names = [each.name for each in choices.agents]
-        at = numbered(text, len(names)) if is_number(text) else _agent_named(text, choices.agents)
+        at = _chosen(text, choices.agents)
         if at is not None:
-            talk.say(f"Agent set to {code(names[at])}.")
+            talk.say(f"Agent set to {code(choices.agents[at].name)}.")
             return choices.agents[at].agent
-        if is_number(text):
-            talk.say(_invalid(len(names), "No agents available."))
-        elif (near := near_names(text, names)) and " " not in text:
-            talk.say(f"Unknown input: {code(text)}. Did you mean {code(near[0])}?")
-        elif keep_question(talk, text):
-            talk.say(KEPT)
-        else:
-            talk.say(f"Unknown input: {code(text)}. Enter a number or `{way_out}`.")
+        is_shown = len(choices.agents) > LONG and text.lower() not in SHOWS
+        if text.lower() not in SHOWS:
+            answer = await catalogue.own_answer(text)
+            said = _no_agent(talk, text, choices.agents, way_out) if answer is None else answer
+            # An answer is a screen of its own, a refusal one line.
+            gap = " " if answer is None else "\n"
+            talk.say(f"{said}{gap}{AGAIN}" if is_shown else said)
+
+
+def _chosen(text: str, agents: Sequence[AgentChoice]) -> int | None:
+    return numbered(text, len(agents)) if is_number(text) else _agent_named(text, agents)
+
+
+def _no_agent(talk: Conversation, text: str, agents: Sequence[AgentChoice], way_out: WayOut) -> str:
+    names = [each.name for each in agents]
+    if is_number(text):
+        return _invalid(len(names), "No agents available.")
+    if (near := near_names(text, names)) and " " not in text:
+        return f"Unknown input: {code(text)}. Did you mean {code(near[0])}?"
+    if keep_question(talk, text):
+        return KEPT
+    return f"Unknown input: {code(text)}. Enter a number or `{way_out}`."
 
 
 async def choose_mod(

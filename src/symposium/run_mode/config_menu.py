@@ -155,7 +155,7 @@ class _Menu:
         elif (at := self._named(text)) is not None:
             is_changed = self._toggle(at)
         else:
-            self._not_understood(text)
+            await self._not_understood(text)
         return is_changed
 
     async def _save(self) -> bool:
@@ -250,9 +250,11 @@ class _Menu:
         self._talk.say(f"Removed {code(removed.name)}.")
         return True
 
-    def _not_understood(self, text: str) -> None:
+    async def _not_understood(self, text: str) -> None:
         is_command = text.lower().split(" ", 1)[0] in _COMMANDS
-        if not is_command and keep_question(self._talk, text):
+        if (answer := await self._host.own_answer(text)) is not None:
+            self._talk.say(answer)
+        elif not is_command and keep_question(self._talk, text):
             self._talk.say(KEPT)
         else:
             self._talk.say(f"Unknown command: {code(text)}")

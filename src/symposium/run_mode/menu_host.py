@@ -17,6 +17,7 @@ from symposium.run_mode.differences import differences, for_whom
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.login import trouble_of
 from symposium.run_mode.open_chain import OpenChain
+from symposium.run_mode.overviews import overview
 from symposium.run_mode.own_request import OwnRequest
 from symposium.run_mode.sessions import Session
 
@@ -51,6 +52,10 @@ class MenuHost:
     async def mods(self) -> ModChoices:
         """The mods on offer."""
         return await self._floor.settings.directory.mods()
+
+    async def own_answer(self, text: str) -> str | None:
+        """What our commands that change nothing say."""
+        return await overview(text, self._session, self._floor)
 
     async def save(self, config: Config) -> Sequence[str]:
         """Write the config; a session that waits for its agent gets one, others keep their own."""

@@ -12,6 +12,8 @@ _SHOWN_NUMBERS: Final = 5
 _WAYS_OUT: Final = {"back": "`back` to return", "cancel": "`cancel` to leave"}
 """How a screen names its way out: one word each, though both are understood."""
 
+_NAMES: Final = "A name will do as well."
+
 
 def render(config: Config, agents: Sequence[AgentChoice]) -> str:
     """The main menu: letter by letter as the seed prints it, then what we add to it."""
@@ -75,9 +77,24 @@ def choices_line(count: int) -> str:
 
 def render_agents(agents: Sequence[AgentChoice], way_out: str = "back") -> str:
     """The agent submenu."""
-    rows = [(agent.name, agent.description) for agent in agents]
     select = f"Enter a number to select, or {_WAYS_OUT[way_out]}."
-    return _screen("# Select Agent", "Agent", rows, "No agents available.", select)
+    more = [_NAMES] if agents else []
+    shown = agent_tables(agents) or ["No agents available."]
+    return "\n".join(["# Select Agent", "", *shown, "", select, *more, ""])
+
+
+def agent_tables(agents: Sequence[AgentChoice]) -> list[str]:
+    """The lines of one table of agents, or of two: those that are here, and those to be fetched.
+
+    Args:
+        agents: those that are here first.
+    """
+    rows = [(agent.name, agent.description) for agent in agents]
+    here = sum(agent.is_here for agent in agents)
+    if here in {0, len(rows)}:
+        return table("Agent", rows) if rows else []
+    ready, others = table("Agent", rows[:here]), table("Agent", rows[here:], first=here + 1)
+    return ["**Ready**", "", *ready, "", "**To install**, when it is first started", "", *others]
 
 
 def render_mods(mods: Sequence[ModChoice]) -> str:
@@ -89,9 +106,11 @@ def render_mods(mods: Sequence[ModChoice]) -> str:
     return _screen("# Add a Mod", "Mod", rows, "No more mods are known.", select)
 
 
-def table(what: str, rows: Sequence[tuple[str, str]]) -> list[str]:
-    """The lines of a table of names and descriptions, numbered."""
-    cells = [f"| {at} | {_cell(name)} | {_cell(text)} |" for at, (name, text) in enumerate(rows, 1)]
+def table(what: str, rows: Sequence[tuple[str, str]], *, first: int = 1) -> list[str]:
+    """The lines of a table of names and descriptions, numbered from `first` on."""
+    cells = [
+        f"| {at} | {_cell(name)} | {_cell(text)} |" for at, (name, text) in enumerate(rows, first)
+    ]
     return [f"| # | {what} | Description |", f"|---|{'-' * (len(what) + 2)}|-------------|", *cells]
 
 

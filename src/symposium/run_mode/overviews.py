@@ -23,10 +23,9 @@ async def overview(text: str, session: Session, floor: Floor) -> str | None:
 
 
 async def _agents(floor: Floor) -> str:
-    from symposium.run_mode.menu_text import agent_label, table  # noqa: PLC0415 - seldom needed
+    from symposium.run_mode.menu_text import agent_label, agent_tables  # noqa: PLC0415 - seldom needed
 
     choices = await floor.settings.directory.choices()
-    rows = [(agent.name, agent.description) for agent in choices.agents]
     try:
         loaded = load(floor.settings.config)
     except ConfigError:
@@ -37,7 +36,7 @@ async def _agents(floor: Floor) -> str:
         "## Agents",
         "",
         *warning,
-        *table("Agent", rows),
+        *agent_tables(choices.agents),
         "",
         f"**Of new sessions:** {chosen}",
         "",

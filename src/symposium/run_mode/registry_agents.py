@@ -81,6 +81,7 @@ async def obtained(source: ComponentSource) -> str:
 
 def _choice(agent: KnownAgent) -> AgentChoice:
     version = f" ({agent.version})" if agent.how == "registry" and agent.version else ""
-    return AgentChoice(
-        agent.name, f"{agent.description}{version}", agent.agent, (agent.id, *agent.labels)
-    )
+    built_in = "Built in: " if agent.how == "built in" else ""
+    described = f"{built_in}{agent.description}{version}"
+    labels = (agent.id, *agent.labels)
+    return AgentChoice(agent.name, described, agent.agent, labels, agent.is_installed)

@@ -43,6 +43,9 @@ class FakeHost:
     async def mods(self) -> ModChoices:
         return MODS
 
+    async def own_answer(self, text: str) -> str | None:
+        return "help" if text == "/symposium:help" else None
+
     async def save(self, config: Config) -> Sequence[str]:
         if self.faults:
             raise self.faults.pop(0)
@@ -201,6 +204,51 @@ async def test_back_shows_the_menu_again_with_the_agent_there_was(word: str) -> 
 async def test_what_is_no_agent_is_said_and_the_agents_shown_again(word: str, refusal: str) -> None:
     it = await visit(THREE, "a", word)
     assert it.said[2] == [refusal, render_agents(AGENTS.agents)]
+
+
+@pytest.mark.requirement("run-mode.menu-agents-long")
+async def test_a_long_list_is_shown_once_and_whenever_one_asks() -> None:
+    many = [AgentChoice(f"Agent {at}", "", f"agent-{at}") for at in range(1, 10)]
+    host = FakeHost(AgentChoices(many))
+
+    it = await visit(THREE, "a", "10", "x", "/symposium:help", "list", "agent 9", host=host)
+
+    again = "`list` shows the agents again."
+    assert it.said[1] == [render_agents(many)]
+    assert it.said[2] == [f"Invalid index. Please enter 1-9. {again}"]
+    assert it.said[3] == [f"Unknown input: `x`. Enter a number or `back`. {again}"]
+    assert it.said[4] == [f"help\n{again}"]
+    assert it.said[5] == [render_agents(many)]
+    assert it.said[6][0] == "Agent set to `Agent 9`."
+
+
+@pytest.mark.requirement("run-mode.menu-agents-grouped")
+def test_what_is_here_and_what_must_be_fetched_stand_apart() -> None:
+    here, away = AgentChoice("Eliza", "Built in", "eliza"), AgentChoice("Goose", "", "goose")
+    fetched = replace(away, is_here=False)
+
+    assert render_agents([here, fetched]) == (
+        "# Select Agent\n\n"
+        "**Ready**\n\n"
+        "| # | Agent | Description |\n"
+        "|---|-------|-------------|\n"
+        "| 1 | Eliza | Built in |\n\n"
+        "**To install**, when it is first started\n\n"
+        "| # | Agent | Description |\n"
+        "|---|-------|-------------|\n"
+        "| 2 | Goose |  |\n\n"
+        "Enter a number to select, or `back` to return.\n"
+        "A name will do as well.\n"
+    )
+    assert "**" not in render_agents([here, away])
+    assert "**" not in render_agents([fetched])
+
+
+@pytest.mark.requirement("run-mode.menu-help")
+async def test_help_is_understood_in_the_menu() -> None:
+    it = await visit(THREE, "/symposium:help")
+
+    assert it.said[1] == ["help", choices_line(3)]
 
 
 @pytest.mark.requirement("run-mode.menu-agents-empty")
