@@ -1,0 +1,43 @@
+"""What `symposium task conflicts` prints."""
+
+import pytest
+
+from symposium.bus.messages.find_overlaps import ConflictView, OverlapView
+from symposium.cli.task_conflicts import conflict_lines
+
+NAMES = {"1" * 36: "one", "2" * 36: "two"}
+ONE, TWO = NAMES
+
+
+@pytest.mark.requirement("tasks.conflicts-by-file")
+def test_files_come_by_name_each_with_all_who_would_conflict_in_it() -> None:
+    found = [
+        OverlapView(ONE, "base", (), (ConflictView("b", "content", ((1, 2), (4, 4)), ((9, 8),)),)),
+        OverlapView(ONE, TWO, (), (ConflictView("b", "binary"), ConflictView("a", "deleted"))),
+    ]
+
+    assert conflict_lines(found, NAMES) == [
+        "a",
+        "  one and two (deleted)",
+        "b",
+        "  one:1-2,4 and its base (content)",
+        "  one and two (binary)",
+    ]
+
+
+@pytest.mark.requirement("tasks.conflicts-by-file")
+def test_names_cannot_play_with_the_terminal_and_what_was_not_compared_is_told() -> None:
+    names = {ONE: "on\x1b[2Je", TWO: "two"}
+    file = ConflictView("a\x1b]0;b\nc", "added")
+    found = [
+        OverlapView(ONE, TWO, (), (file,)),
+        OverlapView(TWO, "gone", (), (), "no merge\nbase"),
+    ]
+
+    lines = conflict_lines(found, names)
+
+    assert lines == [
+        "a\u241b]0;b c",
+        "  on\u241b[2Je and two (added)",
+        "two and gone could not be compared: no merge base",
+    ]
