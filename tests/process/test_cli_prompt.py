@@ -216,6 +216,22 @@ def test_what_was_refused_since_nobody_was_there_ends_with_how_to_allow_it(
     assert as_json.stderr == ""
 
 
+@pytest.mark.requirement("showing.once")
+@pytest.mark.parametrize("words", [("prompt", "--agent"), ("chat", "--agent")])
+def test_the_last_words_of_an_agent_that_dies_are_shown_once(
+    symposium: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    program = tmp_path / "dies.py"
+    lines = "import sys\nsys.stdin.readline()\nprint('some words', file=sys.stderr)\n"
+    program.write_text(f"{lines}raise RuntimeError('kaputt')\n")
+    text = ("go",) if words[0] == "prompt" else ()
+    done = symposium(*words, shlex.join([sys.executable, str(program)]), *text, stdin="go\n")
+
+    assert done.returncode == 1
+    assert [done.stderr.count(each) for each in ("some words", "RuntimeError: kaputt")] == [1, 1]
+    assert "[… what stands above]" in done.stderr
+
+
 @pytest.mark.requirement("cli.prompt-permission-no-tty")
 def test_a_question_that_nobody_can_answer_may_end_the_command(
     symposium: Run, scripted: Spec

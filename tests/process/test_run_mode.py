@@ -280,3 +280,17 @@ def test_the_page_on_run_mode_shows_what_is_said(
     said = [f"> {text}\n\n{same_figures(it.say(session, text).rstrip())}\n" for text in typed]
     assert "\n".join(said) == chat
     assert it.end() == 0
+
+
+@pytest.mark.requirement("showing.once")
+def test_the_log_says_in_words_why_there_is_no_chain_yet(
+    editor: Callable[..., Editor], config: Path
+) -> None:
+    config.write_text(config_text("no-such-program --acp"))
+    it = editor()
+    _, said = it.process.communicate(timeout=9)
+    (line,) = [each for each in said.splitlines() if "no chain" in each]
+
+    assert "no-such-program" in line
+    assert "{'" not in line
+    assert "Internal error" not in line

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 from msgspec import Struct
 
+from symposium.cli.logs import log_stderr
 from symposium.plain_text import plain_text
 
 DOCS: Final = "docs/reference/exit-codes.md"
@@ -78,7 +79,8 @@ class Failure(Struct, frozen=True):
 
     def text(self) -> str:
         """A few lines for a person."""
-        lines = [f"symposium: {self.message}", *self.hint.splitlines()]
+        hint = log_stderr.not_yet_shown(self.hint.splitlines())
+        lines = [f"symposium: {self.message}", *hint]
         return plain_text("\n  ".join(lines))
 
 

@@ -2,6 +2,8 @@
 
 import logging
 import re
+from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 from symposium.conductor.outcomes import FAULTS
@@ -9,6 +11,15 @@ from symposium.plain_text import plain_text
 
 FORM: Final = "symposium %(levelname)s %(name)s: %(message)s"
 
+
+QUOTE: Final = "| "
+"""Before a line that a component has written."""
+
+ABOVE: Final = f"{QUOTE}[… what stands above]"
+"""In place of lines that were shown as they came."""
+
+REMEMBERED: Final = 100
+"""Lines that are known to have been shown."""
 
 _FAULT: Final = re.compile(r"mod \S+ (?:failed on|returned nothing for|wants) ")
 """What a mod written with our library says of itself."""
@@ -41,14 +52,32 @@ class ComponentTalk:
 
     def __init__(self) -> None:
         self._in_traceback: set[str] = set()
+        self._shown: deque[str] = deque(maxlen=REMEMBERED)
 
     def __call__(self, component: str, line: bytes) -> None:
         """Take one line."""
         text = line.decode(errors="replace")
         if self._tells_fault(component, text):
             _faults.error("%s! %s", component, plain_text(text))
+            self._shown.append(plain_text(text).rstrip())
         else:
             _log.info("%s! %s", component, text)
+            if _log.isEnabledFor(logging.INFO):
+                self._shown.append(plain_text(text).rstrip())
+
+    def not_yet_shown(self, lines: Sequence[str]) -> list[str]:
+        """These lines of a message, without the last words in them that have been shown already.
+
+        Args:
+            lines: those that quote a component begin with `QUOTE`.
+        """
+        left: list[str] = []
+        for line in lines:
+            if not line.startswith(QUOTE) or line.removeprefix(QUOTE).rstrip() not in self._shown:
+                left.append(line)
+            elif left[-1:] != [ABOVE]:
+                left.append(ABOVE)
+        return left
 
     def _tells_fault(self, component: str, text: str) -> bool:
         if text.startswith("Traceback (most recent call last)"):

@@ -36,11 +36,15 @@ from symposium.conductor.link import (
 )
 from symposium.conductor.measures import Measures
 from symposium.conductor.stage import Stage, Tap, contained
+from symposium.plain_text import one_line
 
 _log = logging.getLogger(__name__)
 
 AGENT_GRACE: Final = 1.0
 """Seconds that the agent gets to end before the input of those before it ends too."""
+
+_LAST_LINE: Final = 200
+"""Characters of a component's last line that stand in the log."""
 
 MOD_GRACE: Final = 2.0
 """Seconds that a mod gets to give back what it holds."""
@@ -184,7 +188,7 @@ class RunningChain:
             fail_asked(link, link.failure or self.failure or SHUTTING_DOWN)
             return
         death = _death(link, self._places[link], error)
-        _log.error("component %s is gone: %s", link.name, death.data)
+        _log.error("component %s is gone: %s", link.name, _manner(error))
         self.failure = self.failure or death
         fail(link, death)
         abandon(link)
@@ -212,6 +216,14 @@ def overflow(link: Link) -> TransportError:
     error = TransportError(f"{link.name} has stopped reading, and too much waits for it")
     _log.error("%s", error)
     return error
+
+
+def _manner(error: Exception | None) -> str:
+    """How it has ended, and the last line of what it wrote: whoever reads the log has no more."""
+    if not isinstance(error, ProcessExitedError):
+        return str(error or "it closed its side")
+    lines = error.stderr_tail.decode(errors="replace").strip().splitlines()
+    return f"{error}: {one_line(lines[-1], width=_LAST_LINE)}" if lines else str(error)
 
 
 def _death(link: Link, index: int, error: Exception | None) -> RpcError:

@@ -48,13 +48,23 @@ class Loaded:
 
     def describe(self) -> str:
         """One line for people: which copy, how old, and why no other."""
+        return self._which() + (f"; {self.trouble}" if self.trouble else "")
+
+    def in_short(self) -> str:
+        """The same without the reason, for where it matters less; empty where it is up to date."""
+        if self.trouble:
+            return f"{self._which()}; not renewed: `symposium agents update` says why"
+        is_new = self.origin == "network" or (self.origin == "cache" and self.is_fresh)
+        return "" if is_new else self._which()
+
+    def _which(self) -> str:
         now = time.time()
         day = datetime.fromtimestamp(self.as_of, UTC).date().isoformat()
         age = max(0, int((now - self.as_of) // 86400))
         old = "today" if age == 0 else "1 day old" if age == 1 else f"{age} days old"
         names = {"network": "just fetched", "cache": "copy", "file": "file"}
         what = names.get(self.origin, "bundled snapshot")
-        return f"registry: {what} of {day} ({old})" + (f"; {self.trouble}" if self.trouble else "")
+        return f"registry: {what} of {day} ({old})"
 
 
 class _Copy(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.gate import members_of
 from symposium.conductor.handshake import pin_version, select_version
 from symposium.config.user_config import ConfigError, Loaded, load
+from symposium.plain_text import one_line
 from symposium.run_mode.askers import (
     Closing,
     Listing,
@@ -29,6 +30,9 @@ from symposium.run_mode.reception import CLOSES, DELETE, FORK, LIST, NEW, REOPEN
 from symposium.run_mode.sessions import Session
 
 _log = logging.getLogger(__name__)
+
+LONGEST_LOGGED: Final = 200
+"""Characters of a line of the log that say what is wrong."""
 
 PROMISED: Final[Mapping[str, Any]] = {
     "loadSession": False,
@@ -73,7 +77,8 @@ class Lobby:
                 if chain is not None:
                     answer = Answer(value=dict(chain.greeting))
         except (ConfigError, RpcError) as error:
-            _log.warning("no chain at the start; each new session tries again: %s", error)
+            told = _in_a_line(error)
+            _log.warning("no chain at the start; each new session tries again: %s", told)
         self.offered = members_of(answer.result)
         self._on_greeted()
         call.settle(answer)
@@ -182,3 +187,13 @@ class Lobby:
 
 def _loads(greeting: Mapping[str, Any]) -> bool:
     return bool(members_of(greeting.get("agentCapabilities")).get("loadSession"))
+
+
+def _in_a_line(error: ConfigError | RpcError) -> str:
+    """What is wrong, for a log: the chat says more, and how to mend it."""
+    if isinstance(error, ConfigError):
+        return one_line(error.message, width=LONGEST_LOGGED)
+    data = members_of(error.data)
+    known = str(data.get("reason") or error.message).replace("_", " ")
+    component = data.get("component") or "the agent"
+    return one_line(f"{component}: {data.get('detail') or known}", width=LONGEST_LOGGED)

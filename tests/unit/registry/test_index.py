@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from tests.support.web import Web, reply, serving
 
+from symposium.registry.entries import Index
 from symposium.registry.fetch import fetch
-from symposium.registry.index import FRESH, OFFICIAL, RegistryIndex, registry_address
+from symposium.registry.index import FRESH, OFFICIAL, Loaded, RegistryIndex, registry_address
 from symposium.registry.wish import FetchError, Wish
 
 BODY = json.dumps(
@@ -268,3 +269,19 @@ async def test_a_redirect_cannot_leave_https(to: str, web: Web, tmp_path: Path) 
 
     with pytest.raises(FetchError, match=r"not https|not allowed"):
         await fetch(Wish(web.url("/away"), 5.0, 1000), tmp_path / "got")
+
+
+@pytest.mark.requirement("showing.once")
+def test_a_list_says_of_the_registry_only_what_is_not_as_it_should_be() -> None:
+    index = Index((), (), "", ())
+    old = 1_770_000_000.0
+    reason = "it could not be renewed: https://registry.invalid/a/long/address: [Errno -2]"
+    offline = Loaded(index, "snapshot", old, is_fresh=False, trouble=reason).in_short()
+
+    assert "symposium agents update" in offline
+    assert "https:" not in offline
+    assert len(offline) <= 120
+    assert Loaded(index, "file", old, is_fresh=True).in_short().startswith("registry: file of ")
+    assert Loaded(index, "network", old, is_fresh=True).in_short() == ""
+    assert Loaded(index, "cache", old, is_fresh=True).in_short() == ""
+    assert Loaded(index, "cache", old, is_fresh=False).in_short() != ""

@@ -59,7 +59,7 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
             heads = ("ID", "VERSION", "STATE", "WHAT")
             rows = [(a.id, a.version, a.how, a.description) for a in listing.agents]
             print_table([heads, *rows])
-        for warning in filter(None, (loaded.describe(), listing.warning)):
+        for warning in filter(None, (loaded.in_short(), listing.warning)):
             click.echo(warning, err=True)
         return 0
 
