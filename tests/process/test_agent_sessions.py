@@ -387,11 +387,16 @@ def test_a_question_waits_for_a_person_and_is_answered_once(
     )
     asked = until(lambda: ask(store, session, DESCRIBE)["questions"])
 
+    shown = symposium("session", "questions", session).stdout
+    listed = json.loads(symposium("session", "questions", session, "--json").stdout)
     wrong = symposium("session", "answer", session, "1", "perhaps")
     right = symposium("session", "answer", session, "1", "y")
     until(lambda: of_type(tmp_path, session, "result"))
     late = symposium("session", "answer", session, "1", "n")
 
+    assert listed == {"questions": asked}
+    assert shown.startswith("[question 1] wants to ")
+    assert "answer: y (" in shown
     assert asked[0]["title"] == "do it"
     assert [option["optionId"] for option in asked[0]["options"]] == ["y", "n"]
     assert "it has y, n" in wrong.stderr

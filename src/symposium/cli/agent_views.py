@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 from peerwire.jsonrpc.values import encode_value
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
+from symposium.local_time import iso_of
 from symposium.plain_text import one_line
 from symposium.registry.directory import KnownAgent
 from symposium.registry.handshake import Handshake
@@ -18,6 +19,11 @@ _LAST: Final = 200
 def print_json(value: Any) -> None:
     """One JSON document on a line."""
     print(encode_value(value).decode())
+
+
+def dated(members: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The same with these members, seconds since 1970, as programs read times (ISO 8601)."""
+    return {**members, **{name: iso_of(members[name]) for name in names}}
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
@@ -62,7 +68,7 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
         "sha256": receipt.sha256,
         "verified": receipt.is_verified,
         "integrity": receipt.integrity,
-        "installed": receipt.when,
+        "installed": iso_of(receipt.when),
     }
 
 

@@ -36,7 +36,7 @@ def stored(project: Path, tmp_path: Path, markdown: str = GOOD) -> Stored:
     return store.save(Draft(markdown, str(project)))
 
 
-@pytest.mark.requirement("walkthroughs.cli-list")
+@pytest.mark.requirement("walkthroughs.cli-list", "front.json-times")
 def test_list_shows_what_is_stored_the_newest_first(project: Path, tmp_path: Path) -> None:
     nothing = run("list")
     first, second = stored(project, tmp_path), stored(project, tmp_path, BAD)
@@ -51,6 +51,7 @@ def test_list_shows_what_is_stored_the_newest_first(project: Path, tmp_path: Pat
         (second.id, "Bad"),
         (first.id, "Good"),
     ]
+    assert all(each["createdAt"].endswith("+00:00") for each in told)
 
 
 @pytest.mark.requirement("walkthroughs.cli-show")
@@ -85,8 +86,9 @@ def test_those_of_other_worktrees_are_listed_and_shown(
 
 @pytest.mark.requirement("walkthroughs.cli-worktrees")
 def test_a_git_file_that_says_nothing_hides_nothing(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
     odd = tmp_path / "odd"
     odd.mkdir()
     (odd / ".git").write_bytes(b"\xff nonsense")

@@ -16,7 +16,7 @@ from symposium.bus.messages.daemon_status import DaemonInfo, DaemonStatus
 from symposium.bus.messages.stop_daemon import StopDaemon
 from symposium.bus.place import meeting_place
 from symposium.bus.starting import IDLE_TIMEOUT, DaemonOptions
-from symposium.cli.agent_views import print_json, print_table
+from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.bus_options import AS_JSON, SOCKET, running_bus
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import LEVELS, example
@@ -115,7 +115,7 @@ def status(socket: Path | None, *, as_json: bool) -> int:
             await client.ready()
             info = await client.request(DaemonStatus())
         if as_json:
-            print_json(to_builtins(info))
+            print_json(dated(to_builtins(info), "started"))
         else:
             print_table(_rows(info))
         return 0

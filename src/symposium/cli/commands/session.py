@@ -27,6 +27,7 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.running import run
 from symposium.cli.session_names import find_session, whole_id
+from symposium.cli.session_words import say_answer
 from symposium.cli.task_agents import environment_for
 from symposium.cli.watching import FOLLOW, look, watch_events
 from symposium.config.paths import paths
@@ -122,7 +123,7 @@ def list_sessions(*, as_json: bool) -> int:
 def attach(session: str, since: int, *, follow: bool, as_json: bool) -> int:
     r"""Look at SESSION: its terminal, or what its agent reports, until it ends.
 
-    Ctrl-\\ lets go of a terminal, Ctrl-C of what an ACP agent reports; the agent goes on.
+    Ctrl-\ lets go of a terminal, Ctrl-C of what an ACP agent reports; the agent goes on.
     """
     store = SessionStore(paths())
     found = find_session(store, session)
@@ -137,41 +138,46 @@ def attach(session: str, since: int, *, follow: bool, as_json: bool) -> int:
 @command.command(epilog=example("symposium session say 6f1c… 'Now the tests'"))
 @click.argument("session")
 @click.argument("text")
-def say(session: str, text: str) -> int:
+@_json_option
+def say(session: str, text: str, *, as_json: bool) -> int:
     """Give the ACP agent of SESSION the prompt TEXT, after those that wait already."""
     said = sys.stdin.read() if text == "-" else text
-    return run(_ask(session, SAY, {"text": said}))
+    return run(_ask(session, SAY, {"text": said}, as_json=as_json))
 
 
 @command.command(epilog=example("symposium session cancel 6f1c…"))
 @click.argument("session")
-def cancel(session: str) -> int:
+@_json_option
+def cancel(session: str, *, as_json: bool) -> int:
     """Cancel the turn that the ACP agent of SESSION is in."""
-    return run(_ask(session, CANCEL, {}))
+    return run(_ask(session, CANCEL, {}, as_json=as_json))
 
 
 @command.command(epilog=example("symposium session questions 6f1c…"))
 @click.argument("session")
-def questions(session: str) -> int:
+@_json_option
+def questions(session: str, *, as_json: bool) -> int:
     """Show what the ACP agent of SESSION has asked and nobody has answered."""
-    return run(_ask(session, QUESTIONS, {}))
+    return run(_ask(session, QUESTIONS, {}, as_json=as_json))
 
 
 @command.command(epilog=example("symposium session answer 6f1c… 1 allow"))
 @click.argument("session")
 @click.argument("question", type=int)
 @click.argument("option")
-def answer(session: str, question: int, option: str) -> int:
+@_json_option
+def answer(session: str, question: int, option: str, *, as_json: bool) -> int:
     """Answer QUESTION of SESSION with OPTION."""
     params = {"question": question, "optionId": option, "by": "the command line"}
-    return run(_ask(session, ANSWER, params))
+    return run(_ask(session, ANSWER, params, as_json=as_json))
 
 
 @command.command(epilog=example("symposium session show 6f1c…"))
 @click.argument("session")
-def show(session: str) -> int:
-    """Show what is known of SESSION, as JSON."""
-    return run(_ask(session, DESCRIBE, {}))
+@_json_option
+def show(session: str, *, as_json: bool) -> int:
+    """Show what is known of SESSION."""
+    return run(_ask(session, DESCRIBE, {}, as_json=as_json))
 
 
 @command.command(epilog=example("symposium session kill 6f1c…"))
@@ -201,10 +207,14 @@ async def _launch(spec: SessionSpec) -> int:
     return ExitCode.OK
 
 
-async def _ask(session: str, method: str, params: Mapping[str, object]) -> int:
+async def _ask(session: str, method: str, params: Mapping[str, object], *, as_json: bool) -> int:
     store = SessionStore(paths())
     async with reach(store, find_session(store, session)) as keeper:
-        click.echo(json.dumps(await keeper.ask(method, params)))
+        answer = await keeper.ask(method, params)
+    if as_json:
+        click.echo(json.dumps(answer))
+    else:
+        say_answer(method, answer)
     return ExitCode.OK
 
 

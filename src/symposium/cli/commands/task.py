@@ -18,7 +18,7 @@ from symposium.bus.messages.restore_taskspace import RestoreTaskspace
 from symposium.bus.messages.show_taskspace import ShowTaskspace
 from symposium.bus.messages.undo_taskspace import UndoTaskspace
 from symposium.bus.shapes import ProgressCategory
-from symposium.cli.agent_views import print_json
+from symposium.cli.agent_views import dated, print_json
 from symposium.cli.attaching import attach_terminal
 from symposium.cli.bus_options import AS_JSON
 from symposium.cli.ending import ExitCode
@@ -127,7 +127,8 @@ def show(task: str, lines: int, *, as_json: bool) -> int:
         found = await find_task(task)
         shown = await ask(ShowTaskspace(taskspace_uuid=found.id, log=lines))
         if as_json:
-            print_json(to_builtins(shown))
+            snapshots = [dated(to_builtins(each), "at") for each in shown.snapshots]
+            print_json({**to_builtins(shown), "snapshots": snapshots})
             return ExitCode.OK
         show_task(shown)
         return ExitCode.OK
@@ -316,7 +317,12 @@ def undo(task: str, snapshot: str | None, *, as_json: bool) -> int:
         else:
             undone = await ask(UndoTaskspace(taskspace_uuid=found.id, snapshot=snapshot))
             again = f"`symposium task undo {found.id[:8]} --to {undone.before.ref}` takes it back"
-            told, lines = to_builtins(undone), (f"back to: {undone.now.reason}", again)
+            both = {"now": undone.now, "before": undone.before}
+            states = {name: dated(to_builtins(each), "at") for name, each in both.items()}
+            told, lines = (
+                {**to_builtins(undone), **states},
+                (f"back to: {undone.now.reason}", again),
+            )
             lines += undone.lines
         if as_json:
             print_json(told)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from symposium.cli.agent_views import print_json, print_table
+from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON
@@ -47,7 +47,7 @@ def list_decisions(*, as_json: bool) -> int:
     decisions = adviser.trust.decisions()
     _warn(adviser)
     if as_json:
-        print_json([each.as_json() for each in decisions])
+        print_json([dated(each.as_json(), "when") for each in decisions])
     elif decisions:
         heads = ("WHEN", "VERDICT", "KIND", "NAME", "SHA256", "WORKSPACE")
         print_table([heads, *map(_row, decisions)])
@@ -117,7 +117,7 @@ def revoke(names: Sequence[str], *, directory: Path, is_everywhere: bool, as_jso
     gone = adviser.trust.revoke(is_meant)
     _warn(adviser)
     if as_json:
-        print_json([each.as_json() for each in gone])
+        print_json([dated(each.as_json(), "when") for each in gone])
     else:
         click.echo(f"{len(gone)} taken back", err=True)
     return 0

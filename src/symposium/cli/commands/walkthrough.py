@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import click
 import msgspec
 
-from symposium.cli.agent_views import print_json, print_table
+from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.options import example
 from symposium.cli.running import run
 from symposium.cli.walkthroughs import Choice, chosen, project_stores, resolved
@@ -58,7 +58,7 @@ def list_walkthroughs(*, as_json: bool) -> int:
     every = [each for store in project_stores() for each in store.newest()]
     found = sorted(every, key=lambda each: each.created_at, reverse=True)
     if as_json:
-        print_json([msgspec.to_builtins(each) for each in found])
+        print_json([dated(msgspec.to_builtins(each), "createdAt") for each in found])
     elif found:
         rows = [
             (

@@ -1,0 +1,45 @@
+"""What a session's keeper answers, for people and for programs."""
+
+import pytest
+
+from symposium.agent_sessions.keeper_client import ANSWER, CANCEL, DESCRIBE, QUESTIONS, SAY
+from symposium.cli.session_words import say_answer
+
+QUESTION = {
+    "question": 3,
+    "title": "edit",
+    "wish": "edit a.txt",
+    "options": [{"optionId": "y", "name": "Allow once"}],
+}
+
+
+@pytest.mark.requirement("front.json-asked-for")
+@pytest.mark.parametrize(
+    ("method", "answer", "said"),
+    [
+        (SAY, {"waiting": 2}, "2 waiting\n"),
+        (CANCEL, {"cancelled": True}, "its turn is cancelled\n"),
+        (CANCEL, {"cancelled": False}, "it is in no turn\n"),
+        (ANSWER, {}, "answered\n"),
+        (QUESTIONS, {"questions": []}, "it asks nothing\n"),
+    ],
+)
+def test_what_is_only_done_is_said_on_stderr(
+    method: str, answer: dict[str, object], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say_answer(method, answer)
+
+    assert capsys.readouterr() == ("", said)
+
+
+@pytest.mark.requirement("front.json-asked-for")
+def test_what_was_asked_for_is_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "[question 3] wants to edit a.txt\n  answer: y (Allow once)\n"
+
+    say_answer(QUESTIONS, {"questions": [QUESTION]})
+    assert capsys.readouterr() == (asked, "")
+
+    known = {"working": True, "acpSession": None, "waiting": 0, "questions": [QUESTION]}
+    say_answer(DESCRIBE, known)
+    words = "working      yes\nacpSession   none\nwaiting      0\n"
+    assert capsys.readouterr() == (words + asked, "")
