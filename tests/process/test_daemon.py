@@ -13,6 +13,7 @@ from tests.support.daemons import Gone, Raw, Yard, yard
 
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.dialling import returning
 from symposium.bus.envelope import MAX_LINE, Sender
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.daemon_status import DaemonStatus
@@ -292,6 +293,22 @@ async def test_a_daemon_that_fails_says_of_what(home: Yard) -> None:
 
     assert said.code == 1
     assert "the daemon has failed: FileExistsError" in said.err
+
+
+@pytest.mark.requirement("daemon.stays-stopped")
+async def test_who_comes_back_starts_a_daemon_that_has_died_and_none_that_was_stopped(
+    home: Yard,
+) -> None:
+    reach = returning()
+    (await reach(home.options)).close()
+    await home.kill()
+    (await reach(home.options)).close()
+    await home.symposium("daemon", "stop")
+
+    with pytest.raises(BusUnreachableError, match="no daemon listens"):
+        await reach(home.options)
+    await home.start()
+    (await reach(home.options)).close()
 
 
 @pytest.mark.requirement("daemon.log")

@@ -66,9 +66,8 @@ def test_an_agent_that_has_gone_waits_in_the_inbox_with_words_for_people(desk: D
 
     assert item["text"].startswith("its agent has ended: there is no program at /no/such-agent")
     assert "{" not in item["text"] + desk.ok("session", "list")
-    events = desk.events(item["taskspace"])
-    told = [each["data"]["text"] for each in events if each["type"] == "notice"]
-    assert len(told) == 1, "it is not tried again: nothing would be otherwise"
+    # It is not tried again: nothing would be otherwise.
+    assert len(told(desk, {"id": item["taskspace"]}, "notice")) == 1
 
 
 @pytest.mark.requirement("tasks.no-agent")
@@ -140,9 +139,32 @@ def test_an_agent_is_started_with_the_environment_of_who_starts_it(
     assert first["FAKE_API_KEY"] == hidden(VALUE)
     assert "GIT_DIR" not in first
     assert first["SYMPOSIUM_TASKSPACE"] == task["id"]
-    files = [each for each in tmp_path.rglob("*") if each.is_file()]
-    assert [each for each in files if VALUE.encode() in each.read_bytes()] == []
+    assert [each for each in tmp_path.rglob("*") if holds(each, VALUE)] == []
     assert not list((desk.home / "run").glob("e-*"))
+
+
+@pytest.mark.requirement("daemon.stays-stopped")
+def test_an_agent_goes_on_without_the_daemon_and_leaves_it_stopped(desk: Desk) -> None:
+    task = desk.new("task", "--agent", "eliza")
+    until(lambda: len(told(desk, task, "result")) == 1)
+    desk.ok("daemon", "stop")
+    desk.ok("session", "say", task["id"], "Hello again")
+    until(lambda: len(told(desk, task, "result")) == 2)
+
+    assert desk.run("daemon", "status").returncode == 4
+    assert "no daemon listens" in told(desk, task, "notice")[-1]["text"]
+
+
+def told(desk: Desk, task: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [each["data"] for each in desk.events(task["id"]) if each["type"] == kind]
+
+
+def holds(path: Path, text: str) -> bool:
+    try:
+        return path.is_file() and text.encode() in path.read_bytes()
+    except FileNotFoundError:
+        # Written whole under another name, and renamed meanwhile.
+        return False
 
 
 def hidden(text: str) -> str:

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import socket
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
 
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import peer_uid
@@ -11,6 +12,8 @@ from symposium.bus.envelope import MAX_LINE
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.place import MeetingPlace, PlaceError, check_directory, meeting_place
 from symposium.bus.starting import DaemonOptions, start_daemon
+
+Dial: TypeAlias = Callable[[DaemonOptions], Awaitable[FdTransport]]
 
 ATTEMPTS: Final = 3
 """Starts of a daemon before we give up: one may end, being idle, just as we come."""
@@ -49,6 +52,23 @@ async def dial_running(options: DaemonOptions) -> FdTransport:
     except (FileNotFoundError, ConnectionRefusedError) as error:
         text = f"no daemon listens at {place.socket}"
         raise BusUnreachableError(text, "symposium daemon start") from error
+
+
+def returning() -> Dial:
+    """A new `dial` for who comes back: later on, a daemon that a person has stopped stays stopped.
+
+    One that has died is started again.
+    """
+    was_there = False
+
+    async def dial_again(options: DaemonOptions) -> FdTransport:
+        nonlocal was_there
+        is_stopped = was_there and meeting_place(options.socket).stopped.exists()
+        transport = await (dial_running if is_stopped else dial)(options)
+        was_there = True
+        return transport
+
+    return dial_again
 
 
 def reach(place: MeetingPlace) -> FdTransport:

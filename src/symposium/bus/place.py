@@ -49,6 +49,11 @@ class MeetingPlace:
         """Held by the daemon as long as it lives; says which process that is."""
         return self.socket.with_name(self.socket.name + ".lock")
 
+    @property
+    def stopped(self) -> Path:
+        """Here from when a person stops the daemon until somebody wants one again."""
+        return self.socket.with_name(self.socket.name + ".stopped")
+
 
 def meeting_place(
     socket: Path | None = None, environment: Mapping[str, str] | None = None

@@ -66,6 +66,7 @@ def claim(place: MeetingPlace) -> int:
     os.ftruncate(handle, 0)
     os.write(handle, f"{os.getpid()}\n".encode())
     remove_stale(place.socket)
+    place.stopped.unlink(missing_ok=True)
     return handle
 
 

@@ -172,6 +172,9 @@ class Daemon:
 
     async def _stop(self, message: StopDaemon, asked: Asked) -> Done:
         _log.info("stopped by %s, asked with %s", asked.by, message.about.type)
+        with suppress(OSError):
+            # Whoever comes back by itself, as keepers do, is not to start the next one.
+            self._setting.place.stopped.touch(mode=0o600)
         # After the answer, which is sent when this function returns.
         asyncio.get_running_loop().call_later(0, self.stop)
         return Done()

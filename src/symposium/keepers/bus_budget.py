@@ -1,5 +1,6 @@
 """Asks the daemon whether the budget of a taskspace is spent."""
 
+import asyncio
 import logging
 from typing import Final
 
@@ -33,8 +34,10 @@ class BusBudget:
         """
         try:
             message = CheckBudget(taskspace_uuid=self._taskspace)
+            async with asyncio.timeout(PATIENCE):
+                await self._bus.ready()
             verdict = await self._bus.request(message, patience=PATIENCE)
-        except BusError as error:
+        except (BusError, TimeoutError) as error:
             _log.info("The budget is not known: %s", error)
         else:
             self._known = verdict.text if verdict.is_over else None

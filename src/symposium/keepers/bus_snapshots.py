@@ -11,11 +11,11 @@ from peerwire.jsonrpc.transport import Transport
 from peerwire.transports.process import ProcessTransport
 from peerwire.transports.tap import TappedTransport
 from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.dialling import returning
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError
 from symposium.bus.messages.snapshot_taskspace import SnapshotTaskspace
 from symposium.bus.roles import Role
-from symposium.bus.starting import DaemonOptions
 from symposium.keepers.before_tools import Listening
 from symposium.keepers.halting import HOLD, Halting
 from symposium.keepers.tool_calls import Heard, ToolCalls
@@ -27,9 +27,9 @@ _log = logging.getLogger(__name__)
 
 
 def keepers_bus(taskspace: str, worktree: str) -> BusClient:
-    """The way to the daemon, which is started if none runs, whenever that may be."""
+    """The way to the daemon: one that has died is started again, one that was stopped is not."""
     identity = Identity(Role.HOST, "keeper", Sender(worktree, taskspace, None))
-    return BusClient(identity, settings=ClientSettings(DaemonOptions()))
+    return BusClient(identity, settings=ClientSettings(dial=returning()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,11 @@ class BusSnapshots:
             taskspace_uuid=self._taskspace, reason=wanted.reason, called_at=wanted.called_at
         )
         try:
+            async with asyncio.timeout(PATIENCE):
+                # Without a daemon that is said at once: nobody is to wait for none.
+                await self._bus.ready()
             await self._bus.request(message, patience=PATIENCE)
-        except BusError as error:
+        except (BusError, TimeoutError) as error:
             _log.warning("The worktree could not be kept: %s", error)
             return f"the worktree could not be kept ({wanted.reason}): {error}"
         return ""

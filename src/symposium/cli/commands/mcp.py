@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from symposium.bus.client import ClientSettings
-from symposium.bus.dialling import dial, dial_running
+from symposium.bus.dialling import dial_running, returning
 from symposium.cli.ending import ExitCode
 from symposium.cli.logs import set_up_logs
 from symposium.cli.options import example, log_option, taking
@@ -75,7 +75,7 @@ async def _serve(options: McpOptions) -> int:
 
 
 def _site(options: McpOptions) -> Site:
-    reach = dial_running if options.is_joining else dial
+    reach = dial_running if options.is_joining else returning()
     return Site(Path(options.directory).resolve(), bus=ClientSettings(dial=reach))
 
 
