@@ -77,9 +77,9 @@ async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.archive-submodules")
-@pytest.mark.parametrize("is_name_taken", [False, True])
+@pytest.mark.parametrize("name", ["free", "taken"])
 async def test_a_submodule_comes_back_with_the_commits_that_only_it_had(
-    is_name_taken: bool, scene: Scene
+    name: str, scene: Scene
 ) -> None:
     made = await scene.make()
     worktree = Path(made.worktree)
@@ -87,7 +87,7 @@ async def test_a_submodule_comes_back_with_the_commits_that_only_it_had(
     told = [state_of(worktree), state_of(worktree / "libs")]
 
     await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
-    if is_name_taken:
+    if name == "taken":
         # The clone calls its record of a worktree as that is called, and a second one otherwise.
         elsewhere = f"../elsewhere/{worktree.name}"
         git("worktree", "add", "-q", "--detach", elsewhere, cwd=scene.clone)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import pytest
 from tests.support.taskspace_scenes import Scene, Surroundings, attempt, git, open_scene, there
@@ -50,8 +50,8 @@ async def test_files_that_no_commit_holds_are_counted_by_kind(scene: Scene) -> N
         (worktree / name).write_text("x", encoding="utf-8")
     (worktree / "secret").mkdir()
     (worktree / "secret/key").write_text("12345", encoding="utf-8")
-    (worktree / "build").mkdir()
-    (worktree / "build/out").write_text("a build makes it again", encoding="utf-8")
+    (worktree / "secret/__pycache__").mkdir()
+    (worktree / "secret/__pycache__/out").write_text("a build makes it again", encoding="utf-8")
 
     report = await report_on(scene, made)
 
@@ -180,6 +180,80 @@ async def test_work_in_a_repository_inside_is_told(kind: str, scene: Scene) -> N
 
     assert counts(report)[Risk.SUBMODULE] == 1
     assert not report.is_safe
+
+
+HIDDEN: Final = ("build/inner", "node_modules/mine", "vendor/inner", "secret/deep/inner")
+"""Where a repository can stand that git tells nothing of: ignored, or in an untracked folder."""
+
+
+def make_hidden(worktree: Path, name: str) -> Path:
+    """A repository with a commit, in a folder that a build makes, or anywhere."""
+    (worktree / ".gitignore").write_text("build/\nsecret/\nnode_modules\n", encoding="utf-8")
+    (worktree / "package.json").write_text("{}", encoding="utf-8")
+    git("add", "-A", cwd=worktree)
+    git("commit", "-qm", "a build", cwd=worktree)
+    git("push", "-q", "origin", "HEAD", cwd=worktree)
+    inside = worktree / name
+    inside.mkdir(parents=True)
+    git("init", "-q", cwd=inside)
+    (inside / "work").write_text("x", encoding="utf-8")
+    git("add", "-A", cwd=inside)
+    git("commit", "-qm", "work", cwd=inside)
+    return inside
+
+
+@pytest.mark.requirement("taskspaces.report-hidden-repositories")
+@pytest.mark.parametrize("name", HIDDEN)
+async def test_a_repository_that_git_does_not_tell_of_is_told_and_comes_back(
+    name: str, scene: Scene
+) -> None:
+    made = await scene.make()
+    inside = make_hidden(Path(made.worktree), name)
+    head = git("log", "--format=%H", cwd=inside)
+
+    report = await report_on(scene, made)
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+    await scene.engine.trash.undo(made.id)
+
+    told = [each.detail for each in report.findings if each.risk is Risk.SUBMODULE]
+    assert told == [f"the repository {name} inside has 0 changes and 1 unpushed commits"]
+    assert not report.is_safe
+    assert git("status", "--porcelain", cwd=inside) == ""
+    assert git("log", "--format=%H", cwd=inside) == head
+
+
+@pytest.mark.requirement("taskspaces.report-hidden-repositories")
+async def test_a_repository_in_an_ignored_folder_that_is_all_elsewhere_is_safe(
+    scene: Scene,
+) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    make_hidden(worktree, "build/inner")
+    shutil.rmtree(worktree / "build")
+    git("clone", "-q", str(scene.upstream), "build/fetched", cwd=worktree)
+
+    report = await report_on(scene, made)
+
+    assert Risk.SUBMODULE not in counts(report)
+    assert all(not finding.loses for finding in report.findings)
+
+
+@pytest.mark.requirement("taskspaces.report-hidden-repositories")
+async def test_a_folder_that_could_hold_builds_is_work_where_nothing_is_built(
+    scene: Scene,
+) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    (worktree / "build").mkdir()
+    (worktree / "build/thesis").write_text("by hand", encoding="utf-8")
+
+    nothing_is_built = await report_on(scene, made)
+    (worktree / "Makefile").write_text("all:\n", encoding="utf-8")
+    built = await report_on(scene, made)
+
+    assert counts(nothing_is_built) == {Risk.IGNORED: 1}
+    assert counts(built) == {Risk.UNTRACKED: 1, Risk.REBUILT: 1}
+    assert built.lines[-1] == "not kept, for a build makes it again: build/"
 
 
 @pytest.mark.requirement("taskspaces.report-operations")

@@ -301,3 +301,22 @@ async def test_what_changed_before_a_tool_call_is_what_undo_goes_back_to(
 
     assert kept.called_on == ""
     assert (worktree / "README.md").read_text(encoding="utf-8") == "by hand, meanwhile"
+
+
+@pytest.mark.requirement("snapshots.inside")
+@pytest.mark.parametrize("where", ["new", "vendor/new", "vendor/a/b/new"])
+async def test_a_repository_without_a_commit_is_kept_wherever_it_stands(
+    where: str, scene: Scene, made: Taskspace
+) -> None:
+    inside = Path(made.worktree) / where
+    inside.mkdir(parents=True)
+    git("init", "-q", cwd=inside)
+    (inside / "work").write_text("x", encoding="utf-8")
+    await scene.engine.history.snapshot(made.id, "tool call")
+
+    shutil.rmtree(inside)
+    restored = await scene.engine.history.undo(made.id)
+
+    assert restored.notes == ()
+    assert (inside / "work").read_text(encoding="utf-8") == "x"
+    assert git("status", "--porcelain", cwd=inside) == "?? work"

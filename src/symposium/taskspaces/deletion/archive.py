@@ -17,7 +17,8 @@ from typing import Final
 import msgspec
 
 from symposium.config.atomic_file import write_whole
-from symposium.taskspaces.deletion.work_tree_checks import kept_ignored, status_of
+from symposium.taskspaces.deletion.inside import all_of, repositories_in
+from symposium.taskspaces.deletion.work_tree_checks import kept_ignored, of_repository, status_of
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
 from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
@@ -70,17 +71,22 @@ def branch_ref(id_: str) -> str:
 
 
 async def ignored_work(taskspace: Taskspace) -> list[str]:
-    """Ignored files that no build makes again.
+    """Ignored files that no build makes again, and ignored repositories with work of their own.
 
     Raises:
         TaskspaceError: that cannot be said.
     """
     worktree = Path(taskspace.worktree)
-    status = await status_of(await neutral(Git(worktree)))
+    ignored = (await status_of(await neutral(Git(worktree)))).ignored
+    folders = [name.rstrip("/") for name in ignored if name.endswith("/")]
     try:
-        return await asyncio.to_thread(lambda: list(kept_ignored(worktree, status.ignored)))
+        files = await asyncio.to_thread(lambda: list(kept_ignored(worktree, ignored)))
+        for name in await asyncio.to_thread(repositories_in, worktree, folders):
+            if await of_repository(worktree / name, name):
+                files += await asyncio.to_thread(all_of, worktree, name)
     except OSError as error:
         raise NotSafeError(str(error), "move away what you do not need") from error
+    return list(dict.fromkeys(files))
 
 
 async def write_archive(
@@ -219,6 +225,8 @@ def unpack_files(trash: Path, worktree: Path) -> None:
     with tarfile.open(trash / _FILES) as archive:
         for member in archive.getmembers():
             target = worktree / member.name
+            if member.isdir():
+                target.mkdir(parents=True, exist_ok=True)
             if os.path.lexists(target):
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -78,7 +78,7 @@ async def _hidden(subject: _Subject) -> _Found:
 
 
 async def _submodules(subject: _Subject) -> _Found:
-    return await work_tree_checks.of_submodules(subject.git, subject.worktree)
+    return await work_tree_checks.of_repositories(subject.git, subject.worktree)
 
 
 async def _commits(subject: _Subject) -> _Found:

@@ -11,6 +11,7 @@ class Risk(StrEnum):
     UNCOMMITTED = "uncommitted"
     UNTRACKED = "untracked"
     IGNORED = "ignored"
+    REBUILT = "rebuilt"
     UNPUSHED = "unpushed"
     NOT_IN_BASE = "not-in-base"
     DETACHED = "detached"
@@ -25,7 +26,9 @@ class Risk(StrEnum):
     WATCHED = "watched"
 
 
-_LOSES_NOTHING: Final = frozenset({Risk.NOT_IN_BASE, Risk.BRANCH_ELSEWHERE, Risk.WATCHED})
+_LOSES_NOTHING: Final = frozenset(
+    {Risk.NOT_IN_BASE, Risk.BRANCH_ELSEWHERE, Risk.WATCHED, Risk.REBUILT}
+)
 """Worth telling; the work is elsewhere too."""
 
 

@@ -1,5 +1,6 @@
 """What stands in a worktree that no commit holds."""
 
+import asyncio
 import fnmatch
 import os
 from collections.abc import Iterator
@@ -7,17 +8,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from symposium.taskspaces.deletion.inside import repositories_in
 from symposium.taskspaces.deletion.report import Finding, Risk, Unknown
 from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 
 _REBUILT: Final = (
-    *("node_modules", "target", "build", "dist", "out", "__pycache__", ".venv", "venv", ".tox"),
-    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".next", ".nuxt", ".gradle", ".cache"),
-    *("*.pyc", "*.o", "*.so", "*.class", "*.egg-info", ".DS_Store", ".parcel-cache", ".turbo"),
-    *("bower_components", ".eggs", "coverage", ".coverage", ".nox", ".hypothesis", ".idea"),
+    *("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".eggs", "*.egg-info"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".coverage", ".cache"),
+    *(".next", ".nuxt", ".gradle", ".parcel-cache", ".turbo", "bower_components", ".DS_Store"),
+    *("*.pyc", "*.o", "*.so", "*.class"),
 )
 """Ignored names that a build makes again; all other ignored files may be somebody's work."""
+
+_BUILT: Final = ("target", "build", "dist", "out", "coverage")
+"""Folders that a build makes, where something says how it is built; else anybody may have."""
+
+_BUILDS: Final = (
+    *("package.json", "pyproject.toml", "setup.py", "Cargo.toml", "CMakeLists.txt", "Makefile"),
+    *("pom.xml", "build.gradle", "build.gradle.kts", "meson.build", "build.zig", "go.mod"),
+    *("mix.exs", "composer.json", "Gemfile", "Package.swift", "dune-project", "build.sbt"),
+)
 
 _SAMPLES: Final = 10
 _MOST_WALKED: Final = 20000
@@ -77,26 +88,34 @@ def kept_ignored(worktree: Path, ignored: tuple[str, ...]) -> Iterator[str]:
     """Files that git ignores and no build makes again, as paths in the worktree."""
     walked = 0
     for name in ignored:
-        if _is_rebuilt(name):
+        if _is_rebuilt(worktree, name):
             continue
         if not name.endswith("/"):
             yield name
             continue
         for place, folders, files in os.walk(worktree / name):
-            folders[:] = [folder for folder in folders if not _is_rebuilt(folder)]
+            here = os.path.relpath(place, worktree)
+            folders[:] = [each for each in folders if not _is_rebuilt(worktree, here, each)]
             for file in files:
                 walked += 1
                 if walked > _MOST_WALKED:
                     raise OSError(
                         0, f"more than {_MOST_WALKED} ignored files", str(worktree / name)
                     )
-                if not _is_rebuilt(file):
+                if not _is_rebuilt(worktree, here, file):
                     yield str((Path(place) / file).relative_to(worktree))
 
 
-def _is_rebuilt(name: str) -> bool:
-    parts = Path(name).parts
-    return any(fnmatch.fnmatch(part, pattern) for part in parts for pattern in _REBUILT)
+def _is_rebuilt(worktree: Path, *names: str) -> bool:
+    """Whether a build makes this again, of what stands in the worktree under these names."""
+    place = worktree
+    for part in Path(*names).parts:
+        if any(fnmatch.fnmatch(part, pattern) for pattern in _REBUILT):
+            return True
+        if part in _BUILT and any((place / each).is_file() for each in _BUILDS):
+            return True
+        place /= part
+    return False
 
 
 def of_ignored(worktree: Path, ignored: tuple[str, ...]) -> list[Finding]:
@@ -105,12 +124,15 @@ def of_ignored(worktree: Path, ignored: tuple[str, ...]) -> list[Finding]:
     Raises:
         OSError: there are too many to say.
     """
-    names = tuple(kept_ignored(worktree, ignored))
-    if not names:
-        return []
-    size = sum((worktree / name).lstat().st_size for name in names)
-    detail = f"{len(names)} ignored files that no build makes again, {size} bytes"
-    return [Finding(Risk.IGNORED, len(names), detail, names[:_SAMPLES])]
+    found: list[Finding] = []
+    if names := tuple(kept_ignored(worktree, ignored)):
+        size = sum((worktree / name).lstat().st_size for name in names)
+        detail = f"{len(names)} ignored files that no build makes again, {size} bytes"
+        found.append(Finding(Risk.IGNORED, len(names), detail, names[:_SAMPLES]))
+    if built := tuple(name for name in ignored if _is_rebuilt(worktree, name)):
+        detail = f"not kept, for a build makes it again: {', '.join(built[:_SAMPLES])}"
+        found.append(Finding(Risk.REBUILT, len(built), detail, built[:_SAMPLES]))
+    return found
 
 
 async def hidden_files(git: Git) -> list[Unknown]:
@@ -127,8 +149,8 @@ async def hidden_files(git: Git) -> list[Unknown]:
     return [Unknown(Risk.UNCOMMITTED, reason)]
 
 
-async def of_submodules(git: Git, worktree: Path) -> list[Finding | Unknown]:
-    """What stands in submodules and in other repositories inside.
+async def of_repositories(git: Git, worktree: Path) -> list[Finding | Unknown]:
+    """What stands in submodules and in other repositories inside, also in ignored folders.
 
     Raises:
         TaskspaceError: git cannot say.
@@ -136,11 +158,13 @@ async def of_submodules(git: Git, worktree: Path) -> list[Finding | Unknown]:
     listed = await git.ask("ls-files", "-s", "-z")
     names = [entry.partition("\t")[2] for entry in listed.names if entry.startswith("160000 ")]
     untracked = await git.ask("ls-files", "-o", "--directory", "--exclude-standard", "-z")
-    names += [name.rstrip("/") for name in untracked.names if name.endswith("/")]
+    ignored = (await status_of(git)).ignored
+    folders = [name.rstrip("/") for name in (*untracked.names, *ignored) if name.endswith("/")]
+    names += await asyncio.to_thread(repositories_in, worktree, folders)
     found: list[Finding | Unknown] = []
     for name in sorted(set(names)):
         if _is_repository(worktree / name):
-            found += await _of_repository(worktree / name, name)
+            found += await of_repository(worktree / name, name)
     return found
 
 
@@ -148,7 +172,12 @@ def _is_repository(directory: Path) -> bool:
     return os.path.lexists(directory / ".git")
 
 
-async def _of_repository(directory: Path, name: str) -> list[Finding | Unknown]:
+async def of_repository(directory: Path, name: str) -> list[Finding | Unknown]:
+    """What a repository has that is nowhere else; nothing if all of it is.
+
+    Raises:
+        TaskspaceError: git cannot say.
+    """
     git = await neutral(Git(directory))
     status = await status_of(git)
     ahead = await git.run("rev-list", "--count", "--all", "--not", "--remotes")

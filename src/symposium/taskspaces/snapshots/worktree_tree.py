@@ -16,6 +16,7 @@ from symposium.taskspaces.snapshots.state import Nested
 from symposium.taskspaces.snapshots.subject import Subject
 
 _LINK: Final = b"160000"
+_NO_COMMIT: Final = "does not have a commit checked out"
 _DEEPEST: Final = 5
 """Repositories inside repositories that are looked into."""
 
@@ -61,12 +62,14 @@ async def keep_tree(
     tree = await git.text("write-tree")
     others = (await git.ask("ls-files", "-o", "--directory", "--exclude-standard", "-z")).names
     folders = [name.rstrip("/") for name in others if name.endswith("/")]
-    empty = _empty(directory, folders)
+    empty, repositories = _inside(directory, folders)
     nested: list[Nested] = []
-    for name in sorted({*folders, *await _links(git)}):
+    for name in sorted({*repositories, *await _links(git)}):
         if deep < _DEEPEST and _is_repository(directory / name):
             nested += await _keep_nested(subject, directory, name, deep)
-    return KeptTree(tree, tuple(empty), tuple(nested), tuple(skipped))
+    # Git takes in no repository without a commit; we do.
+    told = tuple(line for line in skipped if _NO_COMMIT not in line)
+    return KeptTree(tree, tuple(empty), tuple(nested), told)
 
 
 def index_signature(subject: Subject, index: str) -> tuple[int, int, int] | None:
@@ -89,16 +92,20 @@ async def _add(git: Git) -> Done:
     return done
 
 
-def _empty(directory: Path, folders: list[str]) -> list[str]:
-    """The folders in these, themselves included, that hold nothing at all."""
-    found: list[str] = []
+def _inside(directory: Path, folders: list[str]) -> tuple[list[str], list[str]]:
+    """Of these folders and those in them: which hold nothing at all, and which are repositories."""
+    empty: list[str] = []
+    repositories: list[str] = []
     for name in folders:
-        if _is_repository(directory / name):
-            continue
         for place, inner, files in os.walk(directory / name):
-            if not inner and not files:
-                found.append(str(Path(place).relative_to(directory)))
-    return found
+            here = os.path.relpath(place, directory)
+            if ".git" in inner or ".git" in files:
+                # What is in there is for who looks into it.
+                repositories.append(here)
+                inner.clear()
+            elif not inner and not files:
+                empty.append(here)
+    return empty, repositories
 
 
 def _is_repository(directory: Path) -> bool:
