@@ -182,3 +182,20 @@ def test_what_an_older_version_was_told_is_offered_and_stays_where_it_is(
     assert older.read_text() == '{"agent": {"builtin": "eliza"}}'
     assert config.exists()
     assert it.end() == 0
+
+
+@pytest.mark.requirement("process.shown-without-values")
+def test_what_a_variable_is_set_to_is_never_shown_in_the_chat(
+    start: Start, config: Path, scripted: Spec
+) -> None:
+    config.write_text(text_of("API_KEY=s3cr3t-word /no/such/agent"))
+    it = started_editor(start)
+    session = it.session()
+    told = [it.told(session)]
+    config.write_text(text_of(f"API_KEY=s3cr3t-word {scripted()}"))
+    session = it.session()
+    told += [it.say(session, f"/symposium:{each}") for each in ("status", "agents", "config")]
+    it.end()
+
+    assert all("API_KEY=…" in each for each in told), told
+    assert "s3cr3t-word" not in "".join(told)

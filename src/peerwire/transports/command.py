@@ -51,7 +51,8 @@ def parse_command(spec: str) -> Command:
     """
     if "\0" in spec:
         raise CommandError(
-            f"{_shown(spec)} holds a NUL character, which no program can be given; remove it"
+            f"{_shown(without_values(spec))} holds a NUL character, "
+            "which no program can be given; remove it"
         )
     if spec.lstrip().startswith("{"):
         return _from_json(spec)
@@ -78,6 +79,38 @@ def shown(argv: tuple[str, ...]) -> str:
     return _cut(" ".join(shlex.quote(word) for word in argv[:100]), 200)
 
 
+def without_values(spec: str) -> str:
+    """What a person wrote to name a program, to be shown: its variables without their values."""
+    if spec.lstrip().startswith("{"):
+        return _members_without_values(spec)
+    try:
+        words = shlex.split(spec)
+    except ValueError:
+        found = _ASSIGNMENT.search(spec)
+        return spec if found is None else f"{spec[: found.end()]}…"
+    own = next((at for at, word in enumerate(words) if not _ASSIGNMENT.match(word)), len(words))
+    names = [f"{word.partition('=')[0]}=…" for word in words[:own]]
+    return " ".join([*names, *filter(None, [shlex.join(words[own:])])]) if names else spec
+
+
+def _members_without_values(spec: str) -> str:
+    try:
+        members: Any = msgspec.json.decode(spec)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return spec if "env" not in spec else "{…}"
+    match members:
+        case {"env": {**env}}:
+            members["env"] = dict.fromkeys(cast("dict[str, Any]", env), "…")
+        case {"env": [*pairs]}:
+            members["env"] = [
+                {**cast("dict[str, Any]", pair), "value": "…"} if isinstance(pair, dict) else "…"
+                for pair in pairs
+            ]
+        case _:
+            return spec
+    return msgspec.json.encode(members).decode()
+
+
 # -- shell words
 
 
@@ -89,7 +122,8 @@ def _from_words(spec: str) -> Command:
             "a backslash at its end" if "escaped" in str(error) else "a quote that is not closed"
         )
         raise CommandError(
-            f"{_shown(spec)} has {trouble}; close the quote, or put a backslash before it"
+            f"{_shown(without_values(spec))} has {trouble}; "
+            "close the quote, or put a backslash before it"
         ) from error
     if not words:
         raise CommandError("Arguments cannot be empty: write a program and its arguments")
@@ -101,14 +135,15 @@ def _from_words(spec: str) -> Command:
         env[name] = value
     raise CommandError(
         "No command found (only environment variables provided): "
-        f"write a program after {_shown(words[-1])}"
+        f"write a program after {_shown(without_values(words[-1]))}"
     )
 
 
 def _with_program(command: Command, spec: str) -> Command:
     if not command.argv[0]:
         raise CommandError(
-            f"{_shown(spec)} has an empty word where the program should stand; write its name there"
+            f"{_shown(without_values(spec))} has an empty word where the program should stand; "
+            "write its name there"
         )
     return command
 

@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
+from peerwire.transports.command import without_values
 from symposium.errors import SymposiumError
 
 NAMED: Final = frozenset({"builtin", "registry", "url"})
@@ -86,6 +87,11 @@ class ComponentSource(Struct, frozen=True):
     def as_json(self) -> dict[str, Any]:
         """The source as the config writes it."""
         return {self.kind: self.value}
+
+
+def shown_agent(agent: str | ComponentSource) -> str:
+    """What a config says of its agent, to be shown: without what its variables are set to."""
+    return without_values(agent) if isinstance(agent, str) else agent.display_name
 
 
 def read_source(value: Any, where: str) -> ComponentSource:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from peerwire.transports.command import Command
+from peerwire.transports.command import Command, without_values
 from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError, SymposiumError
 from symposium.registry.added import AddedAgent
@@ -168,7 +168,8 @@ def _built_in(name: str) -> KnownAgent:
 def _added(agent: AddedAgent) -> KnownAgent:
     line = shell_words(agent.command)
     place = agent.argv[0]
-    return KnownAgent(agent.id, agent.id, line, line, is_installed=True, how="added", place=place)
+    said = without_values(line)
+    return KnownAgent(agent.id, agent.id, said, line, is_installed=True, how="added", place=place)
 
 
 def _detected(found: Detected) -> KnownAgent:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from symposium.config.component_source import ComponentSource
+from symposium.config.component_source import ComponentSource, shown_agent
 from symposium.config.user_config import Config
 from symposium.run_mode.choices import AgentChoice, ModChoice
 
@@ -127,8 +127,7 @@ def agent_label(agent: str | ComponentSource, agents: Sequence[AgentChoice]) -> 
     for choice in agents:
         if agent == choice.agent or written in {choice.agent, *choice.labels}:
             return choice.name
-    shown = agent if isinstance(agent, str) else agent.display_name
-    return shown or "(not configured)"
+    return shown_agent(agent) or "(not configured)"
 
 
 def code(text: str) -> str:

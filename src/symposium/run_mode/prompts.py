@@ -5,6 +5,7 @@ from typing import Any, Final, cast
 
 from symposium.conductor.component import Crossing
 from symposium.conductor.gate import members_of
+from symposium.config.component_source import shown_agent
 from symposium.run_mode.chat_commands import COMMANDS
 from symposium.run_mode.sessions import Session, Sessions
 
@@ -60,7 +61,7 @@ def status_text(session: Session, sessions: Sessions) -> str:
     if chain is None:
         return "This session has no agent.\n"
     config = chain.config
-    agent = config.agent if isinstance(config.agent, str) else config.agent.display_name
+    agent = shown_agent(config.agent)
     servers = [mod.name for mod in config.mods if mod.enabled and mod.kind == "mcp"]
     others = [each for each in sessions.all() if each.chain is not chain]
     shared = len(sessions.of(chain))

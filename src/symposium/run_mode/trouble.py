@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from symposium.conductor.gate import members_of
+from symposium.config.component_source import shown_agent
 from symposium.config.user_config import Config, ConfigError
 from symposium.plain_text import plain_text
 
@@ -80,7 +81,7 @@ def of_chain(error: RpcError, config: Config, path: Path) -> Trouble:
         number = [mod.name for mod in config.mods].index(name) + 1
         mend = f"`/symposium:config`, then `{number}`, switches it off. "
     else:
-        agent = config.agent if isinstance(config.agent, str) else config.agent.display_name
+        agent = shown_agent(config.agent)
         who, place, mend = f"The agent `{agent}`", "It is the agent", ""
     reason = f"{who} {manner(error)}\n\n{place} in `{path}`."
     return Trouble(reason, (_LOG_IN if error.code == AUTH_REQUIRED else "") + mend)

@@ -1,6 +1,7 @@
 """What people write to name a program, and what they are told when it names none."""
 
 import json
+import shlex
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from peerwire.transports.command import (
     CommandError,
     command_json,
     parse_command,
+    without_values,
 )
 
 # Texts a program can be given: no NUL, and nothing that is no Unicode.
@@ -151,7 +153,7 @@ REFUSED = [
         ),
         pytest.param(
             "A=1 B=2",
-            "No command found (only environment variables provided): write a program after 'B=2'",
+            "No command found (only environment variables provided): write a program after 'B=…'",
             marks=pytest.mark.requirement("process.spec-env-only"),
         ),
         pytest.param(
@@ -217,3 +219,47 @@ def test_a_refusal_says_what_where_and_how_to_mend_it(spec: str, text: str) -> N
         parse_command(spec)
 
     assert text in str(refusal.value)
+
+
+@pytest.mark.requirement("process.shown-without-values")
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("agent --acp 'a b'", "agent --acp 'a b'"),
+        ("KEY=sk-secret agent MODE=x", "KEY=… agent MODE=x"),
+        ("A=1 KEY='a secret' \"B=b b\" agent 'x y'", "A=… KEY=… B=… agent 'x y'"),
+        ("KEY=secret", "KEY=…"),
+        ("KEY='secret agent", "KEY=…"),
+        ("'/a b' \"unclosed", "'/a b' \"unclosed"),
+        ('{"command": "x", "env": {"KEY": "secret"}}', '{"command":"x","env":{"KEY":"…"}}'),
+        (
+            '{"command":"x","env":[{"name":"K","value":"secret"}]}',
+            '{"command":"x","env":[{"name":"K","value":"…"}]}',
+        ),
+        ('{"command": "x"}', '{"command": "x"}'),
+        ('{"command": "x", "env": {"KEY": "secret"', "{…}"),
+    ],
+)
+def test_a_command_is_shown_without_what_its_variables_are_set_to(spec: str, said: str) -> None:
+    assert without_values(spec) == said
+
+
+@pytest.mark.requirement("process.shown-without-values")
+@pytest.mark.parametrize(
+    "spec", ["KEY=sk-secret", "KEY=sk-secret 'agent", "KEY=sk-secret a\0b", "KEY=sk-secret ''"]
+)
+def test_an_error_does_not_repeat_what_a_variable_was_set_to(spec: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        parse_command(spec)
+
+    assert "KEY=…" in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+@pytest.mark.requirement("process.shown-without-values")
+@given(names, texts, texts)
+def test_no_value_is_ever_shown(name: str, value: str, rest: str) -> None:
+    without_values(f"{name}={value} {rest}")
+    shown = without_values(f"KEY=s3cr3t-{shlex.quote(value)} {rest}")
+
+    assert "s3cr3t-" not in shown
