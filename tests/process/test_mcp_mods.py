@@ -159,7 +159,7 @@ def given(it: Editor, method: str) -> list[dict[str, Any]]:
 def test_every_set_up_of_a_session_has_them_in_the_forms_of_the_protocol(
     start: Start, config: Callable[..., None]
 ) -> None:
-    local = {"local": {"command": "/x/server", "args": ["a"], "env": {"K": "v"}}}
+    local = {"local": {"command": sys.executable, "args": ["a"], "env": {"K": "v"}}}
     pair = {"name": "N", "value": "v"}
     http = {"http": {"name": "h", "url": "http://h/", "headers": [pair]}}
     sse = {"sse": {"name": "s", "url": "http://s/"}}
@@ -169,7 +169,7 @@ def test_every_set_up_of_a_session_has_them_in_the_forms_of_the_protocol(
         assert given(it, method) == [
             {
                 "name": "l",
-                "command": "/x/server",
+                "command": sys.executable,
                 "args": ["a"],
                 "env": [{"name": "K", "value": "v"}],
             },

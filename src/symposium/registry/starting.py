@@ -13,6 +13,7 @@ from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
 from symposium.errors import SpecError, SymposiumError
 from symposium.registry.added import id_of
+from symposium.registry.agent_ids import is_built_in
 from symposium.registry.entries import (
     MAX_INDEX,
     Crate,
@@ -102,6 +103,9 @@ async def obtain_agent(agent_id: str, around: Surroundings) -> Obtained:
     Raises:
         SymposiumError: it cannot be had, or there is none of that id.
     """
+    if is_built_in(agent_id):
+        # What the registry calls the same is hidden by it (acp-host §4.10).
+        return await obtain_source(ComponentSource("builtin", agent_id), around)
     if (added := around.added.find(agent_id)) is not None:
         return Obtained(added.command)
     if versions := installed_versions(around.bin_directory / agent_id):

@@ -11,6 +11,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.transports.command import Command
+from symposium.catalog import agent_names, mod_names
 from symposium.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
 from symposium.conductor.blueprint import Component, InProcess, Program
 from symposium.conductor.bridge.agent_side import Mode
@@ -153,7 +155,7 @@ class Composer(Struct, frozen=True):
     async def _spec(self, source: str | ComponentSource) -> str:
         if isinstance(source, str):
             return source
-        if source.kind == "builtin":
+        if source.kind == "builtin" or _is_hidden_by_ours(source):
             return str(source.value)
         written = written_program(source)
         return await self.resolver.resolve(source) if written is None else json.dumps(written)
@@ -166,13 +168,18 @@ class Composer(Struct, frozen=True):
         if source.kind in {"http", "sse"}:
             return {"headers": [], **source.value, "type": source.kind, "name": entry.name}
         spec = json.loads(await self._program(source))
-        words = [spec["command"], *spec.get("args", [])]
-        argv = away_words(words, is_recommended=entry.origin is not None)
+        command = Command((spec["command"], *spec.get("args", [])), _env(spec))
+        if not _starts_as_it_is(command.argv[0]):
+            from symposium.registry.path_probe import reachable  # noqa: PLC0415 - seldom needed
+
+            # The agent starts it, and would tell nobody that it is not there.
+            command = await reachable(command, os.environ)
+        argv = away_words(command.argv, is_recommended=entry.origin is not None)
         return {
             "name": entry.name,
             "command": argv[0],
             "args": list(argv[1:]),
-            "env": [{"name": key, "value": text} for key, text in _env(spec).items()],
+            "env": [{"name": key, "value": text} for key, text in command.env.items()],
         }
 
     async def _program(self, source: ComponentSource) -> str:
@@ -272,6 +279,11 @@ def written_program(source: ComponentSource) -> dict[str, Any] | None:
             return None
     named: dict[str, Any] = {"command": command, "args": words, "name": source.display_name}
     return named | {name: detail[name] for name in ("env", "cwd") if name in detail}
+
+
+def _is_hidden_by_ours(source: ComponentSource) -> bool:
+    """Whether the registry's entry of that id cannot be had: what is built in goes before it."""
+    return source.kind == "registry" and source.value in {*agent_names(), *mod_names()}
 
 
 def _told(error: SymposiumError) -> str:

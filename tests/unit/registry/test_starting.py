@@ -24,11 +24,12 @@ def around(tmp_path: Path) -> Surroundings:
     return Surroundings(env, tmp_path, tmp_path / "cache", "linux-x86_64", str(file))
 
 
-@pytest.mark.requirement("registry.sources")
+@pytest.mark.requirement("registry.sources", "registry.directory-shadowing")
 @pytest.mark.parametrize(
     ("kind", "value", "argv"),
     [
         ("builtin", "eliza", (sys.executable, "-P", "-m", "symposium", "eliza")),
+        ("registry", "eliza", (sys.executable, "-P", "-m", "symposium", "eliza")),
         ("local", {"command": "x", "args": ["--acp"]}, ("x", "--acp")),
         ("npx", {"package": "@a/b@1", "args": ["--acp"]}, ("npx", "-y", "@a/b@1", "--acp")),
         ("uvx", {"package": "b"}, ("uvx", "b")),

@@ -1,11 +1,13 @@
 """From a config to the components of its chain (acp-host §4.1, §4.2, §4.11)."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from peerwire.jsonrpc.errors import RpcError
 from symposium.conductor.blueprint import InProcess, Program, Served
 from symposium.conductor.component import Crossing, Forward
 from symposium.config.component_source import ComponentSource
@@ -100,7 +102,7 @@ async def test_the_enabled_mods_stand_in_order_and_what_cannot_be_had_is_noted()
 
 @pytest.mark.requirement("run-mode.compose-mcp")
 async def test_a_mod_of_kind_mcp_is_offered_to_every_session() -> None:
-    local = source("local", {"command": "/x/server", "args": ["a"], "env": {"K": "v"}})
+    local = source("local", {"command": sys.executable, "args": ["a"], "env": {"K": "v"}})
     remote = source("http", {"name": "r", "url": "http://x/", "headers": []})
     made = await composed(
         "eliza",
@@ -120,7 +122,7 @@ async def test_a_mod_of_kind_mcp_is_offered_to_every_session() -> None:
         theirs,
         {
             "name": "own",
-            "command": "/x/server",
+            "command": sys.executable,
             "args": ["a"],
             "env": [{"name": "K", "value": "v"}],
         },
@@ -233,3 +235,39 @@ async def test_an_agent_that_is_here_is_on_the_list_once_whether_the_registry_kn
     names = [agent.name for agent in agents]
     assert names == ["Gemini", "Claude Agent", "Goose", "Eliza", "Testy", "Absent"]
     assert agents[2].agent == "goose acp"
+
+
+@pytest.mark.requirement("run-mode.mcp-mods-here")
+async def test_an_mcp_server_that_is_not_here_is_left_out_and_told(tmp_path: Path) -> None:
+    program = tmp_path / "server"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+
+    def server(name: str, command: str, *, optional: bool | None = None) -> ModEntry:
+        local = ComponentSource("local", {"command": command})
+        return ModEntry(name, source=local, kind="mcp", optional=optional)
+
+    made = await Composer(NoResolver()).compose(
+        Config("eliza", (server("gone", "/no/such/program"), server("here", str(program))))
+    )
+
+    (hidden,) = [make() for make in made.chain.mods]
+    assert isinstance(hidden, InProcess)
+    assert isinstance(hidden.mod, McpServers)
+    assert [each["name"] for each in hidden.mod.servers] == ["here"]
+    (note,) = made.notes
+    assert "The mod `gone` is left out: there is no program at /no/such/program" in note
+    with pytest.raises(RpcError):
+        await Composer(NoResolver()).compose(
+            Config("eliza", (server("gone", "/no/such/program", optional=False),))
+        )
+
+
+@pytest.mark.requirement("registry.directory-shadowing")
+async def test_what_is_built_in_goes_before_the_registry_s_of_that_name() -> None:
+    mods = (ModEntry("mine", source=source("registry", "arrow")),)
+    made = await Composer(NoResolver()).compose(Config(source("registry", "eliza"), mods))
+
+    assert isinstance(made.chain.agent, Served)
+    assert made.notes == []
+    assert [make().name for make in made.chain.mods] == ["arrow"]
