@@ -73,10 +73,11 @@ async def watch_events(
 
     async with reach(store, session, {EVENT: events.came}, over.set) as keeper:
         answer = await keeper.ask(WATCH, {"since": since})
-        if is_person:
-            click.echo(f"[Ctrl-C lets go, and it goes on; `{say}` speaks to it]", err=True)
-        events.begin(answer["events"])
+        # Who is told how to leave may do so at once.
         with _leaving(let_go if is_person else None):
+            if is_person:
+                click.echo(f"[Ctrl-C lets go, and it goes on; `{say}` speaks to it]", err=True)
+            events.begin(answer["events"])
             await over.wait()
     if is_person:
         click.echo(f"\n[{last_words}]", err=True)
