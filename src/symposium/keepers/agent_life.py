@@ -177,6 +177,7 @@ class AgentLife:
         if trouble := await self._before_tools.keep("the turn is over"):
             self._notice(trouble)
         self._tell("result", {"stopReason": reason})
+        await self._purse.shown()
 
     async def _within_budget(self, turn: Turn, text: str) -> str:
         async def watch() -> None:

@@ -95,6 +95,10 @@ class Purse:
                 paused(over)
             await asyncio.sleep(TICK)
 
+    async def shown(self) -> None:
+        """Let whoever has the budget see a turn's end: what is to be said of it is said now."""
+        await self._budget.over()
+
     async def spent(self) -> str:
         """Return when nothing is left and no tool runs, or one runs too long: what is spent."""
         while True:
