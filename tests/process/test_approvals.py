@@ -1,12 +1,14 @@
 """What a person reads before they say yes to an agent of a task, and how they say it."""
 
 import json
+import subprocess
 from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
 from tests.support.task_desk import Desk, until
 
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 Spec: TypeAlias = Callable[..., str]
 
 
@@ -46,3 +48,11 @@ def test_the_inbox_says_what_an_agent_would_do_and_its_numbers_can_be_typed(
     for each in (first, second):
         until(lambda id_=each["taskspace"]: desk.said(id_))
         assert f'"optionId": "{chosen[each["name"]]}"' in desk.said(each["taskspace"])
+
+
+@pytest.mark.requirement("approvals.wish")
+def test_the_record_says_what_was_allowed_or_refused(symposium: Run, scripted: Spec) -> None:
+    run = {"title": "Bash", "kind": "execute", "rawInput": {"command": "exit 3"}}
+    symposium("prompt", "--deny", "--agent", scripted(f"prompt=ask:{json.dumps(run)}"), "go")
+
+    assert "run: exit 3 → n by rule:deny-all" in symposium("audit", "list").stdout

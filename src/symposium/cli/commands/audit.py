@@ -9,6 +9,8 @@ import click
 from symposium.audit.audit_log import AuditLog
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
+from symposium.client.events import read_tool_call
+from symposium.client.wishes import wish_of
 from symposium.conductor.gate import members_of
 from symposium.config.paths import paths
 from symposium.local_time import second_of
@@ -60,11 +62,11 @@ def verify(*, as_json: bool) -> int:
 
 
 def _row(entry: Mapping[str, Any]) -> str:
-    call = members_of(entry.get("toolCall"))
-    title = one_line(str(call.get("title") or call.get("toolCallId") or "?"), width=_WIDTH)
+    call = read_tool_call(members_of(entry.get("toolCall")))
+    asked = one_line(wish_of(call).text, width=_WIDTH)
     chosen = entry.get("chosen") or entry.get("outcome")
     when = second_of(str(entry.get("ts")))
     return one_line(
-        f"{when}  {entry.get('agent')}: {title} → {chosen} by {entry.get('by')}",
+        f"{when}  {entry.get('agent')}: {asked} → {chosen} by {entry.get('by')}",
         width=_WIDTH * 3,
     )
