@@ -1,6 +1,7 @@
 """A config that cannot be started shuts nobody out of the chat: over real programs."""
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -64,6 +65,8 @@ def test_characters_that_no_program_can_have_are_told_in_the_chat(
     ("agent", "reason"),
     [
         ("/no/such/agent --acp", "No such file"),
+        ("/tmp", "could not start `/tmp`: Permission denied"),
+        ("{pipe}", "did not start: could not start"),
         ("elisa", "did not start: 'elisa' is neither a built-in agent"),
         ("initialize=exit:3", "exit code 3"),
         ("new=error:-32000:Authentication required", "log in first"),
@@ -73,7 +76,9 @@ def test_characters_that_no_program_can_have_are_told_in_the_chat(
 def test_an_agent_that_does_not_start_is_told_and_changed_in_the_chat(
     start: Start, config: Path, scripted: Spec, agent: str, reason: str
 ) -> None:
-    words = scripted(agent) if "=" in agent else agent
+    pipe = config.parent / "pipe"
+    os.mkfifo(pipe, 0o700)
+    words = scripted(agent) if "=" in agent else agent.replace("{pipe}", str(pipe))
     config.write_text(text_of(words))
     it = started_editor(start)
     session = it.session()

@@ -250,11 +250,14 @@ def _starts_as_it_is(word: str) -> bool:
     if place is None or not os.access(place, os.X_OK):
         return False
     try:
-        handle = os.open(place, os.O_RDONLY)
+        # Not to be held up by a pipe.
+        handle = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return True
     try:
         return os.read(handle, len(_ENV_SCRIPT)) != _ENV_SCRIPT
+    except OSError:
+        return True  # a directory, say: what starts it says best what is wrong with it
     finally:
         os.close(handle)
 
