@@ -91,6 +91,9 @@ class SessionState:
 AS_ASKED: Final = "ended as asked"
 """The reason of a session that somebody has ended."""
 
+OF_TASK: Final = "SYMPOSIUM_TASKSPACE"
+"""The variable by which the session of a taskspace's agent is known: it has the same id."""
+
 _HINT: Final = "ids are shown by `symposium session list`"
 
 

@@ -1,5 +1,8 @@
 """To delete a taskspace: what would be lost is shown, and a person decides (users B-8)."""
 
+from datetime import datetime, timedelta
+from typing import Final
+
 import click
 from msgspec import to_builtins
 
@@ -10,16 +13,24 @@ from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode
 from symposium.cli.stdin_lines import ask_line
 from symposium.cli.tasks import ask, is_interactive
+from symposium.local_time import day_of
+from symposium.taskspaces.deletion.archive import DAYS
+
+_ARCHIVE: Final = "Archive and delete it? It can be brought back. [Y/n] "
+_FOR_GOOD: Final = "Delete it for good? Nothing of it is kept, there is no way back. [y/N] "
 
 
 async def remove_task(
     task: TaskView, branch: str, *, is_agreed: bool, is_final: bool, as_json: bool
 ) -> int:
-    """Report, ask if there is somebody to ask, and delete."""
+    """Report, ask if there is somebody to ask, and delete; an archive only goes for good."""
+    if task.archived_at is not None:
+        return await _remove_archive(task, task.archived_at, is_final=is_final, as_json=as_json)
+    question = _FOR_GOOD if is_final else _ARCHIVE
     report = await ask(ReportTaskspace(taskspace_uuid=task.id))
     if not as_json:
         _show(task, report)
-    if not report.is_safe and not is_agreed and not await _agrees(as_json=as_json):
+    if not report.is_safe and not is_agreed and not await _agrees(question, as_json=as_json):
         if as_json:
             print_json({"removed": False, "report": to_builtins(report)})
         hint = "--discard-work deletes it all the same, and keeps an archive for 14 days"
@@ -40,18 +51,36 @@ async def remove_task(
     return ExitCode.OK
 
 
+async def _remove_archive(
+    task: TaskView, archived_at: str, *, is_final: bool, as_json: bool
+) -> int:
+    lines: tuple[str, ...] = ()
+    if is_final:
+        message = RemoveTaskspace(taskspace_uuid=task.id, archived_for_good=True)
+        lines = (await ask(message)).lines
+    else:
+        ends = day_of((datetime.fromisoformat(archived_at) + timedelta(days=DAYS)).isoformat())
+        back = f"`symposium task undo {task.id[:8]}` brings it back, until {ends}"
+        click.echo(f"{task.name!r} is deleted already; {back}.", err=True)
+    if as_json:
+        print_json({"removed": True, "report": None, "lines": lines})
+    elif lines:
+        click.echo("\n".join(lines))
+    return ExitCode.OK
+
+
 def _show(task: TaskView, report: SafetyReport) -> None:
     click.echo(f"{task.name}: " + ("nothing would be lost" if report.is_safe else "not safe"))
     for line in report.lines:
         click.echo(f"- {line}")
 
 
-async def _agrees(*, as_json: bool) -> bool:
-    """Whether the person there says yes to the archive; nobody there means no."""
+async def _agrees(question: str, *, as_json: bool) -> bool:
+    """Whether the person there says yes; nobody there means no."""
     if as_json or not is_interactive():
         return False
     try:
-        answer = await ask_line("Archive and delete it? It can be brought back. [Y/n] ")
+        answer = (await ask_line(question)).strip().lower()
     except EOFError:
         return False
-    return answer.strip().lower() in {"", "y", "yes", "archive"}
+    return answer in {"y", "yes"} or (question == _ARCHIVE and answer in {"", "archive"})

@@ -26,7 +26,12 @@ from symposium.cli.attaching import attach_terminal
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.running import run
-from symposium.cli.session_names import find_session, whole_id
+from symposium.cli.session_names import (
+    ended_sessions,
+    find_session,
+    is_of_deleted_task,
+    whole_id,
+)
 from symposium.cli.session_words import say_answer
 from symposium.cli.task_agents import environment_for
 from symposium.cli.watching import FOLLOW, look, watch_events
@@ -84,12 +89,14 @@ def resume(session: str) -> int:
 
 
 @command.command(name="list", epilog=example("symposium session list --json"))
+@click.option("--all", "is_all", is_flag=True, help="Those of deleted tasks, too.")
 @_json_option
-def list_sessions(*, as_json: bool) -> int:
+def list_sessions(*, is_all: bool, as_json: bool) -> int:
     """List the sessions, the oldest first."""
     store = SessionStore(paths())
     found = sorted((store.spec(each) for each in store.ids()), key=lambda spec: spec.created_at)
-    rows = [(spec, store.state(spec.id)) for spec in found]
+    everything = [(spec, store.state(spec.id)) for spec in found]
+    rows = [row for row in everything if is_all or not is_of_deleted_task(*row)]
     if as_json:
         listed = [
             {
@@ -101,8 +108,9 @@ def list_sessions(*, as_json: bool) -> int:
                 "cwd": spec.cwd,
                 "title": spec.title,
                 "created": spec.created_at,
+                "deleted": is_of_deleted_task(spec, state),
             }
-            for spec, state in rows
+            for spec, state in everything
         ]
         click.echo(json.dumps(listed))
         return ExitCode.OK
@@ -110,7 +118,9 @@ def list_sessions(*, as_json: bool) -> int:
         shown = one_line(spec.title or shlex.join(spec.command), width=_WIDTH)
         reason = f"  ({state.reason})" if state.reason else ""
         click.echo(f"{spec.id}  {state.status.value:8}  {spec.kind.value:8}  {shown}{reason}")
-    if not rows:
+    if hidden := len(everything) - len(rows):
+        click.echo(f"Of deleted tasks there are {hidden} more; --all shows them.", err=True)
+    elif not rows:
         click.echo("There are no sessions.", err=True)
     return ExitCode.OK
 
@@ -188,12 +198,24 @@ def kill(session: str) -> int:
     return run(_kill(store, whole_id(store, session)))
 
 
-@command.command(epilog=example("symposium session forget 6f1c…"))
-@click.argument("session")
-def forget(session: str) -> int:
-    """Remove what is kept of SESSION, which must have ended."""
+@command.command(epilog=example("symposium session forget --ended"))
+@click.argument("sessions", metavar="[SESSION]...", nargs=-1)
+@click.option("--ended", "is_every", is_flag=True, help="All that have ended and are no task's.")
+def forget(sessions: Sequence[str], *, is_every: bool) -> int:
+    """Remove what is kept of each SESSION, which must have ended.
+
+    That of a task is needed to go on with it; `symposium task gc` removes it with the task.
+    """
     store = SessionStore(paths())
-    store.forget(whole_id(store, session))
+    chosen = [whole_id(store, each) for each in sessions]
+    if is_every:
+        chosen += ended_sessions(store)
+    elif not chosen:
+        raise click.UsageError("Say which SESSION, or --ended for all that have ended.")
+    for each in dict.fromkeys(chosen):
+        store.forget(each)
+    if is_every:
+        click.echo(f"{len(set(chosen))} forgotten", err=True)
     return ExitCode.OK
 
 

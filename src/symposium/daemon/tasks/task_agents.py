@@ -1,7 +1,7 @@
 """The agents of taskspaces: each is an agent session with the taskspace's id."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -9,6 +9,7 @@ from symposium.agent_sessions.keeper_client import DESCRIBE, AgentSessions, reac
 from symposium.agent_sessions.launch import launch
 from symposium.agent_sessions.session import (
     AS_ASKED,
+    OF_TASK,
     SessionError,
     SessionKind,
     SessionNotFoundError,
@@ -98,6 +99,14 @@ class TaskAgents:
         """
         if self.status(taskspace) is not None:
             self._store.forget(taskspace)
+
+    def leftovers(self, known: Collection[str]) -> list[SessionSpec]:
+        """Sessions of tasks that are none of these any more, and whose agents have ended."""
+        specs = [self._store.spec(each) for each in self._store.ids()]
+        theirs = [each for each in specs if each.env.get(OF_TASK) == each.id]
+        return [
+            each for each in theirs if each.id not in known and not self._store.is_kept(each.id)
+        ]
 
     def is_running(self, taskspace: str) -> bool | None:
         """Whether it runs."""

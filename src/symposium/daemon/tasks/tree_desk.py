@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from symposium.agent_sessions.session import SessionSpec
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.collect_taskspaces import Collected, CollectTaskspaces
@@ -64,7 +65,16 @@ class TreeDesk:
         unknowns = tuple(f"{each.risk}: {each.reason}" for each in report.unknowns)
         return SafetyReport(is_safe=report.is_safe, lines=report.lines, unknowns=unknowns)
 
+    async def _let_go(self, id_: str) -> None:
+        """Of an archived one for good: what its agent was told and said goes with it."""
+        await self._engine.trash.purge(id_)
+        self._agents.forget(id_)
+
     async def _remove(self, message: RemoveTaskspace, asked: Asked) -> Removal:
+        known = await self._engine.get(message.taskspace_uuid)
+        if known.standing is Standing.ARCHIVED and message.archived_for_good:
+            await self._let_go(known.id)
+            return Removal(lines=(f"the archive of {known.name} is gone: there is no way back",))
         asked.progress("looking at what would be lost")
         try:
             fate = BranchFate(message.branch)
@@ -75,7 +85,7 @@ class TreeDesk:
         self._engine.trash.requests.decide(removed.id, Decision.DELETED)
         lines = [f"{removed.name} is deleted"]
         if message.archived_for_good:
-            await self._engine.trash.purge(removed.id)
+            await self._let_go(removed.id)
             lines.append("its archive too: there is no way back")
         else:
             lines.append(f"`symposium task undo {removed.id}` brings it back, for 14 days")
@@ -143,18 +153,29 @@ class TreeDesk:
                 for each in await self._engine.taskspaces()
                 if each.standing is Standing.ARCHIVED
             ]
+            archived += [_left(each.title) for each in await self._leftovers()]
             return Collected(lines=tuple(archived), orphans=orphans)
         lines = [f"the archive of {id_} is gone" for id_ in await self._engine.trash.collect()]
+        for left in await self._leftovers():
+            self._agents.forget(left.id)
+            lines.append(f"{_left(left.title)}, is gone")
         for each in live:
             pruned = await self._engine.history.prune(each.id)
             if pruned:
                 lines.append(f"{each.name}: {pruned} old snapshots are gone")
         return Collected(lines=tuple(lines), orphans=orphans)
 
+    async def _leftovers(self) -> list[SessionSpec]:
+        return self._agents.leftovers({each.id for each in await self._engine.taskspaces()})
+
     async def _overlaps(self, message: FindOverlaps, asked: Asked) -> Overlaps:
         del asked
         found = await self._engine.radar(Path(message.project))
         return Overlaps(overlaps=tuple(_overlap_view(each) for each in found))
+
+
+def _left(name: str) -> str:
+    return f"the session of {name}, a task that is deleted for good"
 
 
 def _join(word: str) -> Join:

@@ -1,0 +1,94 @@
+"""What is kept of sessions that are over, and how it goes."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from tests.support.task_desk import Desk, until
+
+from symposium.local_time import day_of
+
+
+def statuses(desk: Desk) -> dict[str, str]:
+    return {each["id"]: each["status"] for each in desk.json("session", "list")}
+
+
+def deleted(desk: Desk, *words: str) -> dict[str, Any]:
+    """A task that was deleted, and that had an agent."""
+    made = desk.new("gone", "--agent", "eliza")
+    desk.ok("task", "rm", "gone", "--discard-work", *words)
+    return made
+
+
+@pytest.mark.requirement("agent-sessions.of-deleted-tasks")
+def test_sessions_of_deleted_tasks_are_listed_only_for_who_asks(desk: Desk) -> None:
+    made = deleted(desk)
+    listed = desk.run("session", "list")
+    (row,) = desk.json("session", "list")
+
+    assert made["id"] not in listed.stdout
+    assert "Of deleted tasks there are 1 more; --all shows them." in listed.stderr
+    assert made["id"] in desk.ok("session", "list", "--all")
+    assert (row["id"], row["deleted"]) == (made["id"], True)
+    desk.ok("task", "undo", made["id"])
+    assert made["id"] in desk.ok("session", "list")
+
+
+@pytest.mark.requirement("agent-sessions.of-deleted-tasks")
+def test_what_is_kept_of_an_agent_goes_with_its_task_for_good(desk: Desk) -> None:
+    deleted(desk, "--no-archive")
+    kept = statuses(desk)
+    later = deleted(desk)
+    again = desk.run("task", "rm", later["id"], "--no-archive")
+
+    assert kept == {}
+    assert again.returncode == 0
+    assert "there is no way back" in again.stdout
+    assert statuses(desk) == {}
+    assert desk.tasks() == {}
+
+
+@pytest.mark.requirement("agent-sessions.of-deleted-tasks")
+def test_what_was_left_of_a_task_that_nobody_knows_is_cleared_away(desk: Desk) -> None:
+    made = deleted(desk)
+    home = desk.home / "sessions"
+    left = home / "00000000-0000-4000-8000-000000000000"
+    (home / made["id"]).rename(left)
+    spec = json.loads((left / "session.json").read_text().replace(made["id"], left.name))
+    (left / "session.json").write_text(json.dumps(spec))
+
+    shown = desk.ok("task", "gc")
+    assert "the session of gone, a task that is deleted for good" in shown
+    assert left.exists()
+    assert "is gone" in desk.ok("task", "gc", "--apply")
+    assert not left.exists()
+
+
+@pytest.mark.requirement("agent-sessions.forget-ended")
+def test_all_sessions_that_have_ended_are_forgotten_at_once_but_no_tasks(desk: Desk) -> None:
+    task = desk.new("task", "--agent", "eliza")
+    desk.ok("session", "kill", task["id"])
+    ended = [desk.ok("session", "start", "--", "true").strip() for _ in range(3)]
+    runs = desk.ok("session", "start", "--", "sleep", "60").strip()
+    until(lambda: [statuses(desk)[each] for each in ended] == ["exited"] * 3)
+
+    desk.ok("session", "forget", ended[0], ended[1])
+    assert set(statuses(desk)) == {task["id"], ended[2], runs}
+    assert desk.run("session", "forget").returncode == 2
+    assert "1 forgotten" in desk.run("session", "forget", "--ended").stderr
+    assert set(statuses(desk)) == {task["id"], runs}
+
+
+@pytest.mark.requirement("tasks.deleted-already")
+def test_to_delete_what_is_deleted_says_so_and_until_when_it_can_be_brought_back(
+    desk: Desk,
+) -> None:
+    made = deleted(desk)
+    again = desk.run("task", "rm", made["id"])
+    ends = day_of((datetime.now(UTC) + timedelta(days=14)).isoformat())
+
+    assert again.returncode == 0
+    assert "'gone' is deleted already" in again.stderr
+    assert f"`symposium task undo {made['id'][:8]}` brings it back, until {ends}" in again.stderr
+    assert "not safe" not in again.stdout
