@@ -370,5 +370,7 @@ async def test_status_and_stop_say_how_it_is(home: Yard) -> None:
     assert (none.code, json.loads(none.out)) == (4, {"running": False})
     assert (stopped.code, stop.code) == (0, 0)
     assert str(home.socket) in text.out
-    assert {"daemon_status", "stop_daemon"} <= {*json.loads(data.out)["handles"]}
+    handles = json.loads(data.out)["handles"]
+    assert {"daemon_status", "stop_daemon"} <= {*handles}
+    assert [each for each in handles if each not in text.out] == [], "the list is whole"
     assert not home.socket.exists()

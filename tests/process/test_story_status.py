@@ -141,6 +141,31 @@ def test_a_directory_that_is_not_ours_alone_is_not_used(
     (tmp_path / "home" / "run" / "hosts").symlink_to(elsewhere)
     it = started_editor(start)
     assert it.say(it.session(), "Hello")
-    assert json.loads(symposium("status", "--json").stdout) == {"hosts": []}
+    assert json.loads(symposium("status", "--json").stdout) == {
+        "hosts": [],
+        "daemon": None,
+        "agents": [],
+    }
     assert list(elsewhere.iterdir()) == []
     assert it.end() == 0
+
+
+@pytest.mark.requirement("front.status-besides")
+def test_what_runs_without_a_host_is_named_and_nothing_is_started(
+    symposium: Run, tmp_path: Path
+) -> None:
+    nothing = json.loads(symposium("status", "--json").stdout)
+    assert nothing == {"hosts": [], "daemon": None, "agents": []}
+    assert symposium("status").stdout == ""
+    assert not (tmp_path / "home" / "run" / "bus.sock").exists()
+
+    session = symposium("session", "start", "--", "cat").stdout.strip()
+    symposium("daemon", "start")
+    told = json.loads(symposium("status", "--json").stdout)
+    shown = symposium("status").stdout.splitlines()
+    symposium("session", "kill", session)
+    symposium("daemon", "stop")
+
+    assert told["agents"] == [session]
+    assert f"daemon  pid {told['daemon']}  " in shown[0]
+    assert shown[1].startswith("1 agent of tasks and sessions")

@@ -237,7 +237,7 @@ def test_costs_in_another_currency_are_shown_and_said_not_to_count(
     until(lambda: all(each["costs"] == {"eur": 9.0} for each in desk.tasks().values()))
 
     why = "costs in eur do not count against a budget in usd: no rate is known"
-    assert f"9.00 eur, 0.0 min, 1 turns of 1usd,2turns ({why})" in desk.ok("task", "show", "abroad")
+    assert f"9.00 eur, 0.0 min, 1 turn of 1usd,2turns ({why})" in desk.ok("task", "show", "abroad")
     until(lambda: why in desk.ok("task", "log", "abroad"))
     until(lambda: "80% of 10eur is spent" in desk.ok("task", "log", "at home"))
     desk.ok("task", "say", "abroad", "Again")

@@ -115,7 +115,7 @@ def test_a_task_with_unsaved_work_is_kept_until_somebody_says_so_and_comes_back_
     refused_plain = desk.run("task", "rm", "unsaved", "--branch", "drop")
     assert (refused.returncode, refused_plain.returncode) == (5, 5)
     assert json.loads(refused.stdout)["report"]["is_safe"] is False
-    assert "1 untracked files" in refused_plain.stdout
+    assert "1 untracked file" in refused_plain.stdout
     assert tree.exists()
 
     desk.ok("task", "rm", "unsaved", "--discard-work")

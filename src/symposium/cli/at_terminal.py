@@ -1,19 +1,21 @@
-"""A word to a person who has started at a terminal what is meant for an editor."""
+"""A word to a person who has started at a terminal what is meant for another program."""
 
 import sys
 
 import click
 
 
-def say_what_it_waits_for(instead: str) -> None:
-    """Say on stderr that it speaks ACP, where a person is at its standard input.
+def say_what_it_waits_for(instead: str, *, speaks: str = "ACP") -> None:
+    """Say on stderr what it speaks, where a person is at its standard input.
 
     Args:
-        instead: the command that a person would rather want.
+        instead: what a person would rather want.
+        speaks: the protocol.
     """
     if sys.stdin.isatty():
+        whom = "an editor" if speaks == "ACP" else "an agent"
         click.echo(
-            "This speaks ACP on its standard input and output, for an editor: it waits for JSON.\n"
-            f"To talk yourself: {instead}. Ctrl-D or Ctrl-C ends this.",
+            f"This speaks {speaks} on its standard input and output, for {whom}: it waits for JSON."
+            f"\n{instead}. Ctrl-D or Ctrl-C ends this.",
             err=True,
         )

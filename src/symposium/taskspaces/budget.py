@@ -47,7 +47,8 @@ class Spent:
         costs = [f"{amount:.2f} {currency}" for currency, amount in sorted(self.costs.items())]
         costs += ["cost unknown"] if self.unknown else []
         told = ", ".join(costs) or "0.00 usd"
-        return f"{told}, {self.minutes:.1f} min, {self.turns} turns"
+        turns = "1 turn" if self.turns == 1 else f"{self.turns} turns"
+        return f"{told}, {self.minutes:.1f} min, {turns}"
 
 
 @dataclass(frozen=True, slots=True)

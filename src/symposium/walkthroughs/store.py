@@ -30,6 +30,11 @@ MOST_VERSIONS: Final = 200
 MOST_WALKTHROUGHS: Final = 500
 """Walkthroughs of one folder that are listed."""
 
+HOW_ONE_COMES: Final = (
+    "agents make them with the tool present_walkthrough; "
+    "`symposium walkthrough show FILE.md` shows a file"
+)
+
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _VERSION: Final = re.compile(r"([0-9]{6})\.json")
 _ATTEMPTS: Final = 50
@@ -137,7 +142,7 @@ class WalkthroughStore:
         if walkthrough_id is None:
             newest = next(self.newest(), None)
             if newest is None:
-                raise NotFoundError("no walkthrough is stored here", "")
+                raise NotFoundError("no walkthrough is stored here", HOW_ONE_COMES)
             walkthrough_id = newest.id
         known = self.versions(walkthrough_id)
         if not known:

@@ -54,7 +54,7 @@ def test_without_a_cost_only_time_and_turns_count_and_it_says_so() -> None:
 
     assert found is not None
     assert found.share == 0.5
-    assert found.text == "cost unknown, 5.0 min, 1 turns of 1usd,10min,4turns"
+    assert found.text == "cost unknown, 5.0 min, 1 turn of 1usd,10min,4turns"
 
 
 @pytest.mark.requirement("tasks.budget")
@@ -66,7 +66,7 @@ def test_more_is_added_to_what_is_bound() -> None:
 @pytest.mark.requirement("tasks.currencies")
 def test_costs_are_summed_by_currency_and_bounded_in_their_own() -> None:
     spent = Spent({"usd": 1.0, "eur": 2.0}) + Spent({"eur": 0.5}, turns=1, unknown=1)
-    assert spent.text == "2.50 eur, 1.00 usd, cost unknown, 0.0 min, 1 turns"
+    assert spent.text == "2.50 eur, 1.00 usd, cost unknown, 0.0 min, 1 turn"
 
     in_dollars = replace(PARENT, limits=read_budget("4usd"))
     found = reckon(in_dollars, [in_dollars], {"p": Spent({"eur": 9.0, "usd": 1.0})})

@@ -272,7 +272,7 @@ async def test_what_is_half_done_is_told(kind: str, scene: Scene) -> None:
     assert counts(report)[Risk.OPERATION] == 1
     details = [each.detail for each in report.findings if each.risk is Risk.OPERATION]
     assert f"a {kind} is in progress" in details
-    assert "1 files in conflict" in details
+    assert "1 file in conflict" in details
 
 
 @pytest.mark.requirement("taskspaces.report-locked")
@@ -369,7 +369,7 @@ async def test_only_a_safe_one_is_deleted_unless_an_archive_is_agreed_to(scene: 
     made = await scene.make()
     (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
 
-    with pytest.raises(NotSafeError, match="1 untracked files"):
+    with pytest.raises(NotSafeError, match="1 untracked file"):
         await scene.engine.trash.delete(made.id, Consent.ONLY_IF_SAFE)
 
     assert (Path(made.worktree) / "work").exists()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from textwrap import wrap
 
 import click
 from msgspec import to_builtins
@@ -26,6 +27,9 @@ from symposium.daemon.process import serve
 from symposium.errors import NotFoundError
 from symposium.local_time import second_of
 from symposium.plain_text import plain_text
+
+_WIDE = 80
+"""Characters of a line of what the daemon answers."""
 
 STOP_TIME = 15.0
 """Seconds that `stop` waits for the daemon's end."""
@@ -171,13 +175,18 @@ def _rows(info: DaemonInfo) -> list[tuple[str, str]]:
         ("open requests", str(info.open_requests)),
         ("messages", str(info.messages)),
         ("parts", ", ".join(info.parts) or "none"),
-        ("answers", ", ".join(info.handles)),
     ]
+    handled = wrap(", ".join(info.handles), _WIDE) or ["none"]
+    rows += [("" if at else "answers", line) for at, line in enumerate(handled)]
     rows += [
-        (each.type, f"{each.count} answers, {each.mean_ms:g} ms, {each.worst_ms:g} ms at most")
+        (each.type, f"{_answers(each.count)}, {each.mean_ms:g} ms, {each.worst_ms:g} ms at most")
         for each in info.latencies
     ]
     return rows + [("cut", f"{cut.name}: {cut.reason}") for cut in info.cuts]
+
+
+def _answers(count: int) -> str:
+    return "1 answer" if count == 1 else f"{count} answers"
 
 
 def _plain(line: str) -> str:

@@ -22,5 +22,5 @@ def command(*, deterministic: bool) -> int:
         await serve_eliza(stdio_transport(), seed=seed)
         return 0
 
-    say_what_it_waits_for("symposium chat --agent eliza")
+    say_what_it_waits_for("To talk yourself: symposium chat --agent eliza")
     return run(serve())

@@ -1,7 +1,7 @@
 """Let another agent take over a session: what is known of it goes with it."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -46,7 +46,7 @@ class HandoffOptions(TalkOptions):
     epilog=example("symposium handoff --to codex-acp 'Finish the open tasks'"),
 )
 @click.argument("text", required=False)
-@click.option("--to", metavar="AGENT", help="Who takes over: an id or a SPEC.")
+@click.option("--to", metavar="AGENT", help="Who takes over: an id or a SPEC; --agent is the same.")
 @click.option("--session", metavar="ID", help="The session; the last one of --cwd if not given.")
 @click.option("--print", "is_shown", is_flag=True, help="Print what would be handed over, only.")
 @click.option("--json", "as_json", is_flag=True, help="Print events, one JSON object a line.")
@@ -58,6 +58,9 @@ def command(options: HandoffOptions) -> int:
     the old session is changed otherwise.
     """
     options.set_up_logs()
+    if options.to is not None and options.agent is not None:
+        raise click.UsageError("--to and --agent both say who takes over; give one.")
+    options = replace(options, to=options.to or options.agent)
     if options.to is None and not options.is_shown:
         raise click.UsageError("Missing option '--to'; --print shows what would be handed over.")
     store = TimelineStore()

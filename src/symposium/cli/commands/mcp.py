@@ -9,6 +9,7 @@ import click
 
 from symposium.bus.client import ClientSettings
 from symposium.bus.dialling import dial_running, returning
+from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.ending import ExitCode
 from symposium.cli.logs import set_up_logs
 from symposium.cli.options import example, log_option, taking
@@ -39,6 +40,7 @@ class McpOptions:
 )
 @click.option(
     "--directory",
+    "--cwd",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
     default=".",
@@ -57,6 +59,10 @@ def command(options: McpOptions) -> int:
     if options.is_probing:
         click.echo(json.dumps(probed(Path(options.directory).resolve(), os.environ), indent=2))
         return ExitCode.OK
+    if not options.is_http:
+        say_what_it_waits_for(
+            "`symposium setup claude-mcp --write` has an agent start it", speaks="MCP"
+        )
     leave_relative_places()
     set_up_logs(options.level)
     return run(_serve(options))

@@ -73,7 +73,7 @@ def command(options: RunOptions) -> int:
     """
     leave_relative_places()
     set_up_logs(options.level)
-    say_what_it_waits_for("symposium chat --agent 'symposium run'")
+    say_what_it_waits_for("To talk yourself: symposium chat --agent 'symposium run'")
     return run(serve(options))
 
 

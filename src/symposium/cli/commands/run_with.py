@@ -59,7 +59,7 @@ def command(options: RunWithOptions) -> int:
     agent = agent_spec(options.agent)
     chain = read_chain(options.proxies, agent, bridge=options.bridge or "auto")
     set_up_logs(options.level)
-    say_what_it_waits_for("symposium chat with the same --proxy and --agent")
+    say_what_it_waits_for("To talk yourself: symposium chat with the same --proxy and --agent")
     return run(serve(chain, options))
 
 

@@ -5,6 +5,7 @@ import json
 import click
 
 from symposium.cli.ending import ExitCode
+from symposium.cli.hostless import held_agents, running_daemon
 from symposium.cli.hosts import running_hosts
 from symposium.cli.options import example
 from symposium.cli.status_view import in_short, overview, servers
@@ -22,7 +23,8 @@ def command(*, mcp: bool, short: bool, as_json: bool) -> int:
     """
     hosts = running_hosts()
     if as_json:
-        click.echo(json.dumps({"hosts": hosts}))
+        besides = {"daemon": running_daemon(), "agents": held_agents()}
+        click.echo(json.dumps({"hosts": hosts, **besides}))
     elif short:
         click.echo(in_short(hosts))
     else:
@@ -30,4 +32,15 @@ def command(*, mcp: bool, short: bool, as_json: bool) -> int:
             click.echo(line)
         if not hosts:
             click.echo("no host runs", err=True)
+        if not mcp:
+            _say_besides()
     return ExitCode.OK
+
+
+def _say_besides() -> None:
+    """What runs though no host does."""
+    if (pid := running_daemon()) is not None:
+        click.echo(f"daemon  pid {pid}  (`symposium daemon status`)")
+    if count := len(held_agents()):
+        agents = "1 agent" if count == 1 else f"{count} agents"
+        click.echo(f"{agents} of tasks and sessions  (`symposium session list`)")

@@ -42,6 +42,10 @@ from symposium.local_time import second_of
 
 TASK = click.argument("task")
 
+_CLONE = click.option(
+    "--project", "--cwd", type=click.Path(path_type=Path), default=".", help="The clone."
+)
+
 
 @click.group(name="task", epilog=example("symposium task new 'fix the login test' --agent eliza"))
 def command() -> None:
@@ -65,7 +69,7 @@ def command() -> None:
 @click.option("--base", metavar="BRANCH", help="Where to start from; the project's own branch.")
 @click.option("--description", default="", help="What people see.")
 @click.option("--budget", metavar="BUDGET", help="What it may spend, as in 3usd,20min,30turns.")
-@click.option("--project", type=click.Path(path_type=Path), default=".", help="The clone.")
+@_CLONE
 @click.option("--lock-name", "is_locked", is_flag=True, help="Agents do not rename it.")
 @AS_JSON
 def new(options: NewOptions) -> int:
@@ -99,7 +103,7 @@ def adopt(worktree: Path, name: str | None, *, as_json: bool) -> int:
 
 
 @command.command(name="list", epilog=example("symposium task list --json"))
-@click.option("--project", type=click.Path(path_type=Path), help="Only of this clone.")
+@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Only of this clone.")
 @click.option("--all", "is_all", is_flag=True, help="Archived ones, too.")
 @AS_JSON
 def list_tasks(project: Path | None, *, is_all: bool, as_json: bool) -> int:
@@ -261,7 +265,7 @@ def land(task: str, join: str | None, *, is_pushed: bool, as_json: bool) -> int:
 
 
 @command.command(epilog=example("symposium task conflicts"))
-@click.option("--project", type=click.Path(path_type=Path), default=".", help="The clone.")
+@_CLONE
 @AS_JSON
 def conflicts(project: Path, *, as_json: bool) -> int:
     """Show which live taskspaces would conflict, with each other and with their base."""
@@ -335,7 +339,7 @@ def undo(task: str, snapshot: str | None, *, as_json: bool) -> int:
 
 @command.command(epilog=example("symposium task gc --apply"))
 @click.option("--apply", "is_applied", is_flag=True, help="Do it; else it is only shown.")
-@click.option("--project", type=click.Path(path_type=Path), default=".", help="The clone.")
+@_CLONE
 @AS_JSON
 def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
     """Clear away archives and snapshots that are too old; name worktrees that nobody has."""

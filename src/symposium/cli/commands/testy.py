@@ -19,5 +19,5 @@ def command() -> int:
         await serve_testy(stdio_transport())
         return 0
 
-    say_what_it_waits_for("symposium chat --agent testy")
+    say_what_it_waits_for("To talk yourself: symposium chat --agent testy")
     return run(serve())

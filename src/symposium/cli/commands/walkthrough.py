@@ -18,6 +18,7 @@ from symposium.cli.walkthroughs import Choice, chosen, project_stores, resolved
 from symposium.config.atomic_file import write_whole
 from symposium.local_time import minute_of
 from symposium.walkthroughs.page import Facts, page
+from symposium.walkthroughs.store import HOW_ONE_COMES
 from symposium.walkthroughs.terminal import PLAIN, Drawing, TextLine, fault_lines, text_lines
 
 _COLORS: Final = {"heading": "cyan", "add": "green", "del": "red", "fault": "yellow"}
@@ -72,7 +73,7 @@ def list_walkthroughs(*, as_json: bool) -> int:
         ]
         print_table([("ID", "VERSION", "CHANGED", "IN", "TITLE"), *rows])
     else:
-        click.echo("no walkthrough is stored for this project", err=True)
+        click.echo(f"no walkthrough is stored for this project\n  {HOW_ONE_COMES}", err=True)
     return 0
 
 

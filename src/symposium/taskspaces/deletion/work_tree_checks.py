@@ -72,16 +72,17 @@ def of_status(status: WorkTreeStatus) -> list[Finding]:
     """What of it would be lost, but for ignored files."""
     found: list[Finding] = []
     if status.changed:
-        found.append(_finding(Risk.UNCOMMITTED, status.changed, "uncommitted changes in {} files"))
+        found.append(_finding(Risk.UNCOMMITTED, status.changed, "uncommitted changes in {} {}"))
     if status.untracked:
-        found.append(_finding(Risk.UNTRACKED, status.untracked, "{} untracked files"))
+        found.append(_finding(Risk.UNTRACKED, status.untracked, "{} untracked {}"))
     if status.conflicts:
-        found.append(_finding(Risk.OPERATION, status.conflicts, "{} files in conflict"))
+        found.append(_finding(Risk.OPERATION, status.conflicts, "{} {} in conflict"))
     return found
 
 
 def _finding(risk: Risk, names: tuple[str, ...], text: str) -> Finding:
-    return Finding(risk, len(names), text.format(len(names)), names[:_SAMPLES])
+    files = "file" if len(names) == 1 else "files"
+    return Finding(risk, len(names), text.format(len(names), files), names[:_SAMPLES])
 
 
 def kept_ignored(worktree: Path, ignored: tuple[str, ...]) -> Iterator[str]:

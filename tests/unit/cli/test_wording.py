@@ -1,0 +1,100 @@
+"""Small words: counts, other names of options, and what is said where there is nothing."""
+
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from symposium.__main__ import main
+from symposium.cli.at_terminal import say_what_it_waits_for
+from symposium.taskspaces.budget import Spent
+
+
+class Terminal(io.StringIO):
+    """Somebody sits there."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def leaves(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, with its path."""
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        inner = click.Context(found, context, name)
+        if isinstance(found, click.Group):
+            yield from leaves(found, inner)
+        else:
+            yield inner.command_path, found
+
+
+LEAVES = list(leaves(main, click.Context(main, info_name="symposium", **main.context_settings)))
+
+
+@pytest.mark.requirement("front.one-name")
+def test_a_directory_is_named_in_one_way_everywhere() -> None:
+    named = {
+        path: {*option.opts}
+        for path, each in LEAVES
+        for option in each.params
+        if {"--cwd", "--project", "--directory"} & {*option.opts}
+    }
+
+    assert len(named) > 5
+    assert [path for path, names in named.items() if "--cwd" not in names] == []
+
+
+@pytest.mark.requirement("front.one-name")
+def test_who_takes_over_is_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
+
+    both = CliRunner().invoke(main, ["handoff", "--to", "eliza", "-a", "testy"])
+    none = CliRunner().invoke(main, ["handoff"])
+    one = CliRunner().invoke(main, ["handoff", "-a", "eliza", "--cwd", str(tmp_path)])
+
+    assert (both.exit_code, none.exit_code, one.exit_code) == (2, 2, 4)
+    assert "give one" in both.stderr
+    assert "--to" in none.stderr
+    assert "no session of" in one.stderr
+
+
+@pytest.mark.requirement("front.wording")
+def test_one_is_counted_as_one() -> None:
+    assert Spent(turns=1).text == "0.00 usd, 0.0 min, 1 turn"
+    assert Spent(turns=2).text == "0.00 usd, 0.0 min, 2 turns"
+
+
+@pytest.mark.requirement("front.wording")
+@pytest.mark.parametrize(("speaks", "whom"), [("ACP", "an editor"), ("MCP", "an agent")])
+def test_what_waits_for_json_says_so_to_a_person(
+    speaks: str, whom: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say_what_it_waits_for("Do this", speaks=speaks)
+    assert capsys.readouterr() == ("", "")
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    say_what_it_waits_for("Do this", speaks=speaks)
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"This speaks {speaks} " in said.err
+    assert f"for {whom}: " in said.err
+    assert "\nDo this. Ctrl-D" in said.err
+
+
+@pytest.mark.requirement("front.wording")
+@pytest.mark.parametrize("words", [["list"], ["show"]])
+def test_where_no_walkthrough_is_it_says_how_one_comes_to_be(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+    done = CliRunner().invoke(main, ["walkthrough", *words])
+
+    assert "present_walkthrough" in done.stderr
