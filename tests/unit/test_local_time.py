@@ -4,13 +4,13 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from symposium import cli
+from symposium.daemon import tasks
 from symposium.local_time import clock_of, day_of, iso_of, minute_of, second_of
-
-CLI = Path(cli.__file__).parent
 
 SECONDS = 1795311905.5
 """2026-11-22 01:45:05 UTC."""
@@ -55,8 +55,17 @@ def test_what_is_no_moment_is_shown_as_it_stands(moment: str | float) -> None:
 
 
 @pytest.mark.requirement("showing.local-time")
-def test_no_command_reads_a_clock_face_of_its_own() -> None:
+@pytest.mark.parametrize("package", [cli, tasks])
+def test_nobody_who_speaks_to_people_reads_a_clock_face_of_their_own(package: ModuleType) -> None:
     # What is written for programs is UTC, and says so.
-    own = re.compile(r"localtime|strftime\(\"%H|astimezone|_?(?:at|ts|started)\[:1")
+    shown = (
+        r"localtime",
+        r"strftime\(\"%H",
+        r"astimezone",
+        r"_?(?:at|ts|started)\[:1",
+        r"\{[\w.]+_at\}",
+    )
+    own = re.compile("|".join(shown))
+    files = Path(str(package.__file__)).parent.rglob("*.py")
 
-    assert [file.name for file in CLI.rglob("*.py") if own.search(file.read_text())] == []
+    assert [file.name for file in files if own.search(file.read_text())] == []

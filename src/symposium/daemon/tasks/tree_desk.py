@@ -21,6 +21,7 @@ from symposium.bus.messages.snapshot_taskspace import Snapped, SnapshotTaskspace
 from symposium.bus.messages.undo_taskspace import Undone, UndoTaskspace
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_views import snapshot_view, task_view
+from symposium.local_time import minute_of
 from symposium.taskspaces.deletion.removal import BranchFate
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
@@ -149,7 +150,7 @@ class TreeDesk:
         live = [each for each in await self._engine.taskspaces() if each.standing in _LIVE]
         if not message.is_applied:
             archived = [
-                f"{each.name}: archived {each.archived_at}"
+                f"{each.name}: archived {minute_of(each.archived_at or '')}"
                 for each in await self._engine.taskspaces()
                 if each.standing is Standing.ARCHIVED
             ]
