@@ -143,6 +143,21 @@ def test_an_agent_is_started_with_the_environment_of_who_starts_it(
     assert not list((desk.home / "run").glob("e-*"))
 
 
+@pytest.mark.requirement("tasks.agent-knows-tools")
+def test_a_new_task_says_that_its_agent_does_not_know_our_tools(bare: Desk) -> None:
+    claude = Path(bare.environment["PATH"]) / "claude"
+    claude.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    claude.chmod(0o755)
+    words = ("--agent", "claude", "--project", str(bare.clone))
+    before = bare.run("task", "new", "one", *words)
+    bare.ok("setup", "claude-mcp", "--write", "--yes")
+    after = bare.run("task", "new", "two", *words)
+
+    assert (before.returncode, after.returncode) == (0, 0)
+    assert "symposium setup claude-mcp --write" in before.stderr
+    assert "claude-mcp" not in after.stderr
+
+
 @pytest.mark.requirement("daemon.stays-stopped")
 def test_an_agent_goes_on_without_the_daemon_and_leaves_it_stopped(desk: Desk) -> None:
     task = desk.new("task", "--agent", "eliza")

@@ -1,5 +1,6 @@
 """Makes a task as a person has written it, and starts it again."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from symposium.bus.messages.retry_taskspace import RetryTaskspace
 from symposium.bus.task_shapes import TaskView
 from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode
+from symposium.cli.known_tools import missing_tools
 from symposium.cli.task_agents import chosen_agent, no_agent, surroundings_for
 from symposium.cli.tasks import ask, task_line
 from symposium.errors import SpecError
@@ -75,6 +77,8 @@ async def make_task(message: CreateTaskspace, *, as_json: bool) -> int:
         click.echo(made.reason, err=True)
     if made.agent is None:
         click.echo(no_agent(made), err=True)
+    if trouble := missing_tools(message.agent, Path(made.worktree), os.environ):
+        click.echo(trouble, err=True)
     return ExitCode.RUNTIME if made.standing == "setup-failed" else ExitCode.OK
 
 
