@@ -414,6 +414,21 @@ def test_what_set_up_files_ask_for_is_shown_and_done_only_when_trusted(desk: Des
     assert not (Path(third["worktree"]) / "was-run-too").exists()
 
 
+@pytest.mark.requirement("taskspaces.set-up-guesses")
+def test_what_lock_files_suggest_is_shown_until_a_file_says_what_to_do(desk: Desk) -> None:
+    (desk.clone / "package-lock.json").write_text("{}")
+    git(desk.clone, "add", ".")
+    git(desk.clone, "commit", "-qm", "locked")
+    task = desk.new("locked", "--agent", "none")
+    assert "npm ci (package-lock.json)" in desk.ok("task", "show", task["id"])
+    assert not (Path(task["worktree"]) / "node_modules").exists()
+    folder = Path(task["worktree"]) / ".symposium"
+    folder.mkdir()
+    (folder / "workspace.toml").write_text('setup = ["true"]\n')
+    shown = json.loads(desk.ok("task", "show", task["id"], "--json"))
+    assert (shown["guesses"], shown["recipe"]) == ([], ["setup: true"])
+
+
 @pytest.mark.requirement("tasks.find")
 def test_a_name_means_the_task_that_lives_and_a_branch_is_a_name_too(desk: Desk) -> None:
     gone = desk.new("the same", "--agent", "none")

@@ -125,12 +125,19 @@ def show_task(shown: TaskShown) -> None:
         ("spent", about.spent),
         ("conflicts", "; ".join(about.conflicts)),
         ("set-up", "; ".join(shown.recipe)),
+        ("not set up", _guessed(shown.guesses)),
         ("snapshots", str(len(shown.snapshots))),
     ):
         if value:
             click.echo(f"  {label:12} {value}")
     for entry in shown.log:
         click.echo(f"  {minute_of(entry.at)} {entry.category:9} {entry.message}")
+
+
+def _guessed(guesses: Sequence[str]) -> str:
+    if not guesses:
+        return ""
+    return f"{'; '.join(guesses)}; say so in .symposium/workspace.toml to have it run"
 
 
 def is_interactive() -> bool:

@@ -8,12 +8,18 @@ from symposium.bus.vocabulary import About, Reply, Request, Target
 
 
 class TaskShown(Reply, frozen=True):
-    """One taskspace, its progress and its snapshots, the oldest first."""
+    """One taskspace, its progress and its snapshots, the oldest first.
+
+    Attributes:
+        recipe: what its set-up files ask for.
+        guesses: what its lock files suggest, where no file asks for anything; never run unasked.
+    """
 
     taskspace: TaskView
     log: tuple[TaskLog, ...]
     snapshots: tuple[SnapshotView, ...]
     recipe: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()
 
 
 class ShowTaskspace(Request[TaskShown], frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.failures import UnknownTaskspaceError
 from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.model import Category, Standing, Taskspace
+from symposium.taskspaces.setup_files.recipe import SetUp
 
 RECENT = 200
 """Lines of progress that a list looks at for open questions."""
@@ -122,12 +123,14 @@ class TaskDesk:
         entries = await self._engine.records.entries(taskspace.id)
         is_there = taskspace.standing not in {Standing.ARCHIVED, Standing.MISSING}
         snapshots = await self._engine.history.snapshots(taskspace.id) if is_there else []
-        recipe = lines_of(await self._engine.recipe(taskspace.id)) if is_there else []
+        recipe = await self._engine.recipe(taskspace.id) if is_there else SetUp()
+        guesses = () if recipe.recipes else recipe.guesses
         return TaskShown(
             taskspace=await self._view(taskspace),
             log=tuple(log_view(entry) for entry in entries[-message.log :]),
             snapshots=tuple(snapshot_view(each) for each in snapshots),
-            recipe=tuple(recipe),
+            recipe=tuple(lines_of(recipe)),
+            guesses=tuple(f"{each.command} ({each.source})" for each in guesses),
         )
 
     async def _retry(self, message: RetryTaskspace, asked: Asked) -> TaskMade:
