@@ -31,8 +31,10 @@ def program(folder: Path, name: str, tmp_path: Path) -> None:
 def test_from_any_first_message_to_its_answer_by_an_agent_that_is_here(
     start: Start, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    program(tmp_path / "bin", "claude-code-acp", tmp_path)
-    environment["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    # Not in the directory that is open, of which nothing is started.
+    place_of_programs = tmp_path.with_name(f"{tmp_path.name}-programs")
+    program(place_of_programs, "claude-code-acp", tmp_path)
+    environment["PATH"] = f"{place_of_programs}{os.pathsep}{os.environ['PATH']}"
     it = started_editor(start)
     session = it.session()
     it.until(lambda: "to " in it.said.get(session, "").rpartition("\n\n")[2])
@@ -42,7 +44,7 @@ def test_from_any_first_message_to_its_answer_by_an_agent_that_is_here(
     rows = re.findall(r"^\| (\d+) \| (.+?) \| (.+?) \|$", told, re.MULTILINE)
     number, name, place = rows[0]
     assert name == "Claude Code"
-    assert str(tmp_path / "bin" / "claude-code-acp") in place
+    assert str(place_of_programs / "claude-code-acp") in place
     it.say(session, number)
     answered = it.say(session, "SAVE")
     assert answered.endswith("What is 2+2?")
