@@ -2,8 +2,9 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, cast
+
+from msgspec import Struct
 
 from symposium.conductor.gate import members_of
 from symposium.plain_text import one_line
@@ -15,8 +16,7 @@ TERMINAL_META: Final = "terminal-auth"
 would run one."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthMethod:
+class AuthMethod(Struct, frozen=True):
     """One way.
 
     Attributes:
