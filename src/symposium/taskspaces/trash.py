@@ -7,7 +7,7 @@ from pathlib import Path
 
 from symposium.taskspaces.deletion.archive import read_archive, trash_of
 from symposium.taskspaces.deletion.assessment import assess
-from symposium.taskspaces.deletion.removal import BranchFate, remove
+from symposium.taskspaces.deletion.removal import BranchFate, Keeping, remove
 from symposium.taskspaces.deletion.report import Report
 from symposium.taskspaces.deletion.requests import Requests
 from symposium.taskspaces.deletion.undo import is_old, purge, undo_removal
@@ -19,7 +19,7 @@ from symposium.taskspaces.projects import open_project
 
 
 class Consent(StrEnum):
-    """What the user has agreed to; an archive is made in any case."""
+    """What the user has agreed to."""
 
     ONLY_IF_SAFE = "only-if-safe"
     ARCHIVE = "archive"
@@ -51,9 +51,15 @@ class Trash:
         return await assess(self._ground, taskspace, opened.repository, self._presence)
 
     async def delete(
-        self, id_: str, consent: Consent, fate: BranchFate = BranchFate.AUTO
+        self,
+        id_: str,
+        consent: Consent,
+        fate: BranchFate = BranchFate.AUTO,
+        keeping: Keeping = Keeping.ARCHIVE,
     ) -> Taskspace:
         """Archive a taskspace and take it away; `undo` brings it back for 14 days.
+
+        Only where nothing is to be kept there is no archive, and no way back.
 
         Raises:
             NotSafeError: work would go and nobody agreed, or not all of it can be kept.
@@ -72,7 +78,7 @@ class Trash:
                     hint = "archive it, which keeps all of it for 14 days"
                     raise NotSafeError(f"{taskspace.name!r}: {'; '.join(report.lines)}", hint)
             opened = await open_project(Path(taskspace.project))
-            removed = await remove(self._ground, taskspace, opened.repository, fate)
+            removed = await remove(self._ground, taskspace, opened.repository, fate, keeping)
         await self._wake()
         return removed
 

@@ -15,7 +15,8 @@ from tests.support.taskspace_scenes import (
     tree_of,
 )
 
-from symposium.taskspaces.deletion.removal import BranchFate
+from symposium.taskspaces.deletion import archive
+from symposium.taskspaces.deletion.removal import BranchFate, Keeping
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.events import Event, Removed, Removing
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError, UnknownTaskspaceError
@@ -295,3 +296,78 @@ async def test_who_asks_to_delete_waits_for_the_decision_and_two_are_both_answer
     assert lapsed.result() is Decision.EXPIRED
     assert requests.pending() == []
     assert requests.decide("a", Decision.DELETED) == 0
+
+
+@pytest.mark.requirement("taskspaces.archive-large")
+async def test_what_is_too_large_for_a_patch_is_in_the_bundle_and_that_is_noted(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MOST_PATCHED", 1000)
+    made = await scene.make()
+    large = Path(made.worktree) / "large"
+    content = bytes(range(256)) * 10
+    large.write_bytes(content)
+
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+    trash = archive.trash_of(scene.root / "state", made.id)
+    manifest = archive.read_archive(trash)
+    await scene.engine.trash.undo(made.id)
+
+    assert manifest.notes == ("no changes.patch: 2560 bytes have changed; work.bundle has them",)
+    assert "changes.patch" not in manifest.sums
+    assert large.read_bytes() == content
+
+
+@pytest.mark.requirement("taskspaces.archive-large")
+async def test_the_patch_has_what_was_not_committed(scene: Scene) -> None:
+    made = await full(scene)
+
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+    trash = archive.trash_of(scene.root / "state", made.id)
+
+    assert b"+changed" in (trash / "changes.patch").read_bytes()
+    assert archive.read_archive(trash).notes == ()
+
+
+@pytest.mark.requirement("taskspaces.nothing-kept")
+async def test_nothing_is_written_where_nothing_is_to_be_kept(scene: Scene) -> None:
+    made = await full(scene)
+    seen: list[str] = []
+    around = Surroundings(passed=seen.append)
+    scene.engine.close()
+    scene = open_scene(scene.root, around)
+
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE, BranchFate.DROP, Keeping.NOTHING)
+
+    with pytest.raises(UnknownTaskspaceError):
+        await scene.engine.get(made.id)
+    scene.engine.close()
+    assert "delete.snapshot" not in seen
+    assert seen[-1] == "delete.done"
+    assert not list((scene.root / "state" / "trash").iterdir())
+    assert not there(made.worktree)
+    assert git("for-each-ref", "refs/symposium", f"refs/heads/{made.branch}", cwd=scene.clone) == ""
+
+
+@pytest.mark.requirement("taskspaces.nothing-kept")
+async def test_a_deletion_that_keeps_nothing_is_ended_after_a_kill(place: Path) -> None:
+    class KilledError(Exception):
+        pass
+
+    def killed(stage: str) -> None:
+        if stage == "delete.worktree":
+            raise KilledError
+
+    scene = open_scene(place, Surroundings(passed=killed))
+    made = await full(scene)
+    with pytest.raises(KilledError):
+        await scene.engine.trash.delete(made.id, Consent.ARCHIVE, keeping=Keeping.NOTHING)
+    scene.engine.close()
+
+    again = open_scene(place)
+    await again.engine.start()
+    left = await again.engine.taskspaces()
+    again.engine.close()
+
+    assert left == []
+    assert not list((place / "state" / "trash").iterdir())

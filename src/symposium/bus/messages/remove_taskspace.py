@@ -18,7 +18,7 @@ class RemoveTaskspace(Request[Removal], frozen=True, kw_only=True):
     Attributes:
         only_if_safe: refuse where something could be lost, or is not known.
         branch: `auto`, `keep` or `drop`: what becomes of its branch.
-        archived_for_good: also delete the archive; there is no way back then.
+        archived_for_good: keep no archive; there is no way back then.
     """
 
     about: ClassVar = About(

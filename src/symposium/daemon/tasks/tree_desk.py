@@ -22,7 +22,7 @@ from symposium.bus.messages.undo_taskspace import Undone, UndoTaskspace
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_views import snapshot_view, task_view
 from symposium.local_time import minute_of
-from symposium.taskspaces.deletion.removal import BranchFate
+from symposium.taskspaces.deletion.removal import BranchFate, Keeping
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
@@ -82,12 +82,13 @@ class TreeDesk:
         except ValueError as error:
             raise BusRefusedError("branch is auto, keep or drop", "bad_choice") from error
         consent = Consent.ONLY_IF_SAFE if message.only_if_safe else Consent.ARCHIVE
-        removed = await self._engine.trash.delete(message.taskspace_uuid, consent, fate)
+        keeping = Keeping.NOTHING if message.archived_for_good else Keeping.ARCHIVE
+        removed = await self._engine.trash.delete(message.taskspace_uuid, consent, fate, keeping)
         self._engine.trash.requests.decide(removed.id, Decision.DELETED)
         lines = [f"{removed.name} is deleted"]
-        if message.archived_for_good:
-            await self._let_go(removed.id)
-            lines.append("its archive too: there is no way back")
+        if keeping is Keeping.NOTHING:
+            self._agents.forget(removed.id)
+            lines.append("nothing of it was kept: there is no way back")
         else:
             lines.append(f"`symposium task undo {removed.id}` brings it back, for 14 days")
         return Removal(lines=tuple(lines))

@@ -9,7 +9,7 @@ import os
 import shutil
 import tarfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import file_digest
 from pathlib import Path
 from typing import Final
@@ -33,6 +33,9 @@ DAYS: Final = 14
 MOST_IGNORED: Final = 1 << 30
 """Bytes of ignored files that are kept."""
 
+MOST_PATCHED: Final = 64 << 20
+"""Bytes of changed files that a patch is written of; the bundle has them in any case."""
+
 _MANIFEST: Final = "manifest.json"
 _BUNDLE: Final = "work.bundle"
 _PATCH: Final = "changes.patch"
@@ -44,7 +47,9 @@ class Manifest:
     """What an archive holds.
 
     Attributes:
+        snapshot: the ref it was made of; empty where nothing was to be kept.
         sums: SHA-256 of each file of it.
+        notes: what was left out, and why.
     """
 
     taskspace: Taskspace
@@ -53,6 +58,7 @@ class Manifest:
     tip: str
     at: float
     sums: dict[str, str]
+    notes: tuple[str, ...] = ()
 
 
 def trash_of(state: Path, id_: str) -> Path:
@@ -102,14 +108,37 @@ async def write_archive(
     partial = trash.with_name(f"{trash.name}.partial")
     try:
         await asyncio.to_thread(_fresh, partial)
-        await _bundle(subject, taskspace, snapshot, partial / _BUNDLE)
-        await _patch(subject, snapshot, partial / _PATCH)
+        git = subject.looking_at(subject.worktree, INDEX)
+        before = snapshot.tip or (await git.ask("mktree")).text
+        size = await _changed_bytes(git, before, snapshot.work)
+        await _bundle(subject, taskspace, snapshot, partial / _BUNDLE, size)
+        notes = (f"no {_PATCH}: {size} bytes have changed; {_BUNDLE} has them",)
+        if size <= MOST_PATCHED:
+            notes = await _patch(git, before, snapshot.work, partial / _PATCH)
         await asyncio.to_thread(_tar, subject.worktree, files, partial / _FILES)
         sums = await asyncio.to_thread(_sums, partial)
-        manifest = Manifest(taskspace, snapshot.ref, snapshot.commit, snapshot.tip, at, sums)
+        told = (snapshot.ref, snapshot.commit, snapshot.tip, at, sums, notes)
+        manifest = Manifest(taskspace, *told)
         await asyncio.to_thread(_finish, partial, trash, manifest)
     except (OSError, tarfile.TarError) as error:
         raise TaskspaceError(f"the archive cannot be written: {error}", "make room") from error
+    return manifest
+
+
+async def write_nothing(subject: Subject, taskspace: Taskspace, tip: str, at: float) -> Manifest:
+    """Keep nothing but the name of what goes, so that a deletion that was begun can be ended.
+
+    Raises:
+        TaskspaceError: it cannot be written.
+    """
+    trash = subject.shadow.parent.parent / "trash" / taskspace.id
+    partial = trash.with_name(f"{trash.name}.partial")
+    manifest = Manifest(taskspace, "", "", tip, at, {}, ("nothing was to be kept",))
+    try:
+        await asyncio.to_thread(_fresh, partial)
+        await asyncio.to_thread(_finish, partial, trash, manifest)
+    except OSError as error:
+        raise TaskspaceError(f"{trash} cannot be written: {error}", "make room") from error
     return manifest
 
 
@@ -120,13 +149,21 @@ async def hold(subject: Subject, manifest: Manifest) -> None:
         TaskspaceError: git cannot.
     """
     git = subject.clone()
-    await git.ask("update-ref", snapshot_ref(subject.id), manifest.commit)
+    if manifest.commit:
+        await git.ask("update-ref", snapshot_ref(subject.id), manifest.commit)
     if manifest.tip:
         await git.ask("update-ref", branch_ref(subject.id), manifest.tip)
 
 
-async def _bundle(subject: Subject, taskspace: Taskspace, snapshot: Snapshot, target: Path) -> None:
-    git = subject.clone()
+async def _bundle(
+    subject: Subject, taskspace: Taskspace, snapshot: Snapshot, target: Path, size: int
+) -> None:
+    """All commits that no other branch holds.
+
+    Much is packed as it is: what is large is rarely text, and somebody waits.
+    """
+    packing = ("pack.compression=0", "core.bigFileThreshold=16m") if size > MOST_PATCHED else ()
+    git = replace(subject.clone(), settings=packing)
     listed = await git.text("for-each-ref", "--format=%(refname)", "refs/heads")
     ours = f"refs/heads/{taskspace.branch}"
     others = [f"^{ref}" for ref in listed.splitlines() if ref != ours]
@@ -138,15 +175,23 @@ async def _bundle(subject: Subject, taskspace: Taskspace, snapshot: Snapshot, ta
     )
 
 
-async def _patch(subject: Subject, snapshot: Snapshot, target: Path) -> None:
-    """For people: what was not committed."""
-    git = subject.looking_at(subject.worktree, INDEX)
-    before = snapshot.tip or (await git.ask("mktree")).text
-    done = await git.ask(
+async def _patch(git: Git, before: str, after: str, target: Path) -> tuple[str, ...]:
+    """For people: what was not committed; nothing is to be noted of it."""
+    await git.ask(
         *("diff", "--binary", "--no-ext-diff", "--no-textconv", "--no-color"),
-        *(before, snapshot.work),
+        *(f"--output={target}", before, after),
     )
-    await asyncio.to_thread(target.write_bytes, done.out)
+    return ()
+
+
+async def _changed_bytes(git: Git, before: str, after: str) -> int:
+    """How large the files are that differ, before and after."""
+    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after)
+    changes = [entry.split(" ") for entry in (await git.ask(*words)).names if entry[:1] == ":"]
+    blobs = [id_ for change in changes if "160000" not in change[1] for id_ in change[2:4]]
+    asked = "".join(f"{id_}\n" for id_ in blobs).encode()
+    sizes = (await git.ask("cat-file", "--batch-check=%(objectsize)", stdin=asked)).text
+    return sum(int(size) for size in sizes.splitlines() if size.isdigit())
 
 
 def _fresh(partial: Path) -> None:

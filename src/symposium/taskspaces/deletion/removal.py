@@ -17,7 +17,9 @@ from symposium.taskspaces.deletion.archive import (
     read_archive,
     trash_of,
     write_archive,
+    write_nothing,
 )
+from symposium.taskspaces.deletion.undo import purge
 from symposium.taskspaces.events import Removed, Removing, Said
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.repository import Repository, worktrees
@@ -39,8 +41,19 @@ class BranchFate(StrEnum):
     DROP = "drop"
 
 
+class Keeping(StrEnum):
+    """What is kept of a taskspace that goes."""
+
+    ARCHIVE = "archive"
+    NOTHING = "nothing"
+
+
 async def remove(
-    ground: Ground, taskspace: Taskspace, repository: Repository, fate: BranchFate
+    ground: Ground,
+    taskspace: Taskspace,
+    repository: Repository,
+    fate: BranchFate,
+    keeping: Keeping = Keeping.ARCHIVE,
 ) -> Taskspace:
     """Archive a taskspace, then take it away; a failure before that leaves it as it was.
 
@@ -48,7 +61,8 @@ async def remove(
         NotSafeError: something of it cannot be kept.
         TaskspaceError: git cannot, or the archive cannot be written.
     """
-    operation = Operation(taskspace.id, Kind.DELETE, "delete.recorded", {"fate": fate.value})
+    detail = {"fate": fate.value, "keeping": keeping.value}
+    operation = Operation(taskspace.id, Kind.DELETE, "delete.recorded", detail)
 
     def record(connection: Connection) -> None:
         save(connection, replace(taskspace, standing=Standing.DELETING))
@@ -72,13 +86,23 @@ async def _keep(
     await ground.agents.stop(taskspace.id)
     operation = await ground.reach(operation, "delete.agent")
     subject = subject_of(ground, taskspace, repository)
-    snapshot = await ground.snapshots.take(subject, "before deletion")
-    operation = await ground.reach(operation, "delete.snapshot")
-    files = await ignored_work(taskspace) if await _is_there(taskspace) else []
-    manifest = await write_archive(subject, taskspace, snapshot, files, ground.now())
+    if keeping_of(operation) is Keeping.NOTHING:
+        ref = f"refs/heads/{taskspace.branch}"
+        tip = await repository.git.maybe("rev-parse", "--verify", "--quiet", ref)
+        manifest = await write_nothing(subject, taskspace, tip or "", ground.now())
+    else:
+        snapshot = await ground.snapshots.take(subject, "before deletion")
+        operation = await ground.reach(operation, "delete.snapshot")
+        files = await ignored_work(taskspace) if await _is_there(taskspace) else []
+        manifest = await write_archive(subject, taskspace, snapshot, files, ground.now())
     operation = await ground.reach(operation, "delete.archive")
     await hold(subject, manifest)
     return await ground.reach(operation, "delete.anchored")
+
+
+def keeping_of(operation: Operation) -> Keeping:
+    """What a deletion that was begun keeps."""
+    return Keeping(operation.detail.get("keeping", Keeping.ARCHIVE))
 
 
 async def _is_there(taskspace: Taskspace) -> bool:
@@ -117,6 +141,11 @@ async def go_on(
         operation = await ground.reach(operation, "delete.branch")
     await _remove_home(taskspace)
     await ground.reach(operation, "delete.metadata")
+    if keeping_of(operation) is Keeping.NOTHING:
+        gone = replace(taskspace, standing=Standing.ARCHIVED, archived_at=ground.stamp())
+        await purge(ground, gone, repository)
+        ground.pass_stage(taskspace.id, "delete.done")
+        return gone
     return await _done(ground, taskspace)
 
 

@@ -17,6 +17,9 @@ from symposium.taskspaces.snapshots.subject import Subject
 
 _LINK: Final = b"160000"
 _NO_COMMIT: Final = "does not have a commit checked out"
+_LONG: Final = 600.0
+"""Seconds that git may take to read what is new: a file may have gigabytes."""
+
 _DEEPEST: Final = 5
 """Repositories inside repositories that are looked into."""
 
@@ -84,11 +87,11 @@ def index_signature(subject: Subject, index: str) -> tuple[int, int, int] | None
 async def _add(git: Git) -> Done:
     """Take all changes in; a repository inside that has become none is a folder like any other."""
     words = ("add", "-A", "--ignore-errors", "--", ".")
-    done = await git.run(*words)
+    done = await git.run(*words, patience=_LONG)
     if done.code and (links := await _links(git)):
         listed = b"".join(os.fsencode(name) + b"\0" for name in links)
         await git.run("update-index", "--force-remove", "-z", "--stdin", stdin=listed)
-        done = await git.run(*words)
+        done = await git.run(*words, patience=_LONG)
     return done
 
 
