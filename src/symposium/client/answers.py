@@ -10,6 +10,7 @@ from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.client.events import Change, ToolCall
 from symposium.client.files import Files
+from symposium.client.known_calls import KnownCalls
 from symposium.client.patience import Patience
 from symposium.client.permissions import (
     READ_KINDS,
@@ -68,6 +69,7 @@ class Answers:
         self._on_decision = on_decision
         self._open: set[asyncio.Timeout] = set()
         self._granted: set[str] = set()
+        self._calls = KnownCalls()
 
     def handlers(self) -> dict[str, RequestHandler]:
         """By method; what is not here is answered `-32601`."""
@@ -76,6 +78,10 @@ class Answers:
             "fs/read_text_file": self._read,
             "fs/write_text_file": self._write,
         }
+
+    def heard(self, params: Any) -> None:
+        """Take what the agent reports: a question may be about it."""
+        self._calls.heard(params)
 
     def withdraw(self) -> None:
         """The turn is cancelled: nobody need answer what is open (acp-host §7.1)."""
@@ -89,7 +95,8 @@ class Answers:
     async def _permission(self, request: Request) -> dict[str, Any]:
         if not isinstance(request.params, dict):
             raise RpcError(INVALID_PARAMS, "an object is wanted")
-        permission = read_permission(cast("dict[str, Any]", request.params))
+        question = self._calls.completed(cast("dict[str, Any]", request.params))
+        permission = read_permission(question)
         decision = await self._decide(permission)
         is_read = permission.tool_call.kind in READ_KINDS
         if isinstance(decision, Chosen) and decision.option.allows and not is_read:

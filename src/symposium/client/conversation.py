@@ -179,9 +179,12 @@ async def converse(
     ours, theirs = memory_pair()
     patience = Patience(terms.patience)
     answers = Answers(terms.cwd, terms.decider, terms.on_decision, patience)
-    handlers = Handlers(
-        requests=answers.handlers(), notifications={"session/update": terms.on_update}
-    )
+
+    def updated(params: Any) -> None:
+        answers.heard(params)
+        terms.on_update(params)
+
+    handlers = Handlers(requests=answers.handlers(), notifications={"session/update": updated})
     connection = Connection(ours, handlers)
     conversation = Conversation(connection, answers, terms, patience)
     conductor = Conductor(theirs, instantiate, settings)

@@ -183,6 +183,41 @@ async def test_what_may_be_read_may_not_therefore_be_written(tmp_path: Path) -> 
     assert not (tmp_path / "file").exists()
 
 
+@pytest.mark.requirement("approvals.wish")
+async def test_a_question_that_only_names_a_call_is_shown_with_what_was_said_of_it(
+    tmp_path: Path,
+) -> None:
+    asked: list[str] = []
+
+    class Noting:
+        async def decide(self, permission: Permission) -> Decision:
+            asked.append(wish_of(permission.tool_call, tmp_path).text)
+            return await DenyAll().decide(permission)
+
+    async def turn(connection: Connection) -> str:
+        def tell(**members: Any) -> None:
+            update = {"sessionUpdate": "tool_call_update", "toolCallId": "7", **members}
+            connection.notify("session/update", {"sessionId": "one", "update": update})
+
+        async def ask(**members: Any) -> None:
+            call = {"toolCallId": "7", **members}
+            params = {"sessionId": "one", "toolCall": call, "options": OPTIONS}
+            await connection.request("session/request_permission", params)
+
+        tell(title="Bash", kind="execute")
+        tell(rawInput={"command": "rm -rf x"}, title=None)
+        await ask()
+        await ask(rawInput={"command": "ls"}, content=[])
+        tell(status="failed")
+        await ask()
+        return "done"
+
+    async with talking(AskingAgent(turn), Noting(), tmp_path) as conversation:
+        await conversation.prompt("one", "go")
+
+    assert asked == ["run: rm -rf x", "run: ls", "do this: call 7"]
+
+
 @pytest.mark.requirement("approvals.wish", "approvals.change-shown")
 async def test_who_writes_without_having_asked_shows_what_would_come_and_go(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old\n")
