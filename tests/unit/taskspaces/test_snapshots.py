@@ -320,3 +320,54 @@ async def test_a_repository_without_a_commit_is_kept_wherever_it_stands(
     assert restored.notes == ()
     assert (inside / "work").read_text(encoding="utf-8") == "x"
     assert git("status", "--porcelain", cwd=inside) == "?? work"
+
+
+PERMISSIONS: Final = {
+    "token.txt": 0o600,
+    "README.md": 0o640,
+    "src/tool.sh": 0o700,
+    "closed/deep/key": 0o400,
+    "closed": 0o700,
+    ".env": 0o600,
+    "nested/key": 0o600,
+}
+
+
+@pytest.mark.requirement("snapshots.permissions")
+async def test_no_file_comes_back_with_more_permissions_than_it_had(
+    scene: Scene, made: Taskspace
+) -> None:
+    worktree = Path(made.worktree)
+    (worktree / "closed/deep").mkdir(parents=True)
+    git("init", "-q", "nested", cwd=worktree)
+    for name, mode in PERMISSIONS.items():
+        if not (worktree / name).exists():
+            (worktree / name).write_text("x", encoding="utf-8")
+        (worktree / name).chmod(mode)
+    first = await scene.engine.history.snapshot(made.id, "tool call")
+    (worktree / "src/app.py").chmod(0o600)
+    second = await scene.engine.history.snapshot(made.id, "another")
+
+    for each in ("token.txt", "README.md", "src", "closed", ".env", "nested"):
+        run(f"rm -rf {each}", worktree)
+    await scene.engine.history.undo(made.id)
+
+    now = {name: (worktree / name).stat().st_mode & 0o777 for name in PERMISSIONS}
+    assert now == PERMISSIONS
+    assert (worktree / "src/app.py").stat().st_mode & 0o777 == 0o600
+    assert (worktree / "src/data.bin").stat().st_mode & 0o777 != 0o600
+    assert first.key != second.key, "a change of permissions alone is kept, too"
+
+
+@pytest.mark.requirement("snapshots.permissions")
+async def test_where_files_are_private_by_custom_they_stay_private(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    run("find . -type f -exec chmod 600 {} +; find . -type d -exec chmod 700 {} +", worktree)
+    await scene.engine.history.snapshot(made.id, "tool call")
+
+    run("rm -rf src README.md", worktree)
+    await scene.engine.history.undo(made.id)
+
+    assert (worktree / "README.md").stat().st_mode & 0o777 == 0o600
+    assert (worktree / "src").stat().st_mode & 0o777 == 0o700

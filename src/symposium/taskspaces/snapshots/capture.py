@@ -1,5 +1,6 @@
 """Takes a snapshot: what has changed becomes objects, then one ref makes them last."""
 
+import asyncio
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +21,7 @@ from symposium.taskspaces.snapshots.gitdir import (
     signature,
     store,
 )
+from symposium.taskspaces.snapshots.modes import Modes, modes_of, names_in
 from symposium.taskspaces.snapshots.seed import seed
 from symposium.taskspaces.snapshots.staged import keep_index
 from symposium.taskspaces.snapshots.state import (
@@ -42,7 +44,7 @@ class Memory:
     tree: KeptTree | None = None
     private: tuple[Signature, str | None, str | None] | None = None
     anchored: tuple[frozenset[str], str | None] | None = None
-    modes: dict[str, int] | None = None
+    modes: Modes | None = None
     looked: tuple[str, str, str] | None = None
 
 
@@ -56,7 +58,7 @@ class Parts:
     kept: Kept
     head: str
     tip: str
-    modes: dict[str, int]
+    modes: Modes
     private_objects: frozenset[str]
 
 
@@ -97,14 +99,20 @@ async def work_of(subject: Subject, memory: Memory) -> str:
     return memory.looked[2]
 
 
-async def _files_of(subject: Subject, memory: Memory) -> tuple[dict[str, int], KeptTree]:
+async def _files_of(subject: Subject, memory: Memory) -> tuple[Modes, KeptTree]:
     await subject.prepare()
     subject.worktree.mkdir(parents=True, exist_ok=True)
     if memory.tree is None:
         await seed(subject, subject.shadow / INDEX)
-    modes = await keep_precious(subject, INDEX) if memory.modes is None else memory.modes
-    memory.tree = await keep_tree(subject, subject.worktree, INDEX, memory.tree)
-    return modes, memory.tree
+    precious = await keep_precious(subject, INDEX)
+    before = memory.tree
+    memory.tree = await keep_tree(subject, subject.worktree, INDEX, before)
+    # A change of permissions alone is one of ctime: the index is written anew for it, too.
+    if memory.modes is None or memory.tree is not before:
+        nested = [each.path for each in memory.tree.nested if "/" not in each.path]
+        names = await names_in(subject, INDEX, nested)
+        memory.modes = await asyncio.to_thread(modes_of, subject.worktree, names)
+    return memory.modes.with_these(precious), memory.tree
 
 
 async def _head(subject: Subject, admin: Path) -> tuple[str, str]:
@@ -125,6 +133,8 @@ def key_of(parts: Parts) -> str:
         *(entry.commit for entry in parts.kept.stash),
         *sorted(parts.private_objects),
         *([parts.private or ""] if parts.staged is None else []),
+        *(f"{name}:{mode:o}" for name, mode in sorted(parts.modes.unusual.items())),
+        *(f"{kind}:{mode:o}" for kind, mode in sorted(parts.modes.usual.items())),
     ]
     return sha256("\n".join(facts).encode(errors="surrogateescape")).hexdigest()
 
@@ -184,8 +194,9 @@ async def _tree(subject: Subject, git: Git, parts: Parts) -> str:
         parts.tree.empty,
         parts.tree.nested,
         await _upstream(subject, parts.head),
-        parts.modes,
+        dict(parts.modes.unusual),
         parts.tree.skipped,
+        dict(parts.modes.usual),
     )
     blob = await git.ask("hash-object", "-w", "--stdin", stdin=encode_details(details))
     entries = [("100644", "blob", blob.text, "details.json"), _entry(parts.tree.tree, "work")]

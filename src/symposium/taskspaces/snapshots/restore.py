@@ -1,5 +1,6 @@
 """Brings a worktree back to a snapshot: files, index, HEAD, branch, stash, half-done operations."""
 
+import asyncio
 import os
 import shutil
 import stat
@@ -11,6 +12,7 @@ from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.snapshots.branches import branches_and_stash, logged
 from symposium.taskspaces.snapshots.capture import INDEX
 from symposium.taskspaces.snapshots.gitdir import admin_directory, private_files
+from symposium.taskspaces.snapshots.modes import Modes, give, names_in
 from symposium.taskspaces.snapshots.state import Details, Nested, Snapshot, decode_details
 from symposium.taskspaces.snapshots.subject import Subject
 from symposium.taskspaces.snapshots.worktree_tree import links_to, submodule_directory
@@ -47,7 +49,10 @@ async def bring_back(subject: Subject, snapshot: Snapshot, current: Snapshot) ->
     await _empty_directories(subject.worktree, details)
     for number, nested in enumerate(details.nested):
         await _nested(subject, snapshot, number, nested)
-    _modes(subject.worktree, details)
+    nested = [each.path for each in details.nested if "/" not in each.path]
+    names = await names_in(subject, INDEX, nested)
+    modes = Modes(details.usual, details.modes)
+    notes += await asyncio.to_thread(give, subject.worktree, names, modes)
     notes += await _branches(subject, snapshot, details)
     await _upstream(subject, snapshot, details)
     await _private(subject, snapshot)
@@ -160,13 +165,6 @@ def _clear(place: Path, keep: str) -> None:
             shutil.rmtree(entry)
         else:
             entry.unlink()
-
-
-def _modes(worktree: Path, details: Details) -> None:
-    for name, mode in details.modes.items():
-        path = worktree / name
-        if path.is_file() and not path.is_symlink():
-            path.chmod(mode)
 
 
 async def _branches(subject: Subject, snapshot: Snapshot, details: Details) -> list[str]:

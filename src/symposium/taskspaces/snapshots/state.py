@@ -42,8 +42,9 @@ class Details:
         branches: full ref to commit, of the whole clone.
         stash: newest last.
         upstream: what the branch follows: `remote` and `merge`.
-        modes: of precious files, which git would widen.
+        modes: of files and folders that have other permissions than most; git would widen them.
         skipped: what could not be kept, and why.
+        usual: the permissions of most, by kind.
     """
 
     branches: dict[str, str] = field(default_factory=dict[str, str])
@@ -53,6 +54,7 @@ class Details:
     upstream: dict[str, str] = field(default_factory=dict[str, str])
     modes: dict[str, int] = field(default_factory=dict[str, int])
     skipped: tuple[str, ...] = ()
+    usual: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
