@@ -315,7 +315,7 @@ def test_what_an_agent_says_unasked_stands_above_the_prompt(
 ) -> None:
     (tmp_path / "home").mkdir(exist_ok=True)
     person = chat("--agent", ourselves("run", "--no-registry"))
-    person.until("`cancel` to leave.")
+    person.until("A name will do as well.")
     # The prompt is there again, on a line below what was said.
     assert person.until(">").strip() == ">"
     person.type(b"cancel", ENTER)

@@ -72,7 +72,7 @@ class FullDirectory:
         """The agents on offer; asks the network nothing."""
         from symposium.run_mode.registry_agents import registry_choices  # noqa: PLC0415 - see there
 
-        return await registry_choices()
+        return await registry_choices(programs_here)
 
     async def mods(self) -> ModChoices:
         """The mods on offer; asks the network nothing."""

@@ -1,6 +1,7 @@
 """The registry, as run mode uses it; imported only when an agent is chosen or needed from it."""
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,6 @@ from symposium.registry.path_probe import usual_path
 from symposium.registry.starting import obtain, obtain_source
 from symposium.registry.surroundings import surroundings
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
-from symposium.run_mode.directory import programs_here
 
 _ORDER: Final[tuple[How, ...]] = (
     "on this machine",
@@ -26,8 +26,14 @@ _ORDER: Final[tuple[How, ...]] = (
 """What is here already comes first (users A-1)."""
 
 
-async def registry_choices() -> AgentChoices:
-    """Every agent known, without asking the network."""
+async def registry_choices(
+    programs_here: Callable[[str], Mapping[str, AgentChoice]],
+) -> AgentChoices:
+    """Every agent known, without asking the network.
+
+    Args:
+        programs_here: finds those that are known to us and on this PATH, by program.
+    """
     listing = await RegistryDirectory(surroundings(os.environ)).choices()
     agents = sorted(
         listing.agents, key=lambda agent: (not agent.is_installed, _ORDER.index(agent.how))
