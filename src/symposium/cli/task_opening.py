@@ -50,6 +50,8 @@ async def show_diff(task: TaskView, *, is_stat: bool) -> int:
     form = ["--no-ext-diff", "--no-textconv", *(["--stat"] if is_stat else [])]
     color = ["--color"] if sys.stdout.isatty() and "NO_COLOR" not in os.environ else []
     since = ["--merge-base", task.base] if task.base else ["HEAD"]
+    if not task.base:
+        click.echo("its base is not known: only what is not committed is shown", err=True)
     click.echo(
         await repository.told("diff", *form, *color, *since, "--"),
         nl=False,

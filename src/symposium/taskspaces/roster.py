@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from symposium.taskspaces import log_book, port_blocks
 from symposium.taskspaces.creation import USUAL_PORTS, lock_reason
-from symposium.taskspaces.failures import RefusedNameError
+from symposium.taskspaces.failures import RefusedNameError, TaskspaceError
 from symposium.taskspaces.git.repository import Worktree, commit_of, find_base, worktrees
 from symposium.taskspaces.ground import Ground, file_of
 from symposium.taskspaces.journal import load, save
@@ -33,14 +33,30 @@ async def take_in(ground: Ground, opened: OpenProject) -> list[Taskspace]:
     if opened.project.layout is Layout.EMBEDDED:
         found += await _take_root(ground, opened.project)
     for id_, home in opened.project.existing():
-        if await ground.journal.look(lambda connection, id_=id_: load(connection, id_)):
+        noted = await ground.journal.look(lambda connection, id_=id_: load(connection, id_))
+        if noted is not None:
+            if not noted.base and noted.standing is not Standing.ARCHIVED:
+                await ground.put(await _with_base(noted, opened))
             continue
         worktree = home / opened.project.repo_name
         known = await asyncio.to_thread(read_task_file, home / TASKSPACE_FILE, worktree)
         if known is None or known.taskspace.id != id_ or not _fits(known.taskspace, opened.project):
             continue
-        found.append(await _note(ground, known, opened.project))
+        based = Known(await _with_base(known.taskspace, opened), known.log)
+        found.append(await _note(ground, based, opened.project))
     return found
+
+
+async def _with_base(taskspace: Taskspace, opened: OpenProject) -> Taskspace:
+    """The same with its base: no file of the seed's layout says what one has started from."""
+    git = opened.repository.git
+    try:
+        base = await find_base(git, opened.project.default_branch)
+    except TaskspaceError:
+        # What its project names is not there: that it is not known is told where it counts.
+        return taskspace
+    begun = await git.maybe("merge-base", base.ref, f"refs/heads/{taskspace.branch}")
+    return replace(taskspace, base=base.ref, base_commit=begun or "")
 
 
 async def _take_root(ground: Ground, project: Project) -> list[Taskspace]:

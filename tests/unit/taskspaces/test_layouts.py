@@ -1,6 +1,7 @@
 """Seed projects of every version, embedded ones, orphans and what a directory belongs to."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from tests.support.taskspace_scenes import Scene, git, there
 
 from symposium.taskspaces.creation import Order
 from symposium.taskspaces.failures import RefusedNameError, TaskspaceError
+from symposium.taskspaces.landing.land import Landed, LandOptions
 from symposium.taskspaces.layouts import repo_name_of
 from symposium.taskspaces.location import locate
 from symposium.taskspaces.model import Standing
@@ -100,7 +102,7 @@ async def test_a_project_of_the_seed_is_made_used_and_opened_again(scene: Scene)
     assert back.standing is Standing.READY
 
 
-@pytest.mark.requirement("taskspaces.seed-project")
+@pytest.mark.requirement("taskspaces.seed-project", "taskspaces.seed-base")
 async def test_taskspaces_of_the_reference_are_found_on_the_disk(scene: Scene) -> None:
     directory = scene.root / "Name.symposium"
     await make_project(directory, "Name", str(scene.upstream), AT)
@@ -125,6 +127,7 @@ async def test_taskspaces_of_the_reference_are_found_on_the_disk(scene: Scene) -
         "logs": [{"id": "1", "message": "m", "category": "milestone", "timestamp": AT}],
     }
     (home / "taskspace.json").write_text(json.dumps(seed), encoding="utf-8")
+    scene.commit(home / "upstream", "theirs", "committed")
 
     [found] = await scene.engine.taskspaces(directory)
     await scene.engine.records.activate(found.id)
@@ -135,6 +138,28 @@ async def test_taskspaces_of_the_reference_are_found_on_the_disk(scene: Scene) -
     written = json.loads((home / "taskspace.json").read_text(encoding="utf-8"))
     assert written["vscodeWindowID"] == 7
     assert written["state"] == seed["state"]
+
+    report = await scene.engine.trash.report(ID)
+    landed = await scene.engine.land(ID, LandOptions())
+    assert found.base == "refs/remotes/origin/main"
+    assert found.base_commit == git("rev-parse", "HEAD", cwd=scene.upstream)
+    assert report.unknowns == ()
+    assert report.lines == ("1 commit that is on no remote",)
+    assert isinstance(landed, Landed)
+
+
+@pytest.mark.requirement("taskspaces.seed-base")
+async def test_a_taskspace_of_the_reference_that_was_noted_without_a_base_gets_one(
+    scene: Scene,
+) -> None:
+    directory = scene.root / "Name.symposium"
+    await make_project(directory, "Name", str(scene.upstream), AT)
+    made = await scene.engine.create(Order(directory, "Ours"))
+    await scene.ground.put(replace(made, base="", base_commit=""))
+
+    [found] = await scene.engine.taskspaces(directory)
+
+    assert (found.base, found.base_commit) == (made.base, made.base_commit)
 
 
 @pytest.mark.requirement("taskspaces.seed-project")
