@@ -35,6 +35,21 @@ def test_what_was_trusted_since_waits_until_it_is_done_and_resuming_does_it(
     assert "not trusted" not in asking.ok("task", "show", "task")
 
 
+@pytest.mark.requirement("tasks.environment")
+def test_a_set_up_finds_what_who_makes_the_task_has_in_their_environment(desk: Desk) -> None:
+    desk.ok("daemon", "start")
+    recipe = desk.clone / ".symposium" / "workspace.toml"
+    recipe.parent.mkdir()
+    recipe.write_text("setup = ['echo \"$FAKE_REGISTRY $SYMPOSIUM_TASKSPACE\" > was-run']\n")
+    git(desk.clone, "add", ".")
+    git(desk.clone, "commit", "-qm", "set-up")
+    shell = Desk(desk.clone, {**desk.environment, "FAKE_REGISTRY": "ours"})
+    made = shell.new("task", "--agent", "none")
+    shell.ok("task", "resume", "task", "--trust")
+
+    assert (Path(made["worktree"]) / "was-run").read_text() == f"ours {made['id']}\n"
+
+
 @pytest.mark.requirement("tasks.trusted-later")
 def test_what_is_not_trusted_is_not_done_by_resuming(asking: Desk) -> None:
     made = asking.new("task", "--agent", "none")

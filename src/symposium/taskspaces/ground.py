@@ -1,6 +1,7 @@
 """What the parts of the engine stand on: the journal, the clock, the ports to the outside."""
 
 import asyncio
+import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,10 @@ class Agents(Protocol):
         """
         ...
 
+    def environment(self, taskspace: Taskspace) -> Mapping[str, str]:
+        """What the agent finds in its environment, beside what is the taskspace's own."""
+        ...
+
     async def stop(self, taskspace: str) -> None:
         """End the agent and all that it has started, if it runs."""
         ...
@@ -55,6 +60,11 @@ class NoAgents:
 
     async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
         """Nothing."""
+
+    def environment(self, taskspace: Taskspace) -> Mapping[str, str]:
+        """Ours."""
+        del taskspace
+        return os.environ
 
     async def stop(self, taskspace: str) -> None:
         """Nothing."""

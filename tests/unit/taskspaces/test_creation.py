@@ -1,6 +1,7 @@
 """Taskspaces are made in stages, beside the user's clone, and leave nothing when they fail."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -209,6 +210,10 @@ class CountedAgents:
 
     async def stop(self, taskspace: str) -> None:
         self.running.discard(taskspace)
+
+    def environment(self, taskspace: Taskspace) -> Mapping[str, str]:
+        del taskspace
+        return os.environ
 
     def is_running(self, taskspace: str) -> bool | None:
         return taskspace in self.running

@@ -1,6 +1,7 @@
 """The safety report: a test for each cell; what is not known is never safe."""
 
 import asyncio
+import os
 import shutil
 import sys
 from collections.abc import Mapping
@@ -309,6 +310,10 @@ class StatedAgents:
     async def stop(self, taskspace: str) -> None:
         """Nothing."""
 
+    def environment(self, taskspace: Taskspace) -> Mapping[str, str]:
+        del taskspace
+        return os.environ
+
     def is_running(self, taskspace: str) -> bool | None:
         del taskspace
         return self.running
@@ -343,6 +348,31 @@ async def test_a_program_that_works_there_is_told(scene: Scene) -> None:
     await process.wait()
     assert counts(report) == {Risk.PROCESSES: 1}
     assert report.findings[0].samples == (f"cat ({process.pid})",)
+
+
+@pytest.mark.requirement("taskspaces.report-running")
+async def test_a_git_of_ours_is_no_program_that_works_there(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    begun = worktree / "begun"
+    waiting = f"alias.wait=!touch {begun}; exec sleep 60"
+    looked: list[Report] = []
+
+    async def look() -> None:
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+        looked.append(await report_on(scene, made))
+        at_work = await running_in(worktree)
+        assert at_work == []
+        look_is_over.set()
+
+    look_is_over = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        git_of_ours = tasks.create_task(Git(worktree, settings=(waiting,)).run("wait"))
+        await look()
+        git_of_ours.cancel()
+
+    assert Risk.PROCESSES not in counts(looked[0])
 
 
 @pytest.mark.requirement("taskspaces.report-running")

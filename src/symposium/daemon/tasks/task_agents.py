@@ -76,7 +76,11 @@ class TaskAgents:
         """
         spec = session_of(taskspace, env)
         if spec is not None and not self._store.is_kept(taskspace.id):
-            await launch(self._store, spec, self.environments.of(taskspace))
+            await launch(self._store, spec, self.environment(taskspace))
+
+    def environment(self, taskspace: Taskspace) -> Mapping[str, str]:
+        """What who started it has, or else we."""
+        return self.environments.of(taskspace)
 
     async def stop(self, taskspace: str) -> None:
         """End the agent and all that it has started, if it runs.

@@ -217,7 +217,8 @@ async def _checks(ground: Ground, landing: _Landing) -> CommandFailure | None:
     lines = [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
     if not await ground.trust.allows(taskspace.project, recipe.digest, lines):
         raise TaskspaceError("the checks are not trusted", "look at them and allow them")
-    env = {**command_environment(taskspace, repository.root), **recipe.env}
+    around = ground.agents.environment(taskspace)
+    env = {**command_environment(taskspace, repository.root, around), **recipe.env}
     worktree = Path(taskspace.worktree)
     return await run_commands(
         commands, worktree, env, lambda line: ground.tell(Said(taskspace.id, line))

@@ -42,11 +42,19 @@ class CommandFailure:
         return f"`{self.command}` ended with exit code {self.code}"
 
 
-def command_environment(taskspace: Taskspace, clone: Path) -> dict[str, str]:
-    """What commands find in their environment, under the names of every tool that we read."""
+def command_environment(
+    taskspace: Taskspace, clone: Path, around: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """What commands find in their environment, under the names of every tool that we read.
+
+    Args:
+        taskspace: whose they are.
+        clone: the project's own checkout.
+        around: what they find beside that; what we have ourselves if not given.
+    """
     worktree, port = taskspace.worktree, taskspace.ports
     return {
-        **clean_environment(),
+        **clean_environment(around),
         **variables(taskspace),
         "ROOT_WORKTREE_PATH": str(clone),
         "CODEX_WORKTREE_PATH": worktree,
