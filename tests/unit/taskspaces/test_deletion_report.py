@@ -351,31 +351,6 @@ async def test_a_program_that_works_there_is_told(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.report-running")
-async def test_a_git_of_ours_is_no_program_that_works_there(scene: Scene) -> None:
-    made = await scene.make()
-    worktree = Path(made.worktree)
-    begun = worktree / "begun"
-    waiting = f"alias.wait=!touch {begun}; exec sleep 60"
-    looked: list[Report] = []
-
-    async def look() -> None:
-        while not begun.exists():
-            await asyncio.sleep(0.01)
-        looked.append(await report_on(scene, made))
-        at_work = await running_in(worktree)
-        assert at_work == []
-        look_is_over.set()
-
-    look_is_over = asyncio.Event()
-    async with asyncio.TaskGroup() as tasks:
-        git_of_ours = tasks.create_task(Git(worktree, settings=(waiting,)).run("wait"))
-        await look()
-        git_of_ours.cancel()
-
-    assert Risk.PROCESSES not in counts(looked[0])
-
-
-@pytest.mark.requirement("taskspaces.report-running")
 def test_what_lsof_says_is_understood(tmp_path: Path) -> None:
     said = f"p12\ncvim\nfcwd\nn{tmp_path}/deep\np13\nczsh\nfcwd\nn{tmp_path}er\n"
 

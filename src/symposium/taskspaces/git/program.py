@@ -51,9 +51,6 @@ _OURS: Final = {
 inherited: Final[set[int]] = set()
 """Open files that every git of this process gets: one place, so that no git is without them."""
 
-at_work: Final[set[int]] = set()
-"""The gits of this process that run now; each is the leader of a session of its own."""
-
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -113,7 +110,6 @@ class Git:
             raise TaskspaceError("git was not found", "install git 2.38 or newer") from error
         except OSError as error:
             raise TaskspaceError(f"{self.directory}: {error.strerror}", "") from error
-        at_work.add(process.pid)
         try:
             async with asyncio.timeout(patience):
                 return await _talk(process, stdin, words)
@@ -121,10 +117,7 @@ class Git:
             reason = f"git {words[0]} took longer than {patience:g} s"
             raise TaskspaceError(reason, "") from error
         finally:
-            try:
-                await end_process(process)
-            finally:
-                at_work.discard(process.pid)
+            await end_process(process)
 
     async def ask(self, *words: str, stdin: bytes = b"", patience: float = PATIENCE) -> Done:
         """Run to the end.
