@@ -15,6 +15,7 @@ from tests.support.taskspace_scenes import Scene, Surroundings, attempt, git, op
 from symposium.taskspaces.deletion.processes import Running, parse_lsof
 from symposium.taskspaces.deletion.report import Report, Risk
 from symposium.taskspaces.failures import NotSafeError
+from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.presence import PresenceKind
 from symposium.taskspaces.trash import Consent
@@ -348,6 +349,24 @@ async def test_a_program_that_works_there_is_told(scene: Scene) -> None:
     await process.wait()
     assert counts(report) == {Risk.PROCESSES: 1}
     assert report.findings[0].samples == (f"cat ({process.pid})",)
+
+
+@pytest.mark.requirement("taskspaces.report-our-git")
+async def test_a_git_of_ours_is_no_program_that_works_there(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    waits = scene.root / "waits"
+    os.mkfifo(waits)
+    ours = Git(worktree, settings=(f"alias.wait=!cat '{waits}'",))
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(ours.run("wait"))
+        # Opened once the program at the other end reads: by then it runs.
+        end = await asyncio.to_thread(waits.open, "wb")
+        report = await report_on(scene, made)
+        end.close()
+
+    assert counts(report) == {}
 
 
 @pytest.mark.requirement("taskspaces.report-running")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from symposium.taskspaces.git.program import at_work
+
 _HAS_PROC: Final = sys.platform == "linux"
 
 
@@ -20,10 +22,21 @@ class Running:
 
 
 async def running_in(directory: Path) -> list[Running] | None:
-    """Those that work in a directory; None where that cannot be known."""
+    """Those that work in a directory, our own gits left out; None where that cannot be known."""
     if _HAS_PROC:
-        return await asyncio.to_thread(_from_proc, directory)
-    return await _from_lsof(directory)
+        found = await asyncio.to_thread(_from_proc, directory)
+    else:
+        found = await _from_lsof(directory)
+    return None if found is None else [each for each in found if not _is_our_git(each.pid)]
+
+
+def _is_our_git(pid: int) -> bool:
+    """Whether it looks at the worktree for us, as for another report: that ends by itself."""
+    try:
+        return os.getsid(pid) in at_work
+    except ProcessLookupError:
+        # It has ended meanwhile.
+        return True
 
 
 def _from_proc(directory: Path) -> list[Running]:

@@ -51,6 +51,9 @@ _OURS: Final = {
 inherited: Final[set[int]] = set()
 """Open files that every git of this process gets: one place, so that no git is without them."""
 
+at_work: Final[set[int]] = set()
+"""The gits of this process that run now; each is the leader of a session of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -110,6 +113,7 @@ class Git:
             raise TaskspaceError("git was not found", "install git 2.38 or newer") from error
         except OSError as error:
             raise TaskspaceError(f"{self.directory}: {error.strerror}", "") from error
+        at_work.add(process.pid)
         try:
             async with asyncio.timeout(patience):
                 return await _talk(process, stdin, words)
@@ -117,7 +121,10 @@ class Git:
             reason = f"git {words[0]} took longer than {patience:g} s"
             raise TaskspaceError(reason, "") from error
         finally:
-            await end_process(process)
+            try:
+                await end_process(process)
+            finally:
+                at_work.discard(process.pid)
 
     async def ask(self, *words: str, stdin: bytes = b"", patience: float = PATIENCE) -> Done:
         """Run to the end.
