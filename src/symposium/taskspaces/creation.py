@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from symposium.errors import SymposiumError
 from symposium.task_prompt import prompt_for
-from symposium.taskspaces import operations, port_blocks
+from symposium.taskspaces import log_book, operations, port_blocks
+from symposium.taskspaces.events import Logged
 from symposium.taskspaces.failures import RefusedNameError, StageError, TaskspaceError
 from symposium.taskspaces.git import remotes
 from symposium.taskspaces.git.repository import (
@@ -26,7 +27,9 @@ from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import forget, save
 from symposium.taskspaces.layouts import Places
 from symposium.taskspaces.model import (
+    Category,
     Limits,
+    LogEntry,
     Taskspace,
     canonical_id,
     checked_text,
@@ -50,6 +53,8 @@ def lock_reason(id_: str) -> str:
 USUAL_PORTS: Final = 5
 
 _TRIES: Final = 5
+
+_NAMED: Final = 10
 
 UNBOUND: Final = Limits()
 
@@ -124,7 +129,9 @@ def _stages(
     async def worktree(taskspace: Taskspace) -> Taskspace:
         async with ground.clone_turn(opened.repository.common):
             work = _add_worktree(taskspace, opened.repository)
-            return await ground.undertakings.to_its_end(work)
+            made = await ground.undertakings.to_its_end(work)
+        await _tell_of_submodules(ground, made, opened.repository)
+        return made
 
     return [
         ("create.metadata", metadata),
@@ -264,6 +271,25 @@ async def _add_worktree(taskspace: Taskspace, repository: Repository) -> Taskspa
             if not (await git.run(*words)).code:
                 break
     return taskspace
+
+
+async def _tell_of_submodules(ground: Ground, taskspace: Taskspace, repository: Repository) -> None:
+    """Say in its log that its submodules are empty: git fetches none into a new worktree."""
+    worktree = Path(taskspace.worktree)
+    if not await asyncio.to_thread((worktree / ".gitmodules").is_file):
+        return
+    listed = await repository.git.at(worktree).ask("ls-files", "-s", "-z")
+    names = [entry.partition("\t")[2] for entry in listed.names if entry.startswith("160000 ")]
+    if not names:
+        return
+    text = (
+        f"its submodules are empty: {', '.join(names[:_NAMED])}"
+        f"{' and more' if len(names) > _NAMED else ''};"
+        " `git submodule update --init --recursive` in its worktree fetches them"
+    )
+    entry = LogEntry(0, str(uuid4()), taskspace.id, ground.stamp(), Category.WARN, text)
+    added = await ground.journal.change(lambda connection: log_book.append(connection, entry))
+    ground.tell(Logged(added))
 
 
 async def undo_creation(ground: Ground, taskspace: Taskspace, repository: Repository) -> None:

@@ -244,3 +244,16 @@ async def test_a_clone_may_ask_for_another_number_of_ports(scene: Scene) -> None
 
     assert made.ports is not None
     assert made.ports.count == 2
+
+
+@pytest.mark.requirement("taskspaces.empty-submodules")
+async def test_a_log_begins_with_the_submodules_that_are_empty(scene: Scene) -> None:
+    git("submodule", "--quiet", "add", str(scene.clone), "libs", cwd=scene.upstream)
+    git("commit", "-qm", "a submodule", cwd=scene.upstream)
+
+    made = await scene.make()
+    (told,) = await scene.engine.records.entries(made.id)
+
+    assert (told.category, told.message[:32]) == ("warn", "its submodules are empty: libs; ")
+    assert "`git submodule update --init --recursive`" in told.message
+    assert not list((Path(made.worktree) / "libs").iterdir())
