@@ -426,7 +426,8 @@ def test_what_lock_files_suggest_is_shown_until_a_file_says_what_to_do(desk: Des
     folder.mkdir()
     (folder / "workspace.toml").write_text('setup = ["true"]\n')
     shown = json.loads(desk.ok("task", "show", task["id"], "--json"))
-    assert (shown["guesses"], shown["recipe"]) == ([], ["setup: true"])
+    assert (shown["guesses"], len(shown["recipe"])) == ([], 1)
+    assert shown["recipe"][0].endswith("workspace.toml  setup: true")
 
 
 @pytest.mark.requirement("tasks.find")
@@ -469,6 +470,21 @@ def test_a_task_can_be_opened_compared_and_spoken_to(desk: Desk, tmp_path: Path)
         "There is nothing to clear away"
         in desk.run("task", "gc", "--project", str(desk.clone)).stderr
     )
+
+
+@pytest.mark.requirement("tasks.gc")
+def test_nothing_young_is_cleared_away_and_a_clone_that_moved_hinders_nobody(desk: Desk) -> None:
+    young = desk.new("young", "--agent", "none")
+    desk.ok("task", "rm", young["id"])
+    assert "nothing to clear away" in desk.run("task", "gc").stderr
+    assert "nothing to clear away" in desk.run("task", "gc", "--apply").stderr
+    stuck = desk.new("stuck", "--agent", "none")
+    desk.clone.rename(desk.clone.with_name("moved"))
+    told = desk.run("task", "gc", "--apply", "--project", "/")
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("stuck is left as it is: ")
+    land = desk.run("task", "land", stuck["id"])
+    assert "moved back" in land.stderr
 
 
 @pytest.mark.requirement("tasks.adopt")

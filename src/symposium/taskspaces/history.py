@@ -75,6 +75,14 @@ class History:
             work = self._ground.snapshots.restore(subject, found[0])
             return await self._ground.undertakings.to_its_end(work)
 
+    async def old(self, id_: str) -> int:
+        """How many snapshots `prune` would let go of.
+
+        Raises:
+            TaskspaceError: there is no such taskspace.
+        """
+        return len(await self._ground.snapshots.old(await self._subject(id_)))
+
     async def prune(self, id_: str, days: float = DAYS) -> int:
         """Let go of old snapshots; how many.
 

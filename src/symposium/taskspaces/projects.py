@@ -130,7 +130,8 @@ def _real(path: Path) -> Path:
     try:
         return path.resolve(strict=True)
     except FileNotFoundError as error:
-        raise AbsentError(f"{path} is not there", "name a directory") from error
+        hint = "name a directory; a clone that was moved is to be moved back for its tasks"
+        raise AbsentError(f"{path} is not there", hint) from error
     except (OSError, RuntimeError, ValueError) as error:
         # A NUL in a path is a ValueError.
         raise TaskspaceError(

@@ -103,7 +103,14 @@ class Trash:
         Raises:
             TaskspaceError: the journal cannot be written.
         """
-        gone: list[str] = []
+        gone = await self.old()
+        for taskspace in gone:
+            await self.purge(taskspace.id)
+        return [taskspace.id for taskspace in gone]
+
+    async def old(self) -> list[Taskspace]:
+        """The archived ones that have been kept long enough."""
+        found: list[Taskspace] = []
         for taskspace in await self._ground.everything():
             if taskspace.standing is not Standing.ARCHIVED:
                 continue
@@ -114,9 +121,8 @@ class Trash:
                 # What cannot be read cannot be judged: it stays until somebody looks at it.
                 continue
             if is_old(self._ground, manifest.at):
-                await self.purge(taskspace.id)
-                gone.append(taskspace.id)
-        return gone
+                found.append(taskspace)
+        return found
 
     async def purge(self, id_: str) -> None:
         """Let go of an archived taskspace for good.

@@ -25,6 +25,7 @@ from symposium.local_time import minute_of
 from symposium.taskspaces.deletion.removal import BranchFate, Keeping
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
 from symposium.taskspaces.landing.merge_tree import Conflict
 from symposium.taskspaces.landing.radar import Overlap
@@ -148,24 +149,33 @@ class TreeDesk:
         if message.project is not None:
             found = await self._engine.orphans(Path(message.project))
             orphans = tuple(str(each.path) for each in found)
+        lines = await (self._cleared() if message.is_applied else self._to_clear())
         live = [each for each in await self._engine.taskspaces() if each.standing in _LIVE]
-        if not message.is_applied:
-            archived = [
-                f"{each.name}: archived {minute_of(each.archived_at or '')}"
-                for each in await self._engine.taskspaces()
-                if each.standing is Standing.ARCHIVED
-            ]
-            archived += [_left(each.title) for each in await self._leftovers()]
-            return Collected(lines=tuple(archived), orphans=orphans)
+        history, done = self._engine.history, "are gone" if message.is_applied else "would go"
+        count = history.prune if message.is_applied else history.old
+        for each in live:
+            try:
+                if many := await count(each.id):
+                    lines.append(f"{each.name}: {many} old snapshots {done}")
+            except TaskspaceError as error:
+                lines.append(f"{each.name} is left as it is: {error.message}")
+        return Collected(lines=tuple(lines), orphans=orphans)
+
+    async def _to_clear(self) -> list[str]:
+        """What is old enough, each with why."""
+        archived = [
+            f"the archive of {each.name}, deleted {minute_of(each.archived_at or '')}"
+            for each in await self._engine.trash.old()
+        ]
+        return [*archived, *(_left(each.title) for each in await self._leftovers())]
+
+    async def _cleared(self) -> list[str]:
+        """Let that go."""
         lines = [f"the archive of {id_} is gone" for id_ in await self._engine.trash.collect()]
         for left in await self._leftovers():
             self._agents.forget(left.id)
             lines.append(f"{_left(left.title)}, is gone")
-        for each in live:
-            pruned = await self._engine.history.prune(each.id)
-            if pruned:
-                lines.append(f"{each.name}: {pruned} old snapshots are gone")
-        return Collected(lines=tuple(lines), orphans=orphans)
+        return lines
 
     async def _leftovers(self) -> list[SessionSpec]:
         return self._agents.leftovers({each.id for each in await self._engine.taskspaces()})

@@ -146,15 +146,25 @@ class Snapshots:
         Raises:
             TaskspaceError: git cannot.
         """
-        found = await self.history(subject)
-        oldest = self._now() - days * 86400
-        dropped = [each for each in found[:-1] if each.at < oldest]
-        rest = [each for each in found if each not in dropped]
-        dropped += rest[: max(len(rest) - most, 0)]
+        dropped = await self.old(subject, days=days, most=most)
         commands = "".join(f"delete {each.ref} {each.commit}\n" for each in dropped)
         if dropped:
             await subject.clone().ask("update-ref", "--stdin", stdin=commands.encode())
         return len(dropped)
+
+    async def old(
+        self, subject: Subject, *, days: float = DAYS, most: int = MOST
+    ) -> list[Snapshot]:
+        """The snapshots that `prune` drops; the last one never is.
+
+        Raises:
+            TaskspaceError: git cannot.
+        """
+        found = await self.history(subject)
+        oldest = self._now() - days * 86400
+        dropped = [each for each in found[:-1] if each.at < oldest]
+        rest = [each for each in found if each not in dropped]
+        return [*dropped, *rest[: max(len(rest) - most, 0)]]
 
     async def forget(self, subject: Subject) -> None:
         """Drop all snapshots of a worktree: it is gone for good.
