@@ -103,7 +103,7 @@ async def test_a_real_taskspace_is_known_updated_and_told_of(home: Yard, tmp_pat
     clone = tmp_path / "app"
     repository_in(clone)
     await home.start()
-    order = ["--project", str(clone), "--json"]
+    order = ["--agent", "eliza", "--project", str(clone), "--json"]
     made = await home.symposium("task", "new", "Import", "Mend the import.", *order)
     assert made.code == 0, made.err
     worktree = clone.with_name("app.tasks") / "import"
@@ -112,6 +112,7 @@ async def test_a_real_taskspace_is_known_updated_and_told_of(home: Yard, tmp_pat
         said = await until_recorded(server, {"message": "Half of it", "category": "milestone"})
         updated = await server.call("update_taskspace", {"name": "Importer", "description": "d"})
         after = await server.result("prompts/get", {"name": "hi"})
+    await home.symposium("session", "kill", json.loads(made.out)["id"])
 
     assert "Mend the import." in before["messages"][0]["content"]["text"]
     assert said["structuredContent"]["status"] == "recorded"
