@@ -251,6 +251,30 @@ def test_what_path_has_in_it_is_never_started(
     assert hostile.tripped == ""
 
 
+@pytest.mark.requirement("trust.search-path")
+@pytest.mark.parametrize("words", ["run-with --agent", "prompt hello --agent", "agents test"])
+@pytest.mark.parametrize("agent", ["some-agent", "some-agent --acp", "goose"])
+def test_no_command_starts_what_a_relative_path_leads_to(
+    hostile: Hostile, environment: dict[str, str], words: str, agent: str
+) -> None:
+    rest = os.pathsep.join(filter(os.path.isabs, environment["PATH"].split(os.pathsep)))
+    environment["PATH"] = f"{os.pathsep}./node_modules/.bin{os.pathsep}{rest}"
+
+    greeting = {"id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
+    done = subprocess.run(
+        [PROGRAM, *words.split(), agent],
+        input=json.dumps({"jsonrpc": "2.0", **greeting}) + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=hostile.place,
+        env={**environment, "SYMPOSIUM_REGISTRY": "none"},
+    )
+
+    assert hostile.tripped == "", done.stderr
+
+
 @pytest.mark.requirement("trust.hostile-workspace", "trust.change-asks-again")
 def test_one_changed_byte_asks_again_with_a_diff_and_never_is_kept_to(
     editor: Callable[[], Editor], hostile: Hostile, config: Path

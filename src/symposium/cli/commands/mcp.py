@@ -14,7 +14,6 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.logs import set_up_logs
 from symposium.cli.options import example, log_option, taking
 from symposium.cli.running import run
-from symposium.config.paths import leave_relative_places
 from symposium.mcp_server.probe import probed
 from symposium.mcp_server.site import Site
 
@@ -63,7 +62,6 @@ def command(options: McpOptions) -> int:
         say_what_it_waits_for(
             "`symposium setup claude-mcp --write` has an agent start it", speaks="MCP"
         )
-    leave_relative_places()
     set_up_logs(options.level)
     return run(_serve(options))
 

@@ -17,7 +17,7 @@ from symposium.cli.running import run
 from symposium.client.auditing import witnessed
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.conductor import Settings
-from symposium.config.paths import config_file, leave_relative_places, paths, policy_file
+from symposium.config.paths import config_file, paths, policy_file
 from symposium.config.user_config import ModEntry
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent
@@ -71,7 +71,6 @@ def command(options: RunOptions) -> int:
     Which agent answers, and which mods stand before it, says the config file; `/symposium:config`
     in the chat changes it.
     """
-    leave_relative_places()
     set_up_logs(options.level)
     say_what_it_waits_for("To talk yourself: symposium chat --agent 'symposium run'")
     return run(serve(options))
