@@ -402,7 +402,8 @@ def test_a_question_waits_for_a_person_and_is_answered_once(
     assert "it has y, n" in wrong.stderr
     assert right.returncode == 0
     assert "already answered by the command line" in late.stderr
-    assert of_type(tmp_path, session, "permission") == [{"title": "do it", "optionId": "y"}]
+    (decided,) = of_type(tmp_path, session, "permission")
+    assert decided == {"title": "do it", "wish": "edit: do it", "optionId": "y"}
 
 
 @pytest.mark.requirement("agent-sessions.cancel")

@@ -12,6 +12,9 @@ WIDTH: Final = 100
 LINES_SHOWN: Final = 12
 """Lines of a change or a script that stand below a question."""
 
+WISH_WIDTH: Final = 70
+"""Characters of what was asked: the answer stands after it in the same line."""
+
 WORDS_SHOWN: Final = 4000
 """Characters of what a user has said."""
 
@@ -28,8 +31,10 @@ def event_text(kind: str, data: Mapping[str, Any]) -> str:
         case "settled":
             return f"[question {data.get('question')}] is settled"
         case "permission":
-            title = data.get("title") or "a tool call"
-            return _line(kind, f"{title}: {data.get('optionId') or 'no answer'}")
+            # One of an earlier version tells no more than the agent's own title.
+            asked = data.get("wish") or data.get("title") or "a tool call"
+            shown = one_line(str(asked), width=WISH_WIDTH)
+            return _line(kind, f"{shown}: {data.get('optionId') or 'no answer'}")
         case _:
             return _line(kind, str(data.get("text") or in_words(data)))
 

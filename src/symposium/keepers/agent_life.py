@@ -22,6 +22,7 @@ from symposium.client.auditing import witnessed
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.permissions import Chosen, Decider, Decision, Permission
 from symposium.client.turn import Turn
+from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Program
 from symposium.conductor.conductor import Settings
 from symposium.conductor.gate import members_of
@@ -38,6 +39,9 @@ FAILURES: Final = 3
 
 WITHIN: Final = 300.0
 """Seconds (users A-4)."""
+
+LONGEST_WISH: Final = 1024
+"""Characters of what an agent has asked for that stand beside the answer."""
 
 GO_ON: Final = "You were stopped since your budget was spent. There is more now: go on."
 
@@ -238,7 +242,9 @@ class AgentLife:
 
     def _decided(self, permission: Permission, decision: Decision) -> None:
         chosen = decision.option.id if isinstance(decision, Chosen) else None
-        self._tell("permission", {"title": permission.tool_call.title, "optionId": chosen})
+        call = permission.tool_call
+        wish = wish_of(call, Path(self._spec.cwd)).text[:LONGEST_WISH]
+        self._tell("permission", {"title": call.title, "wish": wish, "optionId": chosen})
 
 
 async def _reached(chain: ChainSpec) -> ChainSpec:

@@ -47,6 +47,11 @@ def test_a_question_is_shown_as_it_is_asked_elsewhere() -> None:
         ("question", {"question": 1, "title": "go"}, "[question 1] go"),
         ("settled", {"question": 1}, "[question 1] is settled"),
         ("permission", {"title": "go", "optionId": "y"}, "[permission] go: y"),
+        (
+            "permission",
+            {"title": "/w/a", "wish": "edit a (+1 -1)", "optionId": "y"},
+            "[permission] edit a (+1 -1): y",
+        ),
         ("permission", {"title": None, "optionId": None}, "[permission] a tool call: no answer"),
         ("result", {"stopReason": "end_turn"}, "[result] stopReason: end_turn"),
         ("notice", {"text": "fresh\ncontext"}, "[notice] fresh context"),
