@@ -101,13 +101,11 @@ def trusted_places(search_path: str, workspace: Path | None = None) -> list[str]
         search_path: as PATH has it.
         workspace: where we are, by default.
     """
-    workspace = Path() if workspace is None else workspace
-    is_home = is_in(Path.home(), workspace)
-    return [
-        each
-        for each in search_path.split(os.pathsep)
-        if os.path.isabs(each) and (is_home or not is_in(Path(each), workspace))  # noqa: PTH117 - starts fast
-    ]
+    inside = (Path() if workspace is None else workspace).resolve()
+    absolute = [each for each in search_path.split(os.pathsep) if os.path.isabs(each)]  # noqa: PTH117 - starts fast
+    if is_in(Path.home(), inside):
+        return absolute
+    return [each for each in absolute if not Path(each).resolve().is_relative_to(inside)]
 
 
 def is_in(place: Path, folder: Path) -> bool:
