@@ -36,6 +36,15 @@ def pieces(text: str, *, width: int) -> list[str]:
     return [line[at : at + width] for at in range(0, len(line), width)]
 
 
+def exact(text: str) -> str:
+    """The text on one line, unshortened, with a visible sign for all that has none of its own.
+
+    For what is decided on: what joins words, hides between them or turns them is seen, too.
+    """
+    shown = plain_text(text).replace("\n", "␊").replace("\t", "␉")
+    return "".join(each if each.isprintable() else f"<U+{ord(each):04X}>" for each in shown)
+
+
 def _visible(found: re.Match[str]) -> str:
     code = ord(found[0])
     if code < 0x20:  # noqa: PLR2004 - the C0 controls, which Unicode has pictures of

@@ -13,19 +13,20 @@ from msgspec.json import decode
 from symposium.bus.task_shapes import InboxChoice, InboxItem
 from symposium.config.atomic_file import write_whole
 from symposium.config.paths import paths
-from symposium.errors import NotFoundError
+from symposium.errors import NotFoundError, SymposiumError
 
 TERMINALS: Final = 20
 """Terminals whose last list is remembered."""
 
 _UUID: Final = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_DIGEST: Final = re.compile(r"(?<=:)([0-9a-f]{12})[0-9a-f]{20}$")
 _SHORTEST: Final = 4
 """Characters of an id that may stand for it."""
 
 
 def short_ids(items: Sequence[InboxItem]) -> list[str]:
     """An id for each that can be typed; whole where a shorter one would mean another too."""
-    short = [_UUID.sub(r"\1", item.id) for item in items]
+    short = [_DIGEST.sub(r"\1", _UUID.sub(r"\1", item.id)) for item in items]
     return [
         item.id if short.count(each) > 1 else each for item, each in zip(items, short, strict=True)
     ]
@@ -83,6 +84,26 @@ def find_item(named: str, items: Sequence[InboxItem], shown: Sequence[str]) -> s
             raise NotFoundError(f"{named!r} may be any of {known}", "give the whole of one")
     # It may have been answered meanwhile: who keeps the inbox knows by whom.
     return named
+
+
+def check_seen(named: str, found: str, items: Sequence[InboxItem], shown: Sequence[str]) -> None:
+    """See to it that nobody trusts what they have not been shown.
+
+    Args:
+        named: what was typed.
+        found: the id that is meant.
+        items: what waits now.
+        shown: the ids in the last list.
+
+    Raises:
+        SymposiumError: it is trust that is asked for, and this terminal has not shown for what.
+    """
+    kind = next((item.kind for item in items if item.id == found), "")
+    if kind == "trust" and found not in {named, *shown}:
+        raise SymposiumError(
+            "what its set-up files ask for was not shown on this terminal as it is now",
+            "`symposium inbox` shows all of it; answer that",
+        )
 
 
 def find_answer(said: str, item: InboxItem | None) -> str:

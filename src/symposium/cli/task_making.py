@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from symposium.bus.messages.create_taskspace import CreateTaskspace
 from symposium.bus.messages.retry_taskspace import RetryTaskspace
+from symposium.bus.messages.show_taskspace import ShowTaskspace
 from symposium.bus.task_shapes import TaskView
 from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode
@@ -95,12 +96,23 @@ async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) ->
         BusError: the daemon refuses, or cannot be reached.
     """
     on_terminal = task.agent if task.agent in BUILT_IN and task.session != "running" else None
-    message = RetryTaskspace(taskspace_uuid=task.id, is_trusted=is_trusted, agent=agent)
+    trusted = await _trusted(task) if is_trusted else ""
+    message = RetryTaskspace(taskspace_uuid=task.id, trusted=trusted, agent=agent)
     async with surroundings_for(agent or on_terminal) as place:
         made = (await ask(replace(message, environment=place))).taskspace
+    if trouble := missing_tools(agent, Path(made.worktree), os.environ):
+        click.echo(trouble, err=True)
     click.echo(task_line(made))
     if made.reason:
         click.echo(made.reason, err=True)
     if made.agent is None:
         click.echo(no_agent(made), err=True)
     return ExitCode.RUNTIME if made.standing == "setup-failed" else ExitCode.OK
+
+
+async def _trusted(task: TaskView) -> str:
+    """Say what is trusted from now on; its digest: nothing else is, whatever comes meanwhile."""
+    shown = await ask(ShowTaskspace(taskspace_uuid=task.id))
+    for line in shown.recipe:
+        click.echo(f"trusted: {line}", err=True)
+    return shown.digest

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from symposium.taskspaces.agent_commands import BUILT_IN, AgentCommands
@@ -75,13 +76,21 @@ class Engine:
         """
         return await create(self._ground, order)
 
-    async def retry(self, id_: str) -> Taskspace:
+    async def retry(self, id_: str, declined: str | None = None) -> Taskspace:
         """Try the set-up of a taskspace again.
+
+        Args:
+            id_: which.
+            declined: the digest of a set-up that a person has seen and said no to: as long as
+                the files ask for that, the taskspace goes on without it.
 
         Raises:
             TaskspaceError: there is none, or its project cannot be opened.
         """
         taskspace = await self._ground.get(id_)
+        if declined is not None:
+            taskspace = replace(taskspace, declined=declined)
+            await self._ground.put(taskspace)
         opened = await open_project(Path(taskspace.project))
         return await set_up(self._ground, taskspace, opened.repository)
 

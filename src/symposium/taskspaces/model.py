@@ -111,6 +111,7 @@ class Taskspace:
         initial_prompt: what its agent is to do first; None once the agent has updated it.
         prompt_archive: the same, kept for people.
         landed: the commit that has landed last, and `landed_at` when; empty before the first.
+        declined: the digest of the set-up that a person has said no to; empty for none.
         unknown: what others wrote into its file, kept.
     """
 
@@ -140,6 +141,7 @@ class Taskspace:
     archived_at: str | None = None
     landed: str = ""
     landed_at: str = ""
+    declined: str = ""
     unknown: dict[str, Any] = field(default_factory=dict[str, Any])
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import Enum, auto
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
@@ -26,8 +27,25 @@ from symposium.taskspaces.subjects import keep
 INTERRUPTED: Final = "the set-up was interrupted: try it again"
 """Why a taskspace is not ready whose set-up nobody has seen the end of."""
 
-UNTRUSTED: Final = "the set-up files are not trusted: nothing of them was done"
-"""Part of the reason of a taskspace that goes on without what its files ask for."""
+UNTRUSTED: Final = (
+    "waits for trust: the set-up files are not trusted, nothing of them was done, and no agent is "
+    "started before `symposium inbox` has an answer"
+)
+"""Part of the reason of a taskspace that waits for a person to judge what its files ask for."""
+
+DECLINED: Final = "goes on without what its set-up files ask for"
+"""Part of the reason of a taskspace whose set-up a person has said no to."""
+
+
+class _Verdict(Enum):
+    """What a person has said to a recipe."""
+
+    TRUSTED = auto()
+    DECLINED = auto()
+    OPEN = auto()
+
+
+_SAID = {_Verdict.TRUSTED: "", _Verdict.DECLINED: DECLINED, _Verdict.OPEN: UNTRUSTED}
 
 
 def recipe_of(taskspace: Taskspace, repository: Repository) -> SetUp:
@@ -58,7 +76,8 @@ async def _set_up(
     ground: Ground, taskspace: Taskspace, repository: Repository, operation: Operation
 ) -> Taskspace:
     recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
-    is_trusted = await _is_trusted(ground, taskspace, recipe)
+    verdict = await _judged(ground, taskspace, recipe)
+    is_trusted = verdict is _Verdict.TRUSTED
     failure = await _bring(ground, taskspace, repository, recipe) if is_trusted else None
     operation = await ground.reach(operation, "create.included")
     if failure is None and is_trusted:
@@ -66,14 +85,14 @@ async def _set_up(
     operation = await ground.reach(operation, "create.setup")
     # Before anybody works there: the first thing that an agent does can be undone.
     unkept = await keep(ground, taskspace, repository, "made")
-    if failure is None:
+    # Nobody works there while a person reads what is asked: it stays what was shown.
+    if failure is None and verdict is not _Verdict.OPEN:
         failure = await _agent(ground, taskspace, recipe.env if is_trusted else {})
     operation = await ground.reach(operation, "create.agent")
     reasons = [failure or "", unkept]
     if taskspace.standing is Standing.CREATING:
         reasons.append(taskspace.reason)
-    if recipe.recipes and not is_trusted:
-        reasons.append(UNTRUSTED)
+    reasons.append(_SAID[verdict])
     reasons += [f"cannot be read: {each}" for each in recipe.broken]
     ready = replace(
         taskspace,
@@ -115,11 +134,11 @@ async def _finish(ground: Ground, taskspace: Taskspace) -> None:
     ground.pass_stage(taskspace.id, "create.ready")
 
 
-async def _is_trusted(ground: Ground, taskspace: Taskspace, recipe: SetUp) -> bool:
+async def _judged(ground: Ground, taskspace: Taskspace, recipe: SetUp) -> _Verdict:
     lines = [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
-    if not lines:
-        return True
-    return await ground.trust.allows(taskspace.project, recipe.digest, lines)
+    if not lines or await ground.trust.allows(taskspace.project, recipe.digest, lines):
+        return _Verdict.TRUSTED
+    return _Verdict.DECLINED if recipe.digest == taskspace.declined else _Verdict.OPEN
 
 
 async def _bring(
@@ -149,7 +168,8 @@ async def _commands(
 async def resume(ground: Ground, taskspace: Taskspace, repository: Repository) -> bool:
     """Start the agent of a taskspace again; whether that was needed.
 
-    Set-up files that are trusted by now are done first, also beside an agent that runs.
+    Set-up files that are trusted by now are done first, also beside an agent that runs. One that
+    waits for a person to judge them goes on waiting.
 
     Raises:
         TaskspaceError: the taskspace is not ready, or its agent cannot be started.
@@ -157,19 +177,21 @@ async def resume(ground: Ground, taskspace: Taskspace, repository: Repository) -
     if taskspace.standing is not Standing.READY:
         hint = taskspace.reason or "see symposium task list"
         raise TaskspaceError(f"{taskspace.name!r} is {taskspace.standing}", hint)
-    if UNTRUSTED in taskspace.reason:
-        recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
-        if await _is_trusted(ground, taskspace, recipe):
-            await set_up(ground, taskspace, repository)
-            return True
+    is_open = UNTRUSTED in taskspace.reason
+    recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
+    verdict = await _judged(ground, taskspace, recipe)
+    if is_open and verdict is _Verdict.OPEN:
+        return False
+    if is_open or (DECLINED in taskspace.reason and verdict is _Verdict.TRUSTED):
+        await set_up(ground, taskspace, repository)
+        return True
     # Nothing runs twice: one of which nothing is known is not started beside itself.
     if ground.agents.is_running(taskspace.id) is not False:
         return False
-    recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
-    is_trusted = await _is_trusted(ground, taskspace, recipe)
     if unkept := await keep(ground, taskspace, repository, "resumed"):
         ground.tell(Said(taskspace.id, unkept))
-    failure = await _agent(ground, taskspace, recipe.env if is_trusted else {})
+    env = recipe.env if verdict is _Verdict.TRUSTED else {}
+    failure = await _agent(ground, taskspace, env)
     if failure is not None:
         raise TaskspaceError(failure, "mend it, then resume again")
     return True

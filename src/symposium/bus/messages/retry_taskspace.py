@@ -13,7 +13,8 @@ class RetryTaskspace(Request[TaskMade], frozen=True, kw_only=True):
     Attributes:
         agent: gives it this one, as `create_taskspace` names it; the one it has if not given.
         environment: as in `create_taskspace`.
-        is_trusted: whether a person has said yes to what the set-up files ask for.
+        trusted: the digest of what the set-up files asked for when a person said yes to it, as
+            `show_taskspace` tells it; empty where nobody has.
     """
 
     about: ClassVar = About(
@@ -25,6 +26,6 @@ class RetryTaskspace(Request[TaskMade], frozen=True, kw_only=True):
         source="users B-3, B-7",
     )
     taskspace_uuid: str
-    is_trusted: bool = False
+    trusted: str = ""
     agent: str | None = None
     environment: str | None = None

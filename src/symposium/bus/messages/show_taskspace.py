@@ -11,7 +11,7 @@ class TaskShown(Reply, frozen=True):
     """One taskspace, its progress and its snapshots, the oldest first.
 
     Attributes:
-        recipe: what its set-up files ask for.
+        recipe: what its set-up files ask for, each line with its file, and `digest` of all of it.
         guesses: what its lock files suggest, where no file asks for anything; never run unasked.
     """
 
@@ -20,6 +20,7 @@ class TaskShown(Reply, frozen=True):
     snapshots: tuple[SnapshotView, ...]
     recipe: tuple[str, ...] = ()
     guesses: tuple[str, ...] = ()
+    digest: str = ""
 
 
 class ShowTaskspace(Request[TaskShown], frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from symposium.cli.agent_views import print_json
 from symposium.cli.bus_options import AS_JSON
 from symposium.cli.ending import ExitCode
 from symposium.cli.inbox_items import (
+    check_seen,
     find_answer,
     find_item,
     last_shown,
@@ -20,11 +21,10 @@ from symposium.cli.inbox_items import (
     short_ids,
     this_terminal,
 )
+from symposium.cli.inbox_text import WIDTH, is_whole, short_text
 from symposium.cli.options import example
 from symposium.cli.tasks import ask, doing
-from symposium.plain_text import clipped, one_line, pieces
-
-WIDTH = 100
+from symposium.plain_text import clipped, pieces
 
 LINES_SHOWN = 12
 """Lines of a change or a script that a list shows."""
@@ -96,6 +96,7 @@ def answer(item: str, answer: str, *, as_json: bool) -> int:
         by = f"{getpass.getuser()} on the command line"
         items = (await ask(ListInbox())).items
         found = find_item(item, items, last_shown(this_terminal()))
+        check_seen(item, found, items, last_shown(this_terminal()))
         waiting = next((each for each in items if each.id == found), None)
         said = find_answer(answer, waiting)
         told = (await ask(AnswerInbox(item=found, answer=said, by=by))).text
@@ -109,16 +110,21 @@ def answer(item: str, answer: str, *, as_json: bool) -> int:
 
 
 def _print_short(item: InboxItem) -> None:
-    click.echo(f"  {item.name}: {one_line(item.text, width=WIDTH)}")
+    for line in short_text(item):
+        click.echo(line)
     lines = _lines(item)
     for line in lines[:LINES_SHOWN]:
         click.echo(clipped(f"    {line}", width=WIDTH))
-    if len(lines) > LINES_SHOWN or len(item.text) > WIDTH:
+    if len(lines) > LINES_SHOWN or (len(item.text) > WIDTH and not is_whole(item)):
         click.echo("    [… `symposium inbox show` has all of it]")
     _print_choices(item)
 
 
 def _print_whole(item: InboxItem) -> None:
+    if is_whole(item):
+        click.echo("\n".join(short_text(item)))
+        _print_choices(item)
+        return
     lines = [f"{item.name}: {item.text}", *(f"  {line}" for line in _lines(item))]
     for line in lines:
         for piece in pieces(line, width=WIDTH):

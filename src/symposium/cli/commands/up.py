@@ -15,13 +15,11 @@ from symposium.bus.task_shapes import TaskView
 from symposium.cli.agent_views import print_json
 from symposium.cli.bus_options import AS_JSON
 from symposium.cli.ending import ExitCode
+from symposium.cli.inbox_text import short_text
 from symposium.cli.options import example
 from symposium.cli.task_agents import surroundings_for
 from symposium.cli.tasks import ask, doing, sessions, task_line
 from symposium.errors import SymposiumError
-from symposium.plain_text import one_line
-
-WIDTH: Final = 100
 
 PATIENCE: Final = 5.0
 """Seconds for an agent to go on with its session, or to say that it cannot."""
@@ -56,7 +54,7 @@ def command(*, is_dry: bool, as_json: bool) -> int:
             if outcomes.get(each.id):
                 click.echo(f"  {outcomes[each.id]}")
         for item in waiting:
-            click.echo(f"{item.id}\n  {item.name}: {one_line(item.text, width=WIDTH)}")
+            click.echo("\n".join([item.id, *short_text(item)]))
         return ExitCode.OK
 
     return doing(work)

@@ -12,13 +12,14 @@ from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.task_shapes import InboxCall, InboxChoice, InboxItem
 from symposium.daemon.tasks.budgets import Budgets
-from symposium.daemon.tasks.setup_trust import SetUpTrust, lines_of
+from symposium.daemon.tasks.setup_questions import KIND as SET_UP
+from symposium.daemon.tasks.setup_questions import SetUpQuestions
+from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.daemon.tasks.task_agents import why_ended
 from symposium.local_time import minute_of
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace
-from symposium.taskspaces.setting_up import UNTRUSTED
 from symposium.taskspaces.trash import Consent
 
 REMEMBERED: Final = 1000
@@ -29,10 +30,6 @@ _SEEN: Final = InboxChoice("seen", "I have seen it")
 _DELETING: Final = (
     InboxChoice("archive", "Delete it; it can be brought back for 14 days"),
     InboxChoice("keep", "Keep it"),
-)
-_TRUSTING: Final = (
-    InboxChoice("trust", "Do it, now and whenever it is exactly this"),
-    InboxChoice("without", "Go on without it"),
 )
 _FAILED: Final = (InboxChoice("retry", "Try again"),)
 _ENDED: Final = (InboxChoice("retry", "Start it again"), _SEEN)
@@ -59,7 +56,7 @@ class Inbox:
     ) -> None:
         self._engine = engine
         self._store = store
-        self._trust = trust
+        self._set_ups = SetUpQuestions(engine, trust)
         self._budgets = budgets
         self._settled: OrderedDict[str, _Settled] = OrderedDict()
 
@@ -99,9 +96,10 @@ class Inbox:
             raise BusRefusedError(
                 f"already answered by {earlier.by} at {minute_of(earlier.at)}", "already_answered"
             )
-        found = next((each for each in await self.items() if each.id == item_id), None)
+        waiting = await self.items()
+        found = next((each for each in waiting if each.id == item_id), None)
         if found is None:
-            raise BusRefusedError(f"nothing called {item_id} waits", "not_found")
+            raise await self._set_ups.gone(item_id, waiting)
         known = {choice.id for choice in found.choices}
         if found.kind not in {"question", "budget"} and answer not in known:
             choices = ", ".join(sorted(known))
@@ -131,7 +129,8 @@ class Inbox:
             case "budget" | "delete":
                 return await self._allow(item, answer)
             case "trust":
-                return await self._set_up(item, answer)
+                made = await self._set_ups.answer(item, answer)
+                return f"{made.name} is {made.standing.value}{_because(made)}"
             case _:
                 return await self._try_again(item, answer)
 
@@ -165,14 +164,6 @@ class Inbox:
         requests.decide(item.taskspace, Decision.DELETED)
         return f"{item.name} is deleted; `symposium task undo {item.taskspace}` brings it back"
 
-    async def _set_up(self, item: InboxItem, answer: str) -> str:
-        if answer == "trust":
-            taskspace = await self._engine.get(item.taskspace)
-            self._trust.grant(taskspace.project, await self._engine.recipe(item.taskspace))
-            made = await self._engine.retry(item.taskspace)
-            return f"{made.name} is {made.standing.value}{_because(made)}"
-        return f"{item.name} goes on without it"
-
     async def _of(self, taskspace: Taskspace) -> list[InboxItem]:
         if taskspace.standing is Standing.SETUP_FAILED:
             return [_item("failed", taskspace, taskspace.reason, _FAILED)]
@@ -181,13 +172,7 @@ class Inbox:
         if taskspace.standing is Standing.READY and not self._store.is_kept(taskspace.id):
             ended = _ended(taskspace, self._store.state(taskspace.id))
             found += [each for each in ended if each.id not in self._settled]
-        if taskspace.standing is Standing.READY and UNTRUSTED in taskspace.reason:
-            lines = lines_of(await self._engine.recipe(taskspace.id))
-            # Also where they are trusted by now: they wait until they are done.
-            if lines and f"trust:{taskspace.id}" not in self._settled:
-                text = "its set-up files ask for: " + "; ".join(lines)
-                found.append(_item("trust", taskspace, text, _TRUSTING))
-        return found
+        return found + await self._set_ups.of(taskspace)
 
     async def _try_again(self, item: InboxItem, answer: str) -> str:
         if answer == _SEEN.id:
@@ -211,6 +196,11 @@ class Inbox:
             return []
 
     def _note(self, item_id: str, by: str) -> None:
+        # A set-up that was answered, changed, and is again what it was, waits again.
+        place = item_id.rpartition(":")[0]
+        for each in [each for each in self._settled if place.startswith(f"{SET_UP}:")]:
+            if each.startswith(f"{place}:"):
+                del self._settled[each]
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._settled[item_id] = _Settled(by or "somebody", now)
         while len(self._settled) > REMEMBERED:

@@ -19,7 +19,8 @@ from symposium.bus.task_shapes import TaskView
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.radar_watch import RadarWatch
-from symposium.daemon.tasks.setup_trust import SetUpTrust, lines_of
+from symposium.daemon.tasks.setup_questions import shown_lines
+from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_views import Now, log_view, snapshot_view, task_view
 from symposium.taskspaces.budget import read_budget
@@ -129,7 +130,8 @@ class TaskDesk:
             taskspace=await self._view(taskspace),
             log=tuple(log_view(entry) for entry in entries[-message.log :]),
             snapshots=tuple(snapshot_view(each) for each in snapshots),
-            recipe=tuple(lines_of(recipe)),
+            recipe=tuple(shown_lines(recipe)),
+            digest=recipe.digest,
             guesses=tuple(f"{each.command} ({each.source})" for each in guesses),
         )
 
@@ -138,10 +140,13 @@ class TaskDesk:
         if message.agent is not None:
             taskspace = await self._assign(taskspace, message.agent, asked)
         await self._agents.environments.take(taskspace.id, message.environment)
-        if message.is_trusted:
+        if message.trusted:
             recipe = await self._engine.recipe(taskspace.id)
+            if message.trusted != recipe.digest:
+                text = "its set-up files ask for something else by now: look at them again"
+                raise BusRefusedError(text, "changed")
             self._trust.grant(taskspace.project, recipe)
-        if message.is_trusted or taskspace.standing is Standing.SETUP_FAILED:
+        if message.trusted or taskspace.standing is Standing.SETUP_FAILED:
             taskspace = await self._engine.retry(taskspace.id)
         elif taskspace.standing is not Standing.READY:
             raise BusRefusedError(f"{taskspace.name!r} is {taskspace.standing.value}", "refused")

@@ -8,6 +8,7 @@ from symposium.agent_sessions.session import Status
 from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
 from symposium.daemon.tasks.agent_label import agent_label
 from symposium.taskspaces.model import Category, LogEntry, Standing, Taskspace
+from symposium.taskspaces.setting_up import UNTRUSTED
 from symposium.taskspaces.snapshots.state import Snapshot
 
 _STATES = {
@@ -127,6 +128,7 @@ def _state(taskspace: Taskspace, session: Status | None, waiting: int, now: Now)
     is_running = session is Status.RUNNING
     words = (
         (now.is_paused and is_running, "paused: budget"),
+        (UNTRUSTED in taskspace.reason, "waiting: trust"),
         (now.asks, "waiting: approval"),
         (waiting > 0, "waiting: question"),
         (now.is_landed, "landed"),

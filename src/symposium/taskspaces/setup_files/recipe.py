@@ -1,5 +1,6 @@
 """What a set-up file asks for; pure values."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -77,10 +78,9 @@ class SetUp:
     @property
     def digest(self) -> str:
         """Changes when anything that would be done changes: trust is for this very content."""
-        told = [
-            f"{each.source}\0{kind}\0{line}" for each in self.recipes for kind, line in each.lines()
-        ]
-        return sha256("\n".join(told).encode(errors="surrogateescape")).hexdigest()
+        told = [[each.source, kind, line] for each in self.recipes for kind, line in each.lines()]
+        # No command can be written so that it reads like two.
+        return sha256(json.dumps(told).encode()).hexdigest()
 
     def all_of(self, kind: str) -> tuple[str, ...]:
         """One kind of lines of all recipes, in order, each once."""

@@ -1,0 +1,122 @@
+"""What a person trusts in the inbox is exactly what they were shown."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.task_desk import Desk, git, until
+
+RECIPE = ".cursor/worktrees.json"
+HARMLESS = '{"setup-worktree": ["touch was-run"]}'
+HARMFUL = '{"setup-worktree": ["touch was-run", "touch ../stolen"]}'
+
+
+@pytest.fixture
+def asking(desk: Desk) -> Desk:
+    """A clone whose tasks want a set-up."""
+    return with_recipe(desk, HARMLESS)
+
+
+def with_recipe(desk: Desk, recipe: str) -> Desk:
+    file = desk.clone / RECIPE
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(recipe)
+    git(desk.clone, "add", ".")
+    git(desk.clone, "commit", "-qm", "set-up")
+    return desk
+
+
+def trust_items(desk: Desk) -> list[dict[str, Any]]:
+    return [item for item in desk.json("inbox") if item["kind"] == "trust"]
+
+
+@pytest.mark.requirement("tasks.trust-shown")
+@pytest.mark.parametrize("answer", ["trust", "without"])
+def test_an_answer_to_a_set_up_that_has_changed_since_is_refused_and_says_how(
+    answer: str, asking: Desk
+) -> None:
+    made = asking.new("task", "--agent", "eliza")
+    tree = Path(made["worktree"])
+    (item,) = trust_items(asking)
+    (tree / RECIPE).write_text(HARMFUL)
+    refused = [
+        asking.run("inbox", "answer", item["id"], answer),
+        asking.run("inbox", "answer", "task", answer),
+    ]
+    (changed,) = trust_items(asking)
+
+    assert [each.returncode for each in refused] == [1, 1]
+    assert f"+ {RECIPE}  setup: touch ../stolen" in refused[0].stderr
+    assert "touch was-run" not in refused[0].stderr
+    assert "was not shown on this terminal" in refused[1].stderr
+    assert not (tree / "was-run").exists()
+    assert not (tree.parent / "stolen").exists()
+    assert asking.json("session", "list") == []
+    assert changed["id"] != item["id"]
+
+
+@pytest.mark.requirement("tasks.trust-shown")
+def test_a_set_up_that_was_declined_asks_again_only_when_it_has_changed(asking: Desk) -> None:
+    made = asking.new("task", "--agent", "none")
+    (item,) = trust_items(asking)
+    asking.ok("inbox", "answer", item["id"], "without")
+    asking.kill_daemon()
+    after = trust_items(asking)
+    (Path(made["worktree"]) / RECIPE).write_text(HARMFUL)
+    (changed,) = trust_items(asking)
+    asking.ok("inbox", "answer", changed["id"], "trust")
+
+    assert after == []
+    assert changed["id"] != item["id"]
+    assert (Path(made["worktree"]).parent / "stolen").exists()
+    assert trust_items(asking) == []
+
+
+@pytest.mark.requirement("tasks.trust-first")
+@pytest.mark.parametrize("answer", ["trust", "without"])
+def test_an_agent_begins_when_a_person_has_judged_the_set_up_and_not_before(
+    answer: str, asking: Desk
+) -> None:
+    words = ("--project", str(asking.clone), "--agent", "eliza")
+    told = asking.run("task", "new", "task", "Hello", *words)
+    made = asking.tasks()["task"]
+    asking.ok("task", "resume", "task")
+    asking.ok("up")
+    before = asking.json("session", "list")
+    (item,) = trust_items(asking)
+    asking.ok("inbox", "answer", item["id"], answer)
+    until(lambda: asking.said(made["id"]))
+
+    assert "waits for trust" in told.stderr
+    assert (made["state"], before) == ("waiting: trust", [])
+    assert (Path(made["worktree"]) / "was-run").exists() == (answer == "trust")
+    assert asking.tasks()["task"]["state"] != "waiting: trust"
+
+
+@pytest.mark.requirement("tasks.trust-whole")
+@pytest.mark.parametrize("words", [("inbox",), ("inbox", "show", "task"), ("up",)])
+def test_all_that_a_set_up_would_do_is_shown_each_on_its_line_with_its_file(
+    words: tuple[str, ...], desk: Desk
+) -> None:
+    harmless = ", ".join(f'"echo {number}"' for number in range(40))
+    hidden = f'"{"true; " * 60}touch at-the-end", "echo \\u001b[2K\\ntrust\\u202e\\u200b"'
+    with_recipe(desk, f'{{"setup-worktree": [{harmless}, {hidden}]}}')
+    (desk.clone / ".worktreeinclude").write_text("/etc/hostname\n")
+    desk.new("task", "--agent", "none")
+    shown = desk.run(*words).stdout
+    lines = [line.strip() for line in shown.splitlines()]
+
+    assert all(f"{RECIPE}  setup: echo {number}" in lines for number in range(40))
+    assert ".worktreeinclude  copy: /etc/hostname" in lines
+    assert "touch at-the-end" in "".join(lines)
+    assert f"{RECIPE}  setup: echo ␛[2K␊trust<U+202E><U+200B>" in lines
+    assert "…" not in shown
+
+
+@pytest.mark.requirement("tasks.trust-shown")
+def test_resume_with_trust_says_what_it_trusts(asking: Desk) -> None:
+    made = asking.new("task", "--agent", "none")
+    done = asking.run("task", "resume", "task", "--trust")
+
+    assert f"{RECIPE}  setup: touch was-run" in done.stderr
+    assert (Path(made["worktree"]) / "was-run").exists()
