@@ -101,8 +101,11 @@ def trusted_places(search_path: str, workspace: Path | None = None) -> list[str]
         search_path: as PATH has it.
         workspace: where we are, by default.
     """
-    inside = (Path() if workspace is None else workspace).resolve()
     absolute = [each for each in search_path.split(os.pathsep) if os.path.isabs(each)]  # noqa: PTH117 - starts fast
+    try:
+        inside = (Path() if workspace is None else workspace).resolve()
+    except FileNotFoundError:
+        return absolute  # where we are has been removed: nothing is in it
     if is_in(Path.home(), inside):
         return absolute
     return [each for each in absolute if not Path(each).resolve().is_relative_to(inside)]

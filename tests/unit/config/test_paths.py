@@ -115,3 +115,14 @@ def test_a_home_that_is_opened_still_has_its_programs(
             f"{tmp_path}/home/bin",
             "/bin",
         ]
+
+
+@pytest.mark.requirement("config.trusted-places")
+def test_a_directory_that_has_been_removed_has_no_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+    assert trusted_places(f"bin:{tmp_path}/bin:") == [f"{tmp_path}/bin"]
