@@ -342,6 +342,8 @@ def test_what_has_landed_is_neither_ready_nor_finished_and_what_waits_comes_firs
     desk: Desk,
 ) -> None:
     task = desk.new("lands")
+    (Path(task["worktree"]) / "a.txt").write_text("new\n")
+    git(Path(task["worktree"]), "commit", "-qam", "new")
     finish = {"project_path": "", "taskspace_uuid": task["id"], "result": "done"}
     desk.ok("bus", "send", "finish_taskspace", json.dumps(finish))
     assert desk.tasks()["lands"]["state"] == "finished (unreviewed)"
@@ -470,6 +472,19 @@ def test_a_task_can_be_opened_compared_and_spoken_to(desk: Desk, tmp_path: Path)
         "There is nothing to clear away"
         in desk.run("task", "gc", "--project", str(desk.clone)).stderr
     )
+
+
+@pytest.mark.requirement("tasks.land-nothing")
+def test_what_has_nothing_to_land_is_told_so_and_is_not_called_landed(desk: Desk) -> None:
+    task = desk.new("empty", "--agent", "none")
+    told = desk.ok("task", "land", "empty")
+    assert told.startswith("empty has nothing to land: main has all of it\n")
+    assert f"symposium task rm {task['id'][:8]}" in told
+    (Path(task["worktree"]) / "a.txt").write_text("changed\n")
+    git(Path(task["worktree"]), "commit", "-qam", "own")
+    assert desk.ok("task", "land", "empty").startswith("empty has landed on main\n")
+    assert "nothing to land" in desk.ok("task", "land", "empty")
+    assert json.loads(desk.ok("task", "show", "empty", "--json"))["taskspace"]["landed"]
 
 
 @pytest.mark.requirement("tasks.gc")

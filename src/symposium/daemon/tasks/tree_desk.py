@@ -132,9 +132,11 @@ class TreeDesk:
         asked.progress("landing")
         options = LandOptions(join=_join(message.join), is_pushed=message.is_pushed)
         match await self._engine.land(taskspace.id, options):
-            case Landed(commit, base, notes):
-                lines = (f"{taskspace.name} has landed on {base}", *notes, *warnings)
-                return Landing(outcome="landed", lines=lines, commit=commit)
+            case Landed(commit, base, notes, is_news):
+                had = f"{taskspace.name} has nothing to land: {base} has all of it"
+                first = f"{taskspace.name} has landed on {base}" if is_news else had
+                lines = (first, f"`symposium task rm {taskspace.id[:8]}` clears it away")
+                return Landing(outcome="landed", lines=(*lines, *notes, *warnings), commit=commit)
             case LandConflict(base, conflicts):
                 told = [_conflict(each) for each in conflicts]
                 first = f"{taskspace.name} does not fit on {base}; nothing was changed"

@@ -59,11 +59,16 @@ class LandOptions:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """The base branch has it: at this commit."""
+    """The base branch has it: at this commit.
+
+    Attributes:
+        is_news: whether the base did not have all of it before.
+    """
 
     commit: str
     base: str
     notes: tuple[str, ...] = ()
+    is_news: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,7 @@ async def _land(ground: Ground, landing: _Landing, operation: Operation) -> Land
         notes = await ground.undertakings.to_its_end(_fetch(landing))
     operation = await ground.reach(operation, "land.fetched")
     onto = await _newest_base(landing)
+    known = await landing.git.run("merge-base", "--is-ancestor", "HEAD", onto)
     dry = await dry_merge(landing.git, "HEAD", onto)
     operation = await ground.reach(operation, "land.dry-merge")
     if dry.conflicts:
@@ -141,11 +147,13 @@ async def _land(ground: Ground, landing: _Landing, operation: Operation) -> Land
     tip = await landing.git.text("rev-parse", "HEAD")
     async with ground.clone_turn(landing.repository.common):
         await ground.undertakings.to_its_end(_forward(landing, tip))
-    now = await ground.get(landing.taskspace.id)
-    await ground.put(replace(now, landed=tip, landed_at=ground.stamp()))
+    is_news = known.code != 0
+    if is_news:
+        now = await ground.get(landing.taskspace.id)
+        await ground.put(replace(now, landed=tip, landed_at=ground.stamp()))
     await ground.reach(operation, "land.forwarded")
     ground.pass_stage(landing.taskspace.id, "land.done")
-    return Landed(tip, landing.base.branch, tuple(notes))
+    return Landed(tip, landing.base.branch, tuple(notes), is_news)
 
 
 async def _check_clean(git: Git, taskspace: Taskspace, repository: Repository) -> None:
