@@ -150,11 +150,14 @@ def test_a_new_task_says_that_its_agent_does_not_know_our_tools(bare: Desk) -> N
     claude.chmod(0o755)
     words = ("--agent", "claude", "--project", str(bare.clone))
     before = bare.run("task", "new", "one", *words)
+    bare.new("later")
+    given = bare.run("task", "resume", "later", "--agent", "claude")
     bare.ok("setup", "claude-mcp", "--write", "--yes")
     after = bare.run("task", "new", "two", *words)
 
     assert (before.returncode, after.returncode) == (0, 0)
     assert "symposium setup claude-mcp --write" in before.stderr
+    assert "symposium setup claude-mcp --write" in given.stderr
     assert "claude-mcp" not in after.stderr
 
 
