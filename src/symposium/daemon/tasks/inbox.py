@@ -17,7 +17,7 @@ from symposium.daemon.tasks.setup_questions import SetUpQuestions
 from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.daemon.tasks.task_agents import why_ended
 from symposium.local_time import minute_of
-from symposium.taskspaces.deletion.requests import Decision
+from symposium.taskspaces.deletion.requests import Decision, DeletionRequest
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace
 from symposium.taskspaces.trash import Consent
@@ -70,7 +70,7 @@ class Inbox:
                 if entry.taskspace in known
             ),
             *(
-                _deletion(known[request.taskspace], request.reason)
+                _deletion(known[request.taskspace], request)
                 for request in self._engine.trash.requests.pending()
                 if request.taskspace in known
             ),
@@ -254,9 +254,10 @@ def _ended(taskspace: Taskspace, state: SessionState) -> list[InboxItem]:
     return [InboxItem(id_, "failed", taskspace.id, taskspace.name, at, text, _ENDED)]
 
 
-def _deletion(taskspace: Taskspace, reason: str) -> InboxItem:
-    text = f"its agent asks to delete it{f': {reason}' if reason else ''}"
-    return _item("delete", taskspace, text, _DELETING)
+def _deletion(taskspace: Taskspace, asked: DeletionRequest) -> InboxItem:
+    text = f"its agent asks to delete it{f': {asked.reason}' if asked.reason else ''}"
+    id_ = f"delete:{taskspace.id}:{asked.id}"
+    return InboxItem(id_, "delete", taskspace.id, taskspace.name, asked.at, text, _DELETING)
 
 
 def _because(taskspace: Taskspace) -> str:

@@ -2,8 +2,10 @@
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
+from uuid import uuid4
 
 EXPIRY: Final = 24 * 3600.0
 """Seconds that a question waits for somebody to see it."""
@@ -19,10 +21,17 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeletionRequest:
-    """One that waits."""
+    """One that waits.
+
+    Attributes:
+        id: of this one: what was decided on an earlier one does not hold for it.
+        at: since when, ISO 8601, UTC.
+    """
 
     taskspace: str
     reason: str
+    id: str
+    at: str
 
 
 class Requests:
@@ -34,7 +43,8 @@ class Requests:
     async def ask(self, taskspace: str, reason: str = "", expiry: float = EXPIRY) -> Decision:
         """Wait until a person has decided, or nobody did in time."""
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        request = DeletionRequest(taskspace, reason)
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        request = DeletionRequest(taskspace, reason, uuid4().hex[:8], at)
         self._waiting.setdefault(taskspace, (request, []))[1].append(answer)
         try:
             async with asyncio.timeout(expiry):
