@@ -14,7 +14,7 @@ PYTHON = PEERS / "py" / "acp" / "bin" / "python"
 EXAMPLE = PEERS / "src" / "agent_client_protocol-0.12.1" / "examples" / "gemini.py"
 LISTENS = "\n> "
 CHOOSES = "Select option: "
-PATIENCE = 12
+PATIENCE = 40
 """Seconds after which this client cancels a turn: it has no other way while one is open."""
 
 

@@ -184,7 +184,7 @@ def _first_run(it: Toad, stage: RunModeStage) -> None:
 def _tools_and_menu(it: Toad, stage: RunModeStage) -> None:
     it.scene("A tool that asks first")
     it.say(f"FAKE write {stage.work}/new.txt by Toad ;; FAKE final Written.")
-    it.shows("Allow once", "by Toad")
+    it.shows("Approval request", "by Toad", "Reject once")
     it.press("a")
     it.scene("It was allowed")
     it.answers("Written.")

@@ -24,9 +24,11 @@ _VARYING: Final[Sequence[tuple[str, str | Callable[[re.Match[str]], str]]]] = (
     # Said where a start takes long; Toad may break the line anywhere in it.
     (r"^The agent is being started, or installed\..*?chooses another one\.\n+", ""),
     # The scripted model repeats what the tool said, cut where it gets long.
-    (r"\s*\[last\s+tool\s+result:[^\]]*\]", ""),
+    (r"\s*\[last\b(?:\s+tool\s+result:)?[^\]]*(?:\]|\Z)", ""),
     # A slow reply is stretched by dots, as many as there was time for.
-    (r"(?<=\bSoon)(?:\s*\.)*", " ..."),
+    (r"(?<=\bSoon)(?<!say Soon)(?:\s*\.)*", " ..."),
+    # One of these may come late, behind the end of its turn.
+    (r"^[ .]*\.[ .]*$", ""),
     # Some clients break the line after each chunk of a stream.
     (r"^(?:\S+\n)+\S+$", lambda words: " ".join(words[0].split())),
     (r"[ \t]+$", ""),
@@ -69,10 +71,14 @@ class Transcript:
             page = self._page.read_text(encoding="utf-8")
             self._page.write_text(_SCENE.sub(self._written, page), encoding="utf-8")
 
-    def check(self) -> None:
-        """Hold it against the page, but for blanks: clients break lines where chunks end."""
+    def check(self, *to_come: str) -> None:
+        """Hold it against the page, but for blanks: clients break lines where chunks end.
+
+        Args:
+            to_come: scenes that have not been played yet.
+        """
         self.write_if_asked()
-        shown = self.shown()
+        shown = {title: said for title, said in self.shown().items() if title not in to_come}
         assert list(shown) == list(self._scenes)
         for title, block in shown.items():
             said = self._said(title)
