@@ -226,6 +226,15 @@ def test_a_session_whose_keeper_was_killed_is_lost_and_can_be_resumed(
     assert status(store, session) == "running"
 
 
+@pytest.mark.requirement("agent-sessions.no-keys")
+def test_no_list_tells_the_keys_that_an_agent_was_given(symposium: Run) -> None:
+    begin(symposium, "--acp", "--", f"KEY=canary {sys.executable} -P -m symposium eliza")
+    for words in (("list",), ("list", "--json")):
+        told = symposium("session", *words).stdout
+        assert "KEY=…" in told or "KEY=\\u2026" in told
+        assert "canary" not in told
+
+
 @pytest.mark.requirement("agent-sessions.start-errors")
 def test_a_program_that_is_not_there_is_said_to_be_missing_at_once_and_on_its_terminal(
     store: SessionStore, symposium: Run, tmp_path: Path

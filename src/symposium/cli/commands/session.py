@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import click
 
+from symposium.agent_label import agent_label
 from symposium.agent_sessions.keeper_client import (
     ANSWER,
     CANCEL,
@@ -104,7 +105,7 @@ def list_sessions(*, is_all: bool, as_json: bool) -> int:
                 "kind": spec.kind.value,
                 "status": state.status.value,
                 "reason": state.reason,
-                "command": list(spec.command),
+                "command": _words(spec),
                 "cwd": spec.cwd,
                 "title": spec.title,
                 "created": spec.created_at,
@@ -115,7 +116,7 @@ def list_sessions(*, is_all: bool, as_json: bool) -> int:
         click.echo(json.dumps(listed))
         return ExitCode.OK
     for spec, state in rows:
-        shown = one_line(spec.title or shlex.join(spec.command), width=_WIDTH)
+        shown = one_line(spec.title or shlex.join(_words(spec)), width=_WIDTH)
         reason = f"  ({state.reason})" if state.reason else ""
         click.echo(f"{spec.id}  {state.status.value:8}  {spec.kind.value:8}  {shown}{reason}")
     if hidden := len(everything) - len(rows):
@@ -227,6 +228,13 @@ async def _launch(spec: SessionSpec) -> int:
     await launch(SessionStore(paths()), spec, environment)
     click.echo(spec.id)
     return ExitCode.OK
+
+
+def _words(spec: SessionSpec) -> list[str]:
+    """What was started; the keys that an agent is given by its variables are left out."""
+    if spec.kind is SessionKind.TERMINAL:
+        return list(spec.command)
+    return [agent_label(each) for each in spec.command]
 
 
 async def _ask(session: str, method: str, params: Mapping[str, object], *, as_json: bool) -> int:

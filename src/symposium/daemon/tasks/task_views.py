@@ -6,7 +6,7 @@ from typing import Final
 
 from symposium.agent_sessions.session import Status
 from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
-from symposium.daemon.tasks.agent_label import agent_label
+from symposium.agent_label import agent_label
 from symposium.taskspaces.model import Category, LogEntry, Standing, Taskspace
 from symposium.taskspaces.setting_up import UNTRUSTED
 from symposium.taskspaces.snapshots.state import Snapshot

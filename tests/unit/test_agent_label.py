@@ -2,7 +2,7 @@
 
 import pytest
 
-from symposium.daemon.tasks.agent_label import agent_label
+from symposium.agent_label import agent_label
 
 
 @pytest.mark.requirement("tasks.agent-shown")

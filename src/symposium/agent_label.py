@@ -1,4 +1,4 @@
-"""What the agent of a taskspace is called in lists: its id, or the words that start it."""
+"""What an agent is called in lists: its id, or the words that start it, without its keys."""
 
 from typing import Final
 
