@@ -116,7 +116,7 @@ async def test_a_selection_is_where_the_user_points(tmp_path: Path) -> None:
     with_one = await call_tool(workplace, "get_selection", {})
 
     assert without.value.selected_text is None
-    assert "no editor is attached" in without.text
+    assert "no editor answers" in without.text
     assert not without.is_error
     assert with_one.value == shown
     assert with_one.text == "/w/a.py:3-3\nx = 1"

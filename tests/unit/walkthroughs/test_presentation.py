@@ -233,7 +233,11 @@ async def test_a_long_document_with_everything(repository: GitRepository) -> Non
         ("lines(`src/a.py`, 2, 3)", ["src/a.py:2"], "ok"),
         ("search(`src`, `def two`)", ["src/a.py:2", "src/a.py:4"], "ambiguous"),
         ("findReferences(`User`)", ["src/auth.rs:5", "src/handlers.rs:23"], "ambiguous"),
-        ("[lines(`src/a.py`, 1, 1), findDefinition(`User`)]", ["src/a.py:1"], "ok"),
+        (
+            "[lines(`src/a.py`, 1, 1), findDefinition(`User`)]",
+            ["src/a.py:1", "src/models.rs:10"],
+            "ambiguous",
+        ),
         ('"lines(`src/a.py`, 1, 1)"', ["src/a.py:1"], "ok"),
         (
             "{path: 'src/a.py', start: {line: 3, column: 1}, end: {line: 3, column: 2}}",

@@ -81,19 +81,16 @@ class Action(Function, frozen=True):
 def places(value: Any) -> list[FileRange]:
     """The ranges in a result: of a use where it is used, of a symbol where it is defined.
 
-    One or a list of them; what is neither is left out.
+    One or a list of them, as deep as calls stand in lists; what is neither is left out.
     """
-    items = cast("list[Any]", value) if isinstance(value, list) else [value]
-    found: list[FileRange] = []
-    for item in items:
-        for kind in (SymbolRef, SymbolDef, FileRange):
-            try:
-                known = msgspec.convert(item, kind)
-            except msgspec.ValidationError:
-                continue
-            found.append(_place(known))
-            break
-    return found
+    if isinstance(value, list):
+        return [found for item in cast("list[Any]", value) for found in places(item)]
+    for kind in (SymbolRef, SymbolDef, FileRange):
+        try:
+            return [_place(msgspec.convert(value, kind))]
+        except msgspec.ValidationError:
+            continue
+    return []
 
 
 def _place(found: SymbolRef | SymbolDef | FileRange) -> FileRange:

@@ -28,7 +28,7 @@ async def get_selection(params: Params, call: Call) -> Answer:
     try:
         selection = await call.workplace.bus.request(GetSelection(), patience=PATIENCE)
     except BusError as error:
-        reason = f"no editor is attached ({error.message}); ask the user which place they mean"
+        reason = f"no editor answers ({error.message}); ask the user which place they mean"
         selection = Selection(selected_text=None, message=reason)
     return Answer(_text(to_builtins(selection)), selection)
 
