@@ -97,6 +97,7 @@ def standard(peers: Peers) -> Field:
     found.variants.append(run_mode(LENGTHS[1]))
     eliza = [*HOST, "--agent", "eliza"]
     found.variants.append(Variant("eliza", eliza, loads=frozenset()))
+    found.variants.append(Variant("eliza in run mode", configured("eliza"), loads=frozenset()))
     bare = [sys.executable, "-c", "pass"]
     found.variants.append(Variant("bare python", bare, frozenset(), is_ours=False, speaks=False))
     return found
@@ -117,12 +118,15 @@ def out_of_process(length: int) -> Variant:
 
 def run_mode(length: int) -> Variant:
     """The same chain as `pass` of that length, chosen by a config file."""
-    mods = [{"name": "pass"}] * length
-    text = json.dumps({"agent": _agent(), "proxies": mods})
+    return Variant(f"run x{length}", configured(_agent(), ["pass"] * length), share=FAST)
+
+
+def configured(agent: str, mods: Sequence[str] = ()) -> list[str]:
+    """Run mode with a config file that says this."""
+    text = json.dumps({"agent": agent, "proxies": [{"name": each} for each in mods]})
     config = Path(tempfile.mkdtemp(prefix="bench-")) / "config.jsonc"
     config.write_text(text, encoding="utf-8")
-    command = [HOST[0], "run", "--no-registry", "--config", str(config)]
-    return Variant(f"run x{length}", command, share=FAST)
+    return [HOST[0], "run", "--no-registry", "--config", str(config)]
 
 
 def _host(mods: Sequence[str]) -> list[str]:

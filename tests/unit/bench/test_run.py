@@ -19,7 +19,7 @@ def test_the_rows_are_the_pipe_cat_both_sdks_and_ours_in_process_and_out() -> No
         *("pass x1", "pass x3", "pass x5", "pass x10"),
         *("tag x1", "tag x3", "tag x5", "tag x10"),
         *("process x1", "process x3", "process x5", "process x10"),
-        *("run x3", "eliza", "bare python"),
+        *("run x3", "eliza", "eliza in run mode", "bare python"),
     ]
 
 
@@ -40,7 +40,7 @@ def test_a_peer_that_cannot_be_installed_leaves_its_reason_and_the_other_rows() 
         ("python sdk", "no network"),
         ("python sdk x3", "no network"),
     ]
-    assert len(field.variants) == 19
+    assert len(field.variants) == 20
 
 
 @pytest.mark.requirement("bench.interleaved")

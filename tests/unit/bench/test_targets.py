@@ -30,6 +30,8 @@ def test_every_target_of_chains_is_there_with_its_stretch() -> None:
         ("pass x3", "memory", None, 40, 30),
         ("eliza", "start", "python sdk", 0.30, 0.20),
         ("eliza", "start", "typescript sdk", 0.65, 0.45),
+        ("eliza in run mode", "start", "python sdk", 0.30, 0.20),
+        ("eliza in run mode", "start", "typescript sdk", 0.65, 0.45),
     ]
 
 
