@@ -190,6 +190,23 @@ def hidden(text: str) -> str:
 
 
 @pytest.mark.requirement("tasks.environment")
+def test_an_agent_that_is_tried_again_in_the_inbox_finds_what_was_set_since(
+    desk: Desk, tmp_path: Path
+) -> None:
+    agent = tmp_path / "agent"
+    agent.write_text('#!/bin/sh\necho "no licence: $FAKE_LICENCE" >&2\nexit 3\n')
+    agent.chmod(0o755)
+    desk.new("task", "--agent", f"{agent} --acp")
+    (item,) = until(lambda: desk.json("inbox"))
+    shell = with_variables(desk, FAKE_LICENCE="bought")
+    shell.ok("inbox", "answer", item["id"], "retry")
+    again = until(lambda: [each for each in desk.json("inbox") if each["id"] != item["id"]])
+
+    assert item["text"].endswith("no licence:")
+    assert again[0]["text"].endswith("no licence: bought")
+
+
+@pytest.mark.requirement("tasks.environment")
 def test_a_program_that_only_the_path_of_who_starts_it_leads_to_is_found(
     desk: Desk, tmp_path: Path
 ) -> None:

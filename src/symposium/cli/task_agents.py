@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from peerwire.transports.command import Command, command_json
 from symposium.agent_sessions.lent_environment import lend
-from symposium.bus.task_shapes import TaskView
+from symposium.bus.task_shapes import InboxItem, TaskView
 from symposium.chain_spec import read_agent
 from symposium.cli.agent_names import agent_spec, source_spec
 from symposium.conductor.blueprint import Program
@@ -23,6 +23,9 @@ from symposium.taskspaces.agent_commands import BUILT_IN, TERMINAL
 
 NONE: Final = "none"
 """Written for a task that is to have no agent although the config names one."""
+
+STARTING: Final = frozenset({"failed", "trust"})
+"""Kinds of items whose answer starts an agent, or runs a set-up."""
 
 
 def chosen_agent(written: str | None) -> str | None:
@@ -65,6 +68,16 @@ async def surroundings_for(agent: str | None) -> AsyncGenerator[str, None]:
         NotFoundError: the program is nowhere.
     """
     async with lend(await environment_for(agent), paths().runtime) as place:
+        yield place
+
+
+@asynccontextmanager
+async def surroundings_to_start(waiting: InboxItem | None) -> AsyncGenerator[str | None, None]:
+    """The same for what the answer to an item starts; None where it starts nothing."""
+    if waiting is None or waiting.kind not in STARTING:
+        yield None
+        return
+    async with surroundings_for(None) as place:
         yield place
 
 

@@ -19,6 +19,7 @@ class AnswerInbox(Request[InboxAnswered], frozen=True, kw_only=True):
         item: its id.
         answer: the id of a choice, or for a question any text.
         by: who answers, for those who come later.
+        environment: as in `create_taskspace`, for what the answer starts.
     """
 
     about: ClassVar = About(
@@ -32,3 +33,4 @@ class AnswerInbox(Request[InboxAnswered], frozen=True, kw_only=True):
     item: str
     answer: str
     by: str = ""
+    environment: str | None = None

@@ -23,6 +23,7 @@ from symposium.cli.inbox_items import (
 )
 from symposium.cli.inbox_text import WIDTH, is_whole, short_text
 from symposium.cli.options import example
+from symposium.cli.task_agents import surroundings_to_start
 from symposium.cli.tasks import ask, doing
 from symposium.plain_text import clipped, pieces
 
@@ -99,7 +100,9 @@ def answer(item: str, answer: str, *, as_json: bool) -> int:
         check_seen(item, found, items, last_shown(this_terminal()))
         waiting = next((each for each in items if each.id == found), None)
         said = find_answer(answer, waiting)
-        told = (await ask(AnswerInbox(item=found, answer=said, by=by))).text
+        async with surroundings_to_start(waiting) as place:
+            message = AnswerInbox(item=found, answer=said, by=by, environment=place)
+            told = (await ask(message)).text
         if as_json:
             print_json({"item": found, "answer": said, "text": told})
         else:

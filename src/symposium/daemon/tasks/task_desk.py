@@ -181,6 +181,10 @@ class TaskDesk:
 
     async def _answer_inbox(self, message: AnswerInbox, asked: Asked) -> InboxAnswered:
         by = message.by or asked.by
+        if message.environment is not None:
+            for each in await self._inbox.items():
+                if each.id == message.item:
+                    await self._agents.environments.take(each.taskspace, message.environment)
         return InboxAnswered(text=await self._inbox.answer(message.item, message.answer, by))
 
     async def _view_if_there(self, taskspace: Taskspace) -> TaskView | None:
