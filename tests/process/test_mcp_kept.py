@@ -52,7 +52,7 @@ async def test_what_was_presented_in_a_taskspace_is_listed_and_shown_there_and_i
     clone = tmp_path / "app"
     repository_in(clone)
     await home.start()
-    made = await home.symposium("task", "new", "Import", "Mend.", "--project", str(clone))
+    made = await home.symposium("task", "new", "Import", "--agent", "none", "--project", str(clone))
     assert made.code == 0, made.err
     worktree = clone.with_name("app.tasks") / "import"
     (worktree / "app.py").write_text("one\ntwo\n", encoding="utf-8")
