@@ -1,13 +1,16 @@
 """What waits for a person, and what becomes of it."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 from tests.support.task_desk import PATIENCE, Desk, until
 
+Spec: TypeAlias = Callable[..., str]
 Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 
 
@@ -29,3 +32,105 @@ def test_each_time_that_an_agent_asks_to_delete_its_task_it_is_asked_and_answere
     assert items[0]["id"] != items[1]["id"]
     assert "already answered by" in late.stderr
     assert desk.tasks()["asks again"]["state"] == "archived"
+
+
+@pytest.mark.requirement("tasks.login")
+@pytest.mark.parametrize("refused", ["session/new", "session/prompt"])
+@pytest.mark.parametrize("way", ["by hand", "browser"])
+def test_an_agent_that_wants_a_login_says_how_and_goes_on_where_it_was(
+    refused: str, way: str, desk: Desk, playing: Callable[..., str], tmp_path: Path
+) -> None:
+    file = tmp_path / "logged-in"
+    agent = playing("login_agent.py", refused, str(file))
+    made = desk.new("locked out", "Mend the roof", "--agent", agent)
+    (item,) = until(lambda: desk.json("inbox"))
+    before = desk.tasks()["locked out"]["state"]
+    listed = desk.run("inbox").stdout
+    too_soon = desk.run("inbox", "answer", item["id"], "retry").returncode
+    (again,) = until(lambda: [i for i in desk.json("inbox") if i["id"] != item["id"]])
+    if way == "by hand":
+        file.write_text("done")
+    desk.ok("inbox", "answer", again["id"], "retry" if way == "by hand" else way)
+    late = desk.run("inbox", "answer", again["id"], "retry")
+    until(lambda: "Mend the roof" in desk.said(made["id"]))
+
+    assert (item["kind"], before, too_soon) == ("login", "waiting: login", 0)
+    assert "Authentication required␛[2K" in listed
+    assert "Sign in: With your account. The agent does it by itself" in listed
+    assert "A key: Set `AGENT_KEY`" in listed
+    assert re.search(r"already answered by .+ at \d", late.stderr)
+    assert file.read_text() == ("done" if way == "by hand" else "browser")
+    assert desk.said(made["id"]).count("heard: ") == 1
+    assert desk.json("inbox") == []
+
+
+@pytest.mark.requirement("tasks.not-now")
+def test_not_now_keeps_what_waits_and_answers_nobody(desk: Desk, scripted: Spec) -> None:
+    made = desk.new("asks", "--agent", scripted("prompt=ask:edit"))
+    (item,) = until(lambda: desk.json("inbox"))
+    desk.ok("inbox", "later", "asks")
+    desk.kill_daemon()
+    (kept,) = desk.json("inbox")
+    shown = desk.run("inbox")
+    gone = desk.run("inbox", "later", "question:999")
+    answered = desk.said(made["id"])
+    desk.ok("inbox", "answer", kept["id"], "y")
+
+    assert (item["put_off_at"], bool(kept["put_off_at"])) == ("", True)
+    assert kept["id"] == item["id"]
+    assert "put off since" in shown.stdout
+    assert (shown.returncode, gone.returncode, answered) == (10, 4, "")
+    until(lambda: desk.said(made["id"]))
+
+
+@pytest.mark.requirement("tasks.not-now")
+def test_nobody_is_told_of_what_was_put_off(desk: Desk, scripted: Spec, tmp_path: Path) -> None:
+    file = tmp_path / "told"
+    desk.new("put off", "--agent", scripted("prompt=ask:edit"))
+    until(lambda: desk.json("inbox"))
+    desk.ok("inbox", "later", "put off")
+    notify = {"command": ["sh", "-c", f"cat >> {file}"]}
+    (desk.home / "config.jsonc").write_text(json.dumps({"notify": notify}))
+    desk.new("waits", "--agent", scripted("prompt=ask:edit"))
+    until(lambda: file.exists() and file.read_text())
+
+    told = json.loads(file.read_text())
+    assert [each["task"] for each in told["tasks"]] == ["waits"]
+
+
+@pytest.mark.requirement("tasks.inbox-order")
+def test_what_waits_is_ordered_by_urgency_and_age(
+    desk: Desk, scripted: Spec, playing: Callable[..., str], tmp_path: Path
+) -> None:
+    desk.new("fails", "--agent", "sh -c 'exit 3'")
+    desk.new("locked out", "--agent", playing("login_agent.py", "session/new", str(tmp_path / "x")))
+    desk.new("second", "--agent", "none")
+    desk.new("first", "--agent", "none")
+    tasks = desk.tasks()
+    for name in ("first", "second"):
+        asked = {"project_path": "", "taskspace_uuid": tasks[name]["id"], "message": name}
+        desk.ok("bus", "send", "signal_user", json.dumps(asked))
+    for name in ("asks first", "asks second"):
+        asking = desk.new(name, "--agent", scripted("prompt=ask:edit"))["id"]
+        until(lambda asking=asking: asking in {each["taskspace"] for each in desk.json("inbox")})
+    items = until(lambda: len(found := desk.json("inbox")) == 6 and found)
+
+    names = ["asks first", "asks second", "first", "second", "locked out", "fails"]
+    assert [item["name"] for item in items] == names
+
+
+@pytest.mark.requirement("tasks.asked-anew")
+def test_what_an_agent_asks_after_it_was_started_again_is_a_question_of_its_own(
+    desk: Desk, scripted: Spec
+) -> None:
+    made = desk.new("asks", "--agent", scripted("prompt=ask:edit"))
+    (item,) = until(lambda: desk.json("inbox"))
+    desk.ok("inbox", "answer", item["id"], "y")
+    until(lambda: desk.said(made["id"]))
+    desk.ok("session", "kill", made["id"])
+    desk.ok("task", "resume", "asks")
+    desk.ok("task", "say", "asks", "Once more")
+    (again,) = until(lambda: desk.json("inbox"))
+    desk.ok("inbox", "answer", again["id"], "n")
+
+    assert again["id"] != item["id"]

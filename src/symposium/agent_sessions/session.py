@@ -69,6 +69,23 @@ class SessionSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """What an agent wants before it answers.
+
+    Attributes:
+        said: the agent's own words.
+        lines: the ways to log in, one line each, for people.
+        ways: those that the agent goes by itself: id to name.
+        chosen: the one to go at the next start; empty for none.
+    """
+
+    said: str
+    lines: tuple[str, ...] = ()
+    ways: Mapping[str, str] = field(default_factory=dict[str, str])
+    chosen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionState:
     """How it stands; written by the keeper, read by everybody.
 
@@ -78,6 +95,7 @@ class SessionState:
         reason: why it stands so, for people.
         acp_session: the id that an ACP agent gave; to resume by.
         is_fresh: whether the agent knows nothing of what was said before the last start.
+        login: what it wanted when it ended, if a login is all that is missing.
     """
 
     status: Status
@@ -86,6 +104,7 @@ class SessionState:
     reason: str = ""
     acp_session: str | None = None
     is_fresh: bool = False
+    login: Login | None = None
 
 
 AS_ASKED: Final = "ended as asked"

@@ -104,6 +104,13 @@ class SessionStore:
             return replace(written, status=Status.LOST, reason="its keeper has gone")
         return written
 
+    def changed_at(self, id_: str) -> float:
+        """When its state was written last, in seconds since 1970; 0 where it never was."""
+        try:
+            return (self.directory(id_) / STATE).stat().st_mtime
+        except OSError:
+            return 0.0
+
     def write_state(self, id_: str, state: SessionState) -> None:
         """For the keeper: how it stands.
 

@@ -108,12 +108,13 @@ class InboxItem(Struct, frozen=True):
 
     Attributes:
         id: to answer it by.
-        kind: `permission`, `question`, `budget`, `delete`, `trust` or `failed`.
+        kind: `permission`, `question`, `login`, `budget`, `delete`, `trust` or `failed`.
         taskspace: whose it is, and `name` what that is called.
         at: since when, ISO 8601, UTC.
         text: what is asked.
         choices: what can be answered; for a question any text can, for a budget so much more.
         call: of a permission: what it is for.
+        put_off_at: since when a person has put it off; empty where nobody has.
     """
 
     id: str
@@ -124,3 +125,4 @@ class InboxItem(Struct, frozen=True):
     text: str
     choices: tuple[InboxChoice, ...] = ()
     call: InboxCall | None = None
+    put_off_at: str = ""

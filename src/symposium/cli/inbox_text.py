@@ -13,7 +13,7 @@ _INDENT: Final = "    "
 
 def is_whole(item: InboxItem) -> bool:
     """Whether all of its text is shown wherever any of it is."""
-    return item.kind == "trust"
+    return item.kind in {"trust", "login"}
 
 
 def short_text(item: InboxItem) -> Sequence[str]:
@@ -21,7 +21,7 @@ def short_text(item: InboxItem) -> Sequence[str]:
     if not is_whole(item):
         return [f"  {item.name}: {one_line(item.text, width=WIDTH)}"]
     head, *asked = item.text.split("\n")
-    lines = [f"  {item.name}: {head}"]
+    lines = [f"  {piece}" for piece in pieces(f"{item.name}: {head}", width=WIDTH)]
     for line in asked:
         # What goes on is set in further: it cannot look like a line of its own.
         first, *rest = pieces(line, width=WIDTH)

@@ -70,6 +70,14 @@ class Conversation:
         # The conductor has a limit on it, and knows which component is silent.
         return await self._ask("initialize", params)
 
+    async def log_in(self, method: str) -> None:
+        """Let the agent go one of its own ways to log in, however long a person takes there.
+
+        Raises:
+            StepError: it did not work, or the agent has ended.
+        """
+        await self._ask("authenticate", {"methodId": method})
+
     async def new_session(self, on_open: Callable[[str], object]) -> str:
         """Open a session; its id, which `on_open` is told before any update that follows.
 

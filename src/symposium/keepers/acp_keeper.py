@@ -55,7 +55,11 @@ class AcpKeeper:
         self._before_tools = before_tools
         self._life = AgentLife(spec, state, self._prompts, tell, Around(before_tools, purse))
         self._questions = Questions(
-            partial(tell, "question"), partial(tell, "settled"), Path(spec.cwd)
+            partial(tell, "question"),
+            partial(tell, "settled"),
+            Path(spec.cwd),
+            # Each question was told: there have been no more of them.
+            self._audience.seq,
         )
         self._task: asyncio.Task[Any] | None = None
         self._is_stopping = False

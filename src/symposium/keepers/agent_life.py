@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from symposium.errors import NotFoundError, StepError, SymposiumError
 from symposium.keepers.agent_end import why_it_ended
 from symposium.keepers.before_tools import BeforeTools, Listening
 from symposium.keepers.keeper import OnState
+from symposium.keepers.login import login_of, wants_login
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import Purse
 from symposium.registry.path_probe import reachable
@@ -42,6 +43,8 @@ WITHIN: Final = 300.0
 
 LONGEST_WISH: Final = 1024
 """Characters of what an agent has asked for that stand beside the answer."""
+
+LOGIN: Final = "the agent wants you to log in first"
 
 GO_ON: Final = "You were stopped since your budget was spent. There is more now: go on."
 
@@ -94,6 +97,8 @@ class AgentLife:
         self._before_tools = around.tools
         self._purse = around.purse
         self._is_replay = False
+        self._greeting: Mapping[str, Any] = {}
+        self._argv: Sequence[str] = ()
         self._deaths: deque[float] = deque(maxlen=FAILURES)
 
     async def run(self, decider: Decider, on_state: OnState) -> SessionState:
@@ -110,12 +115,15 @@ class AgentLife:
                     self.is_open = False
                     if _is_told_to_end():
                         raise asyncio.CancelledError from error
+                    if isinstance(error, StepError) and wants_login(error):
+                        return self._waiting_for_login(error)
                     if not self._may_try_again(error):
                         return replace(self.state, status=Status.EXITED, reason=why_it_ended(error))
 
     async def _live(self, decider: Decider, on_state: OnState) -> None:
         chain = await _reached(read_chain(self._spec.mods, self._spec.command[0]))
         chain = with_variables(chain, self._spec.env)
+        self._argv = chain.agent.command.argv if isinstance(chain.agent, Program) else ()
         servers = (_our_server(self._spec),)
         directory = Path(self._spec.cwd)
         terms = Terms(directory, decider, self._updated, self._decided, servers=servers)
@@ -138,15 +146,20 @@ class AgentLife:
 
     async def _open(self, conversation: Conversation, on_state: OnState) -> str:
         """Go on with the session that the agent had, or say that it knows nothing of it."""
-        greeting = await conversation.initialize()
+        self._greeting = await conversation.initialize()
+        if self.state.login is not None and self.state.login.chosen:
+            await conversation.log_in(self.state.login.chosen)
         known = self.state.acp_session
-        method = _way_back(greeting)
+        method = _way_back(self._greeting)
         if known is not None and method is not None and await self._goes_on(conversation, method):
+            self.state = replace(self.state, login=None)
+            on_state(self.state)
             return known
         session = await conversation.new_session(lambda _: None)
         if known is not None:
             self._tell("notice", {"text": "fresh context: the agent knows nothing of before"})
-        self.state = replace(self.state, acp_session=session, is_fresh=known is not None)
+        is_fresh = known is not None
+        self.state = replace(self.state, acp_session=session, is_fresh=is_fresh, login=None)
         on_state(self.state)
         return session
 
@@ -155,7 +168,7 @@ class AgentLife:
         try:
             await conversation.continue_session(self.state.acp_session or "", method)
         except StepError as error:
-            if _has_died(error):
+            if _has_died(error) or wants_login(error):
                 raise
             self._tell("notice", {"text": f"the agent no longer knows its session: {error}"})
             return False
@@ -170,7 +183,9 @@ class AgentLife:
         try:
             reason = await self._within_budget(self.turn, text)
         except StepError as error:
-            if _has_died(error):
+            if wants_login(error):
+                self._prompts.put_back()
+            if _has_died(error) or wants_login(error):
                 raise
             # The agent lives, and has refused this one.
             reason = f"error: {error.reason}"
@@ -214,6 +229,13 @@ class AgentLife:
         del index
         listening = Listening(lambda: self._is_replay, self._notice)
         return self._before_tools.listen(transport, listening) if name == agent else transport
+
+    def _waiting_for_login(self, error: StepError) -> SessionState:
+        """How it stands until a person has logged in: what was to be said is kept for then."""
+        login = login_of(error, self._greeting, self._argv)
+        reason = f"{LOGIN}: {login.said}"
+        self._notice(reason)
+        return replace(self.state, status=Status.EXITED, reason=reason, login=login)
 
     def _may_try_again(self, error: Exception) -> bool:
         now = asyncio.get_running_loop().time()

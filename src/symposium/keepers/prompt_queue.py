@@ -71,6 +71,12 @@ class PromptQueue:
         self._kept.said = None
         self._write()
 
+    def put_back(self) -> None:
+        """What was taken last has not been heard: it is the next one again."""
+        if self._kept.said is not None:
+            self._kept.waiting.insert(0, self._kept.said)
+        self.done()
+
     def interrupt(self) -> str | None:
         """The agent has died while it answered; the prompt, which is not said again by itself."""
         self.interrupted = self._kept.said

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ MOST_SHOWN: Final = 16 * 1024
 class _Open:
     permission: Permission
     answer: asyncio.Future[Option]
+    at: str
 
 
 class Questions:
@@ -28,6 +30,7 @@ class Questions:
         asked: told a new question.
         settled: told one that is open no longer.
         root: the directory that files are named from.
+        last: the number before the first: those of an earlier keeper are not given again.
     """
 
     def __init__(
@@ -35,20 +38,22 @@ class Questions:
         asked: Callable[[dict[str, Any]], None],
         settled: Callable[[dict[str, Any]], None],
         root: Path,
+        last: int = 0,
     ) -> None:
         self._root = root
         self._asked = asked
         self._settled = settled
         self._open: dict[int, _Open] = {}
         self._answered: dict[int, str] = {}
-        self._last = 0
+        self._last = last
 
     async def decide(self, permission: Permission) -> Decision:
         """Wait for the answer; cancelled with the turn."""
         self._last += 1
         number = self._last
         future = asyncio.get_running_loop().create_future()
-        self._open[number] = _Open(permission, future)
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._open[number] = _Open(permission, future, at)
         self._asked(_shown(number, permission, self._root))
         try:
             return Chosen(await future)
@@ -59,7 +64,10 @@ class Questions:
     def listed(self) -> list[dict[str, Any]]:
         """Those that are open, the oldest first."""
         opened = self._open.items()
-        return [_shown(number, each.permission, self._root) for number, each in opened]
+        return [
+            {**_shown(number, each.permission, self._root), "askedAt": each.at}
+            for number, each in opened
+        ]
 
     def answer(self, number: int, option_id: str, by: str) -> None:
         """Answer one.

@@ -13,6 +13,7 @@ from symposium.bus.messages.list_taskspaces import ListTaskspaces, Tasks
 from symposium.config.paths import paths
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.inbox import Inbox
+from symposium.daemon.tasks.put_off import PutOff
 from symposium.daemon.tasks.radar_watch import RadarWatch
 from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.daemon.tasks.task_agents import TaskAgents
@@ -67,7 +68,7 @@ async def test_a_list_leaves_out_what_is_gone_since_it_was_looked_up(
     store = SessionStore(paths(environment))
     agents = TaskAgents(store, registry_surroundings(environment))
     trust, budgets = SetUpTrust(TrustStore(tmp_path)), Budgets(engine, store)
-    inbox = Inbox(engine, store, trust, budgets)
+    inbox = Inbox(engine, store, trust, budgets, PutOff(tmp_path / "put-off.json"))
     desk = TaskDesk(engine, agents, trust, inbox, RadarWatch(engine), budgets)
     answer = desk.answers().requests[ListTaskspaces.about.type]
     listed = await answer(ListTaskspaces(), Asked("1", Sender("/"), "c1", unheard))

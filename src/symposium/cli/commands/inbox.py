@@ -8,6 +8,7 @@ from msgspec import to_builtins
 
 from symposium.bus.messages.answer_inbox import AnswerInbox
 from symposium.bus.messages.list_inbox import ListInbox
+from symposium.bus.messages.put_off_inbox import PutOffInbox
 from symposium.bus.task_shapes import InboxItem
 from symposium.cli.agent_views import print_json
 from symposium.cli.bus_options import AS_JSON
@@ -25,6 +26,7 @@ from symposium.cli.inbox_text import WIDTH, is_whole, short_text
 from symposium.cli.options import example
 from symposium.cli.task_agents import surroundings_to_start
 from symposium.cli.tasks import ask, doing
+from symposium.local_time import minute_of
 from symposium.plain_text import clipped, pieces
 
 LINES_SHOWN = 12
@@ -112,6 +114,25 @@ def answer(item: str, answer: str, *, as_json: bool) -> int:
     return doing(work)
 
 
+@command.command(epilog=example("symposium inbox later 1"))
+@click.argument("item")
+@AS_JSON
+def later(item: str, *, as_json: bool) -> int:
+    """Not now: ITEM stays, you are not told of it any more, and its agent is not answered."""
+
+    async def work() -> int:
+        items = (await ask(ListInbox())).items
+        found = find_item(item, items, last_shown(this_terminal()))
+        told = (await ask(PutOffInbox(item=found))).text
+        if as_json:
+            print_json({"item": found, "text": told})
+        else:
+            click.echo(told)
+        return ExitCode.OK
+
+    return doing(work)
+
+
 def _print_short(item: InboxItem) -> None:
     for line in short_text(item):
         click.echo(line)
@@ -138,6 +159,8 @@ def _print_whole(item: InboxItem) -> None:
 
 
 def _print_choices(item: InboxItem) -> None:
+    if item.put_off_at:
+        click.echo(f"  put off since {minute_of(item.put_off_at)}")
     choices = ", ".join(f"{each.id} ({each.name})" for each in item.choices)
     click.echo(f"  answer: {choices}{FREE.get(item.kind, '')}")
 

@@ -17,6 +17,7 @@ from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.family_desk import FamilyDesk
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.notifying import Notifying
+from symposium.daemon.tasks.put_off import PutOff
 from symposium.daemon.tasks.radar_watch import RadarWatch
 from symposium.daemon.tasks.seed_desk import SeedDesk
 from symposium.daemon.tasks.setup_trust import SetUpTrust
@@ -60,7 +61,8 @@ class Taskspaces:
         ground = Ground(journal, state, agents=self._agents, trust=trust, tell=self._tell)
         self._engine = Engine(ground)
         budgets = Budgets(self._engine, self._store)
-        inbox = Inbox(self._engine, self._store, trust, budgets)
+        put_off = PutOff(home / "inbox-put-off.json")
+        inbox = Inbox(self._engine, self._store, trust, budgets, put_off)
         self._radar = RadarWatch(self._engine)
         self._notifying = Notifying(self._engine, inbox, home, self._watchers)
         self._desks = (

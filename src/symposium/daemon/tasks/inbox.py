@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from symposium.agent_sessions.keeper_client import ANSWER, QUESTIONS, SAY, reach
-from symposium.agent_sessions.session import SessionError, SessionKind, SessionState
+from symposium.agent_sessions.session import SessionError, SessionKind
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.task_shapes import InboxCall, InboxChoice, InboxItem
 from symposium.daemon.tasks.budgets import Budgets
+from symposium.daemon.tasks.ended_agents import SEEN, choose_way, ended_agent
+from symposium.daemon.tasks.put_off import PutOff
 from symposium.daemon.tasks.setup_questions import KIND as SET_UP
 from symposium.daemon.tasks.setup_questions import SetUpQuestions
 from symposium.daemon.tasks.setup_trust import SetUpTrust
-from symposium.daemon.tasks.task_agents import why_ended
 from symposium.local_time import minute_of
 from symposium.taskspaces.deletion.requests import Decision, DeletionRequest
 from symposium.taskspaces.engine import Engine
@@ -25,14 +28,12 @@ from symposium.taskspaces.trash import Consent
 REMEMBERED: Final = 1000
 """Answers that are told to who comes late."""
 
-_URGENCY: Final = ("permission", "question", "budget", "delete", "trust", "failed")
-_SEEN: Final = InboxChoice("seen", "I have seen it")
+_URGENCY: Final = ("permission", "question", "login", "budget", "delete", "trust", "failed")
 _DELETING: Final = (
     InboxChoice("archive", "Delete it; it can be brought back for 14 days"),
     InboxChoice("keep", "Keep it"),
 )
 _FAILED: Final = (InboxChoice("retry", "Try again"),)
-_ENDED: Final = (InboxChoice("retry", "Start it again"), _SEEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,22 @@ class Inbox:
         store: the sessions of their agents.
         trust: what the user trusts.
         budgets: what agents may spend.
+        put_off: what is not to be told of.
     """
 
     def __init__(
-        self, engine: Engine, store: SessionStore, trust: SetUpTrust, budgets: Budgets
+        self,
+        engine: Engine,
+        store: SessionStore,
+        trust: SetUpTrust,
+        budgets: Budgets,
+        put_off: PutOff,
     ) -> None:
         self._engine = engine
         self._store = store
         self._set_ups = SetUpQuestions(engine, trust)
         self._budgets = budgets
+        self._put_off = put_off
         self._settled: OrderedDict[str, _Settled] = OrderedDict()
 
     async def items(self) -> list[InboxItem]:
@@ -78,7 +86,19 @@ class Inbox:
         found += await self._budgets.items(list(known.values()))
         for taskspace in known.values():
             found += await self._of(taskspace)
-        return sorted(found, key=lambda item: (_URGENCY.index(item.kind), item.at))
+        marked = [replace(item, put_off_at=self._put_off.at(item.id)) for item in found]
+        return sorted(marked, key=lambda item: (_URGENCY.index(item.kind), item.at))
+
+    async def put_off(self, item_id: str) -> str:
+        """Let an item wait on in silence; what came of it, for people.
+
+        Raises:
+            BusRefusedError: it was answered already, or is not there.
+            OSError: that cannot be written down.
+        """
+        found = await self._find(item_id)
+        self._put_off.add(item_id)
+        return f"{found.name} waits on, and nobody is told of it"
 
     async def asks(self, taskspace: str) -> bool:
         """Whether the agent of a taskspace waits for a permission."""
@@ -91,15 +111,7 @@ class Inbox:
             BusRefusedError: it was answered already, is not there, or has no such choice.
             SymposiumError: what was decided cannot be done.
         """
-        earlier = self._settled.get(item_id)
-        if earlier is not None:
-            raise BusRefusedError(
-                f"already answered by {earlier.by} at {minute_of(earlier.at)}", "already_answered"
-            )
-        waiting = await self.items()
-        found = next((each for each in waiting if each.id == item_id), None)
-        if found is None:
-            raise await self._set_ups.gone(item_id, waiting)
+        found = await self._find(item_id)
         known = {choice.id for choice in found.choices}
         if found.kind not in {"question", "budget"} and answer not in known:
             choices = ", ".join(sorted(known))
@@ -112,9 +124,21 @@ class Inbox:
             del self._settled[item_id]
             raise
         finally:
-            if found.kind == "failed" and answer != _SEEN.id:
+            if found.kind == "failed" and answer != SEEN.id:
                 # What fails once more waits once more, under the same id.
                 self._settled.pop(item_id, None)
+
+    async def _find(self, item_id: str) -> InboxItem:
+        earlier = self._settled.get(item_id)
+        if earlier is not None:
+            raise BusRefusedError(
+                f"already answered by {earlier.by} at {minute_of(earlier.at)}", "already_answered"
+            )
+        waiting = await self.items()
+        found = next((each for each in waiting if each.id == item_id), None)
+        if found is None:
+            raise await self._set_ups.gone(item_id, waiting)
+        return found
 
     async def _act(self, item: InboxItem, answer: str, by: str) -> str:
         match item.kind:
@@ -136,7 +160,7 @@ class Inbox:
 
     async def _reply(self, item: InboxItem, answer: str) -> str:
         told = "seen"
-        if answer != _SEEN.id:
+        if answer != SEEN.id:
             told = await self._tell_agent(item.taskspace, answer)
         await self._engine.records.acknowledge(item.taskspace)
         return told
@@ -168,18 +192,17 @@ class Inbox:
         if taskspace.standing is Standing.SETUP_FAILED:
             return [_item("failed", taskspace, taskspace.reason, _FAILED)]
         found = [_permission(taskspace, each) for each in await self._permissions(taskspace.id)]
-        # Its keeper may still be on its way out: what would be started again now, would not be.
-        if taskspace.standing is Standing.READY and not self._store.is_kept(taskspace.id):
-            ended = _ended(taskspace, self._store.state(taskspace.id))
-            found += [each for each in ended if each.id not in self._settled]
+        ended = ended_agent(taskspace, self._store)
+        found += [each for each in ended if each.id not in self._settled]
         return found + await self._set_ups.of(taskspace)
 
     async def _try_again(self, item: InboxItem, answer: str) -> str:
-        if answer == _SEEN.id:
+        if answer == SEEN.id:
             return "seen"
-        if item.choices != _ENDED:
+        if item.choices == _FAILED:
             made = await self._engine.retry(item.taskspace)
             return f"{made.name} is {made.standing.value}{_because(made)}"
+        choose_way(item.taskspace, self._store, answer)
         await self._engine.resume(item.taskspace)
         return f"the agent of {item.name} is started again"
 
@@ -223,7 +246,7 @@ def _permission(taskspace: Taskspace, asked: Mapping[str, Any]) -> InboxItem:
         "permission",
         taskspace.id,
         taskspace.name,
-        taskspace.activated_at,
+        str(asked.get("askedAt") or taskspace.activated_at),
         title if wish is None else f"wants to {wish}",
         tuple(InboxChoice(o["optionId"], o["name"]) for o in asked["options"]),
         InboxCall(
@@ -241,17 +264,7 @@ def _permission(taskspace: Taskspace, asked: Mapping[str, Any]) -> InboxItem:
 def _question(taskspace: Taskspace, entry: LogEntry) -> InboxItem:
     id_ = f"question:{entry.number}"
     name = taskspace.name
-    return InboxItem(id_, "question", taskspace.id, name, entry.at, entry.message, (_SEEN,))
-
-
-def _ended(taskspace: Taskspace, state: SessionState) -> list[InboxItem]:
-    """An agent that has failed at living; each time is another item."""
-    why = why_ended(state)
-    if not why:
-        return []
-    id_ = f"failed:{taskspace.id}:{state.keeper}"
-    at, text = taskspace.activated_at, f"its agent has ended: {why}"
-    return [InboxItem(id_, "failed", taskspace.id, taskspace.name, at, text, _ENDED)]
+    return InboxItem(id_, "question", taskspace.id, name, entry.at, entry.message, (SEEN,))
 
 
 def _deletion(taskspace: Taskspace, asked: DeletionRequest) -> InboxItem:

@@ -61,7 +61,8 @@ class Notifying:
         channels = await asyncio.to_thread(read_channels, self._config)
         if channels.is_empty or self._watchers():
             return
-        items = self._notices.due(await self._inbox.items(), now)
+        waiting = [each for each in await self._inbox.items() if not each.put_off_at]
+        items = self._notices.due(waiting, now)
         if items:
             known = await self._engine.taskspaces()
             places = {each.id: (each.project, each.worktree) for each in known}

@@ -143,6 +143,11 @@ class TaskAgents:
             return False
         return now["acpSession"] is not None and not now["working"] and not now["waiting"]
 
+    def wants_login(self, taskspace: str) -> bool:
+        """Whether it has ended since it wants a login before it answers."""
+        state = self._store.state(taskspace)
+        return state.login is not None and bool(why_ended(state))
+
     def why_ended(self, taskspace: str) -> str:
         """Why it ended although nobody has asked; empty where it runs, or has none."""
         return why_ended(self._store.state(taskspace)) if self.status(taskspace) else ""

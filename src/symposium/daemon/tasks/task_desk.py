@@ -12,6 +12,7 @@ from symposium.bus.messages.create_taskspace import CreateTaskspace, TaskMade
 from symposium.bus.messages.list_inbox import Inbox as InboxListed
 from symposium.bus.messages.list_inbox import ListInbox
 from symposium.bus.messages.list_taskspaces import ListTaskspaces, Tasks
+from symposium.bus.messages.put_off_inbox import PutOffInbox
 from symposium.bus.messages.rename_taskspace import RenameTaskspace
 from symposium.bus.messages.retry_taskspace import RetryTaskspace
 from symposium.bus.messages.show_taskspace import ShowTaskspace, TaskShown
@@ -74,6 +75,7 @@ class TaskDesk:
         answers.to(RenameTaskspace, self._rename)
         answers.to(ListInbox, self._list_inbox)
         answers.to(AnswerInbox, self._answer_inbox)
+        answers.to(PutOffInbox, self._put_off_inbox)
         return answers
 
     async def _create(self, message: CreateTaskspace, asked: Asked) -> TaskMade:
@@ -187,6 +189,10 @@ class TaskDesk:
                     await self._agents.environments.take(each.taskspace, message.environment)
         return InboxAnswered(text=await self._inbox.answer(message.item, message.answer, by))
 
+    async def _put_off_inbox(self, message: PutOffInbox, asked: Asked) -> InboxAnswered:
+        del asked
+        return InboxAnswered(text=await self._inbox.put_off(message.item))
+
     async def _view_if_there(self, taskspace: Taskspace) -> TaskView | None:
         try:
             return await self._view(taskspace)
@@ -212,5 +218,6 @@ class TaskDesk:
             is_idle=is_idle,
             is_landed=(session is not Status.RUNNING or is_quiet) and await is_landed(taskspace),
             ended=self._agents.why_ended(taskspace.id),
+            wants_login=self._agents.wants_login(taskspace.id),
         )
         return task_view(taskspace, entries[-RECENT:], session, now)

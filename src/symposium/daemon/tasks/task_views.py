@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from symposium.agent_label import agent_label
 from symposium.agent_sessions.session import Status
 from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
-from symposium.agent_label import agent_label
 from symposium.taskspaces.model import Category, LogEntry, Standing, Taskspace
 from symposium.taskspaces.setting_up import UNTRUSTED
 from symposium.taskspaces.snapshots.state import Snapshot
@@ -41,6 +41,7 @@ class Now:
         conflicts: where it changes the same lines as others.
         is_idle: whether its agent has done all that it was told.
         ended: why its agent has ended, where nobody has asked for that.
+        wants_login: whether its agent has ended, and only a login is missing.
         is_landed: whether all of it has landed, and its agent is not known to be at work again.
     """
 
@@ -51,6 +52,7 @@ class Now:
     conflicts: tuple[str, ...] = ()
     is_idle: bool = False
     ended: str = ""
+    wants_login: bool = False
     is_landed: bool = False
 
 
@@ -131,6 +133,7 @@ def _state(taskspace: Taskspace, session: Status | None, waiting: int, now: Now)
         (UNTRUSTED in taskspace.reason, "waiting: trust"),
         (now.asks, "waiting: approval"),
         (waiting > 0, "waiting: question"),
+        (now.wants_login, "waiting: login"),
         (now.is_landed, "landed"),
         (now.is_idle and is_running, "idle"),
     )

@@ -1,0 +1,46 @@
+"""An agent that wants a login before it answers: what a person is told to do, and the way back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
+from symposium.agent_sessions.session import Login
+from symposium.conductor.gate import members_of
+from symposium.errors import StepError
+from symposium.plain_text import exact
+from symposium.run_mode.auth_methods import auth_methods
+
+
+def wants_login(error: Exception) -> bool:
+    """Whether an agent refuses to answer before somebody has logged in (acp-host §7.1)."""
+    if not isinstance(error, StepError) or not isinstance(error.reason, RpcError):
+        return False
+    # The answer to a login is that it did not work, whatever its code.
+    return error.reason.code == AUTH_REQUIRED or error.step == "authenticate"
+
+
+def login_of(error: StepError, greeting: Mapping[str, Any], argv: Sequence[str]) -> Login:
+    """What a person can do.
+
+    Args:
+        error: the agent's refusal.
+        greeting: its answer to `initialize`, which names the ways.
+        argv: how it was started; empty if that is not known.
+    """
+    methods = auth_methods(greeting, argv)
+    lines = [
+        f"{each.name}: {each.opens} {each.command}".rstrip().replace("\n", " ") for each in methods
+    ]
+    ways = {each.id: each.name for each in methods if each.is_ours}
+    if not lines:
+        lines = ["the agent names no way to log in: use its own command in a terminal"]
+    return Login(_said(error), tuple(exact(line) for line in lines), ways)
+
+
+def _said(error: StepError) -> str:
+    if not isinstance(error.reason, RpcError):
+        return exact(str(error))
+    details = members_of(error.reason.data).get("details")
+    more = f": {details}" if isinstance(details, str) and details else ""
+    before = "that did not work: " if error.step == "authenticate" else ""
+    return exact(f"{before}{error.reason.message}{more}")
