@@ -2,12 +2,16 @@
 
 import os
 import stat
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 from symposium.taskspaces.snapshots.subject import Subject
+
+_NONE: Final = ""
+"""The kind of a link: it has no permissions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +53,23 @@ def _walked(worktree: Path, inside: str) -> Iterator[str]:
         yield from (f"{here}/{name}" for name in files)
 
 
-def modes_of(worktree: Path, names: Iterable[str]) -> Modes:
+def modes_of(worktree: Path, names: Sequence[str]) -> Modes:
     """The permissions of these files and of the folders that they are in."""
-    by_kind: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for name, kind, mode in _looked_at(worktree, names):
-        by_kind[kind][name] = mode
-    usual = {kind: Counter(found.values()).most_common(1)[0][0] for kind, found in by_kind.items()}
+    seen = _looked_at(worktree, names)
+    usual: dict[str, int] = {}
+    for mode, _ in Counter(seen.values()).most_common():
+        usual.setdefault(_kind(mode), stat.S_IMODE(mode))
+    expected = {mode for mode in set(seen.values()) if usual[_kind(mode)] == stat.S_IMODE(mode)}
     unusual = {
-        name: mode
-        for kind, found in by_kind.items()
-        for name, mode in found.items()
-        if mode != usual[kind]
+        name: stat.S_IMODE(mode)
+        for name, mode in seen.items()
+        if mode not in expected and _kind(mode) != _NONE
     }
+    usual.pop(_NONE, None)
     return Modes(usual, unusual)
 
 
-def give(worktree: Path, names: Iterable[str], modes: Modes) -> list[str]:
+def give(worktree: Path, names: Sequence[str], modes: Modes) -> list[str]:
     """Give these files and their folders the permissions that they had; notes on who is not ours.
 
     Raises:
@@ -72,35 +77,42 @@ def give(worktree: Path, names: Iterable[str], modes: Modes) -> list[str]:
     """
     notes: list[str] = []
     # Folders after what is in them: they may be closed.
-    for name, kind, mode in sorted(_looked_at(worktree, names), reverse=True):
-        wanted = modes.of(name, kind)
-        if wanted is not None and wanted != mode:
-            try:
-                (worktree / name).chmod(wanted)
-            except PermissionError:
-                notes.append(f"{name} has other permissions than it had: it is somebody else's")
+    for name, mode in sorted(_looked_at(worktree, names).items(), reverse=True):
+        wanted = modes.of(name, _kind(mode))
+        if wanted is None or wanted == stat.S_IMODE(mode) or _kind(mode) == _NONE:
+            continue
+        try:
+            (worktree / name).chmod(wanted)
+        except PermissionError:
+            notes.append(f"{name} has other permissions than it had: it is somebody else's")
     return notes
 
 
-def _looked_at(worktree: Path, names: Iterable[str]) -> Iterator[tuple[str, str, int]]:
-    root, seen = str(worktree), set[str]()
-    for name in names:
-        yield from _one(root, name)
-        folder = name.rpartition("/")[0]
-        while folder and folder not in seen:
-            seen.add(folder)
-            yield from _one(root, folder)
-            folder = folder.rpartition("/")[0]
-
-
-def _one(root: str, name: str) -> Iterator[tuple[str, str, int]]:
+def _looked_at(worktree: Path, names: Sequence[str]) -> dict[str, int]:
+    """The `st_mode` of those that are there, and of the folders that they are in."""
+    folders = {name.rpartition("/")[0] for name in names} - {""}
+    for folder in list(folders):
+        folders.update(str(parent) for parent in PurePosixPath(folder).parents)
+    all_names = [*names, *(folders - {"."})]
+    root = f"{worktree}/"
     try:
-        # No Path: fifty thousand of them cost more than the looks.
-        state = os.lstat(f"{root}/{name}")
+        # No call of ours for each, no Path: of fifty thousand they cost more than the looks.
+        return {name: os.lstat(root + name).st_mode for name in all_names}
     except OSError:
-        return
-    mode = stat.S_IMODE(state.st_mode)
-    if stat.S_ISDIR(state.st_mode):
-        yield name, "folder", mode
-    elif stat.S_ISREG(state.st_mode):
-        yield name, "program" if mode & stat.S_IXUSR else "plain", mode
+        return {name: mode for name in all_names if (mode := _mode_at(root + name))}
+
+
+def _mode_at(path: str) -> int:
+    try:
+        # As above.
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if not stat.S_ISREG(mode):
+        return _NONE
+    return "program" if mode & stat.S_IXUSR else "plain"
