@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from tests.support.taskspace_scenes import AskedTrust, Scene, Surroundings, git, open_scene, there
 
 from symposium.taskspaces.events import Said
-from symposium.taskspaces.model import Standing
+from symposium.taskspaces.ground import NoAgents
+from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.setup_files import running
 from symposium.taskspaces.setup_files.formats import FORMATS, UnreadableError
 from symposium.taskspaces.setup_files.reading import read_set_up
@@ -242,6 +244,45 @@ async def test_without_trust_nothing_is_brought_or_run_and_the_taskspace_is_read
     assert "not trusted" in made.reason
     assert not there(f"{made.worktree}/.env")
     assert not there(f"{made.worktree}/ran")
+
+
+class StartedAgents(NoAgents):
+    """Remembers how often it was to start one."""
+
+    starts = 0
+
+    async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
+        del taskspace, env
+        self.starts += 1
+
+
+@pytest.mark.requirement("taskspaces.set-up-trust", "tasks.trust-first")
+async def test_a_no_is_to_what_was_asked_and_to_nothing_else(place: Path) -> None:
+    agents = StartedAgents()
+    scene = open_scene(place, Surroundings(trust=AskedTrust(answer=False), agents=agents))
+    put(scene, {"conductor.json": '{"scripts":{"setup":"touch ran"}}'})
+    made = await scene.make()
+    digest = (await scene.engine.recipe(made.id)).digest
+    file = Path(made.worktree) / "conductor.json"
+    file.write_text('{"scripts":{"setup":"touch stolen"}}', encoding="utf-8")
+    changed = await scene.engine.retry(made.id, declined=digest)
+    was_resumed = await scene.engine.resume(made.id)
+    before = agents.starts
+    file.write_text('{"scripts":{"setup":"touch ran"}}', encoding="utf-8")
+    declined = await scene.engine.retry(made.id, declined=digest)
+
+    scene.engine.close()
+    assert ("not trusted" in changed.reason, was_resumed, before) == (True, False, 0)
+    assert (declined.reason, agents.starts) == ("goes on without what its set-up files ask for", 1)
+    assert not there(f"{made.worktree}/ran")
+
+
+@pytest.mark.requirement("taskspaces.set-up-trust")
+def test_no_command_can_be_written_so_that_it_counts_as_two() -> None:
+    two = SetUp((Recipe("conductor.json", setup=("a", "b")),))
+    one = SetUp((Recipe("conductor.json", setup=("a\nconductor.json\0setup\0b",)),))
+
+    assert one.digest != two.digest
 
 
 @pytest.mark.requirement("taskspaces.set-up-failed")
