@@ -82,12 +82,14 @@ def test_an_agent_begins_when_a_person_has_judged_the_set_up_and_not_before(
     made = asking.tasks()["task"]
     asking.ok("task", "resume", "task")
     asking.ok("up")
+    spoken = asking.run("task", "say", "task", "Are you there?")
     before = asking.json("session", "list")
     (item,) = trust_items(asking)
     asking.ok("inbox", "answer", item["id"], answer)
     until(lambda: asking.said(made["id"]))
 
     assert "waits for trust" in told.stderr
+    assert "begins when its set-up files were judged" in spoken.stderr
     assert (made["state"], before) == ("waiting: trust", [])
     assert (Path(made["worktree"]) / "was-run").exists() == (answer == "trust")
     assert asking.tasks()["task"]["state"] != "waiting: trust"

@@ -85,10 +85,13 @@ def must_have_agent(task: TaskView) -> None:
     """Say of a task that nobody is there to be spoken to.
 
     Raises:
-        NotFoundError: it has no agent, or one that was never started.
+        NotFoundError: it has no agent, or one that was never started, or not yet.
     """
     if not task.agent:
         raise NotFoundError(f"{task.name!r} has no agent", _resume(task, " --agent AGENT"))
+    if task.session is None and task.state == "waiting: trust":
+        what = f"the agent of {task.name!r} begins when its set-up files were judged"
+        raise NotFoundError(what, "`symposium inbox` shows what they ask for")
     if task.session is None:
         raise NotFoundError(f"the agent of {task.name!r} was never started", _resume(task))
 
