@@ -40,6 +40,17 @@ def test_what_one_tool_call_made_and_the_next_destroys_is_brought_back(desk: Des
     assert (tree / "a.txt").read_text() == "one\ntwo\nthree\nmore\n"
 
 
+@pytest.mark.requirement("snapshots.stands-still")
+def test_an_agent_goes_on_where_nothing_can_be_kept_and_that_is_told(desk: Desk) -> None:
+    calls = [f"$ rm -rf '{desk.clone}/.git'", "$ echo on > on"]
+    task = desk.new("chaos", "\n".join(calls), "--agent", AGENT)
+    until(lambda: results(desk, task["id"]), PATIENCE)
+
+    told = [each["data"]["text"] for each in desk.events(task["id"]) if each["type"] == "notice"]
+    assert (Path(task["worktree"]) / "on").read_text() == "on\n"
+    assert any("the worktree could not be kept (tool call $ echo on > on)" in each for each in told)
+
+
 @pytest.fixture(scope="module")
 def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unasked]:
     """One task for all."""
