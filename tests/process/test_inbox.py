@@ -57,11 +57,24 @@ def test_an_agent_that_wants_a_login_says_how_and_goes_on_where_it_was(
     assert (item["kind"], before, too_soon) == ("login", "waiting: login", 0)
     assert "Authentication required␛[2K" in listed
     assert "Sign in: With your account. The agent does it by itself" in listed
-    assert "A key: Set `AGENT_KEY`" in listed
+    assert "A key: Set `AGENT_KEY` where you answer with retry" in listed
     assert re.search(r"already answered by .+ at \d", late.stderr)
     assert file.read_text() == ("done" if way == "by hand" else "browser")
     assert desk.said(made["id"]).count("heard: ") == 1
     assert desk.json("inbox") == []
+
+
+@pytest.mark.requirement("tasks.login")
+def test_a_key_that_the_agent_wants_is_taken_from_where_it_is_tried_again(
+    desk: Desk, playing: Callable[..., str], tmp_path: Path
+) -> None:
+    agent = playing("login_agent.py", "session/new", str(tmp_path / "no-file"))
+    made = desk.new("locked out", "Mend the roof", "--agent", agent)
+    (item,) = until(lambda: desk.json("inbox"))
+    with_key = Desk(desk.clone, {**desk.environment, "AGENT_KEY": "k"})
+    with_key.ok("inbox", "answer", item["id"], "retry")
+
+    until(lambda: "Mend the roof" in desk.said(made["id"]))
 
 
 @pytest.mark.requirement("tasks.not-now")

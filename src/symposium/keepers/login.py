@@ -1,7 +1,7 @@
 """An agent that wants a login before it answers: what a person is told to do, and the way back."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from symposium.agent_sessions.session import Login
@@ -9,6 +9,8 @@ from symposium.conductor.gate import members_of
 from symposium.errors import StepError
 from symposium.plain_text import exact
 from symposium.run_mode.auth_methods import auth_methods
+
+INBOX: Final = "where you answer with retry: the agent is started with what you have there"
 
 
 def wants_login(error: Exception) -> bool:
@@ -27,7 +29,7 @@ def login_of(error: StepError, greeting: Mapping[str, Any], argv: Sequence[str])
         greeting: its answer to `initialize`, which names the ways.
         argv: how it was started; empty if that is not known.
     """
-    methods = auth_methods(greeting, argv)
+    methods = auth_methods(greeting, argv, INBOX)
     lines = [
         f"{each.name}: {each.opens} {each.command}".rstrip().replace("\n", " ") for each in methods
     ]

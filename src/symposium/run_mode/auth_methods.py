@@ -11,6 +11,8 @@ from symposium.plain_text import one_line
 
 _WIDTH: Final = 300
 
+EDITOR: Final = "where your editor is started, and restart it"
+
 TERMINAL_META: Final = "terminal-auth"
 """Where agents of before the stable form put the command for a terminal, and editors said that they
 would run one."""
@@ -34,16 +36,19 @@ class AuthMethod(Struct, frozen=True):
     is_ours: bool = True
 
 
-def auth_methods(greeting: Mapping[str, Any], argv: Sequence[str]) -> Sequence[AuthMethod]:
+def auth_methods(
+    greeting: Mapping[str, Any], argv: Sequence[str], place: str = EDITOR
+) -> Sequence[AuthMethod]:
     """What the answer to `initialize` offers.
 
     Args:
         greeting: that answer.
         argv: how the agent was started.
+        place: where a variable has to be set for the agent to find it.
     """
     listed = greeting.get("authMethods")
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
-    found = [_method(members_of(entry), argv) for entry in entries]
+    found = [_method(members_of(entry), argv, place) for entry in entries]
     return [method for method in found if method is not None]
 
 
@@ -63,7 +68,7 @@ def login_text(methods: Sequence[AuthMethod], argv: Sequence[str]) -> str:
     )
 
 
-def _method(entry: Mapping[str, Any], argv: Sequence[str]) -> AuthMethod | None:
+def _method(entry: Mapping[str, Any], argv: Sequence[str], place: str) -> AuthMethod | None:
     method_id = entry.get("id")
     if not isinstance(method_id, str):
         return None
@@ -79,7 +84,7 @@ def _method(entry: Mapping[str, Any], argv: Sequence[str]) -> AuthMethod | None:
             command = _command(argv, entry)
             return AuthMethod(method_id, name, f"{said}In a terminal:", command, is_ours=False)
         case "env_var":
-            told = f"{said}Set {_variables(entry)} where your editor is started, and restart it."
+            told = f"{said}Set {_variables(entry)} {place}."
             return AuthMethod(method_id, name, told, is_ours=False)
         case _:
             told = f"{said}The agent does it by itself; it may open your browser."

@@ -1,9 +1,11 @@
 """An agent that refuses `session/new` or `session/prompt` until a file is there; standard library.
 
 Its words are the method that it refuses and the path of the file, which `authenticate` writes.
+A key in its environment is as good.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,8 @@ def main() -> None:
         message = json.loads(line)
         if "id" not in message or "method" not in message:
             continue
-        if message["method"] == refused and not file.exists():
+        is_known = file.exists() or "AGENT_KEY" in os.environ
+        if message["method"] == refused and not is_known:
             error = {"code": -32000, "message": "Authentication required\x1b[2K"}
             put({"id": message["id"], "error": error})
             continue
