@@ -227,8 +227,13 @@ def test_a_session_whose_keeper_was_killed_is_lost_and_can_be_resumed(
 
 
 @pytest.mark.requirement("agent-sessions.no-keys")
-def test_no_list_tells_the_keys_that_an_agent_was_given(symposium: Run) -> None:
-    begin(symposium, "--acp", "--", f"KEY=canary {sys.executable} -P -m symposium eliza")
+def test_no_list_and_no_event_tells_the_keys_that_an_agent_was_given(
+    symposium: Run, tmp_path: Path
+) -> None:
+    agent = f"KEY=canary {sys.executable} -P -m symposium eliza"
+    session = begin(symposium, "--acp", "--", agent)
+    until(lambda: of_type(tmp_path, session, "started"))
+    assert "canary" not in str(of_type(tmp_path, session, "started"))
     for words in (("list",), ("list", "--json")):
         told = symposium("session", *words).stdout
         assert "KEY=…" in told or "KEY=\\u2026" in told

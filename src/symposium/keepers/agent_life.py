@@ -16,6 +16,7 @@ from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.transport import Transport
+from symposium.agent_label import agent_label
 from symposium.agent_sessions.session import SessionSpec, SessionState, Status
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.client.auditing import witnessed
@@ -104,7 +105,7 @@ class AgentLife:
     async def run(self, decider: Decider, on_state: OnState) -> SessionState:
         """Live until the agent has died too often; how it stands then."""
         on_state(self.state)
-        self._tell("started", {"agent": self._spec.command[0], "cwd": self._spec.cwd})
+        self._tell("started", {"agent": agent_label(self._spec.command[0]), "cwd": self._spec.cwd})
         if len(self._prompts):
             self.more.set()
         async with self._before_tools:
