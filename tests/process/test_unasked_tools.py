@@ -48,7 +48,22 @@ def test_an_agent_goes_on_where_nothing_can_be_kept_and_that_is_told(desk: Desk)
 
     told = [each["data"]["text"] for each in desk.events(task["id"]) if each["type"] == "notice"]
     assert (Path(task["worktree"]) / "on").read_text() == "on\n"
-    assert any("the worktree could not be kept (tool call $ echo on > on)" in each for each in told)
+    assert "the worktree could not be kept (after tool call $ rm -rf" in told[0]
+
+
+@pytest.mark.requirement("snapshots.stands-still")
+def test_an_agent_goes_on_at_once_without_a_daemon_and_that_is_told_once(desk: Desk) -> None:
+    task = desk.new("chaos", "$ true", "--agent", AGENT)
+    until(lambda: results(desk, task["id"]), PATIENCE)
+    desk.ok("daemon", "stop")
+    desk.ok("session", "say", task["id"], "$ echo one > on\n$ echo two >> on")
+    until(lambda: results(desk, task["id"]) > 1, PATIENCE)
+
+    told = [each["data"]["text"] for each in desk.events(task["id"]) if each["type"] == "notice"]
+    assert (Path(task["worktree"]) / "on").read_text() == "one\ntwo\n"
+    assert [each.partition(":")[0] for each in told] == [
+        "the worktree could not be kept (before a prompt)"
+    ]
 
 
 @pytest.fixture(scope="module")

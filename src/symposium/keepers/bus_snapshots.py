@@ -56,6 +56,8 @@ class BusSnapshots:
         self._wanted: _Wanted | None = None
         self._is_wanted = asyncio.Event()
         self._listening: Listening | None = None
+        # What was told last: not told at each call, until one could be kept again.
+        self._trouble = ""
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
@@ -114,7 +116,9 @@ class BusSnapshots:
             await self._bus.request(message, patience=PATIENCE)
         except (BusError, TimeoutError) as error:
             _log.warning("The worktree could not be kept: %s", error)
-            return f"the worktree could not be kept ({wanted.reason}): {error}"
+            is_known, self._trouble = self._trouble == str(error), str(error)
+            return "" if is_known else f"the worktree could not be kept ({wanted.reason}): {error}"
+        self._trouble = ""
         return ""
 
     async def _work(self) -> None:
