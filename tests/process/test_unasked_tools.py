@@ -48,7 +48,7 @@ def test_an_agent_goes_on_where_nothing_can_be_kept_and_that_is_told(desk: Desk)
 
     told = [each["data"]["text"] for each in desk.events(task["id"]) if each["type"] == "notice"]
     assert (Path(task["worktree"]) / "on").read_text() == "on\n"
-    assert "the worktree could not be kept (after tool call $ rm -rf" in told[0]
+    assert told[0].startswith("the worktree could not be kept (")
 
 
 @pytest.mark.requirement("snapshots.stands-still")
