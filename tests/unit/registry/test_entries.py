@@ -145,10 +145,7 @@ def test_an_entry_that_could_do_harm_is_refused(members: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     "way",
     [
-        *(
-            {"npx": {"package": each}}
-            for each in ("x", "X.js", "@a-b/c.d@1.2-rc.1+x", "x@latest")
-        ),
+        *({"npx": {"package": each}} for each in ("x", "X.js", "@a-b/c.d@1.2-rc.1+x", "x@latest")),
         *({"npx": {"package": each}} for each in ("x@^1.2", "x@>=1", "~x@~1")),
         *({"uvx": {"package": each}} for each in ("x", "x==1.0.2", "x@latest", "x[a,b]>=1,<2")),
         *({"pipx": {"package": each}} for each in ("x_y.z", "x~=1.0", "x!=3", "x===1")),
