@@ -95,6 +95,33 @@ async def test_while_one_starts_or_leaves_the_next_waits_its_turn(home: Yard) ->
     assert await home.pid()
 
 
+@pytest.mark.requirement("daemon.options-kept")
+async def test_who_starts_a_daemon_unasked_starts_it_as_it_was_until_it_was_stopped(
+    home: Yard,
+) -> None:
+    asked = ("--compat-socket", str(home.compat), "--history", "0", "--idle-timeout", "77")
+    await home.start(*asked)
+    await home.kill()
+    async with home.client(starts=True) as client:
+        again = await client.request(DaemonStatus())
+    assert again.compat_socket == str(home.compat)
+    words = words_of(again.pid)
+    assert "--history 0" in words
+    assert "--idle-timeout 77" in words
+    assert (await home.symposium("daemon", "stop")).code == 0
+    async with home.client(starts=True) as client:
+        assert (await client.request(DaemonStatus())).compat_socket is None
+
+
+@pytest.mark.requirement("daemon.options-kept")
+@pytest.mark.parametrize("kept", [b"", b"{", b'{"a":1}', b"[1, null]", b"\xff"])
+async def test_options_that_cannot_be_read_are_the_usual_ones(home: Yard, kept: bytes) -> None:
+    (home.folder / "run").mkdir(mode=0o700)
+    (home.folder / "run" / "bus.sock.options").write_bytes(kept)
+    async with home.client(starts=True) as client:
+        assert (await client.request(DaemonStatus())).compat_socket is None
+
+
 @pytest.mark.requirement("daemon.stale")
 async def test_what_a_killed_daemon_has_left_is_mended(home: Yard) -> None:
     await home.start("--compat-socket", str(home.compat))

@@ -54,6 +54,11 @@ class MeetingPlace:
         """Here from when a person stops the daemon until somebody wants one again."""
         return self.socket.with_name(self.socket.name + ".stopped")
 
+    @property
+    def options(self) -> Path:
+        """How the last daemon was started, for whoever starts the next unasked."""
+        return self.socket.with_name(self.socket.name + ".options")
+
 
 def meeting_place(
     socket: Path | None = None, environment: Mapping[str, str] | None = None

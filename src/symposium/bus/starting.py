@@ -1,15 +1,18 @@
 """Starts the daemon when nobody answers: a program of its own, told all that it was asked for."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from symposium.bus.errors import BusUnreachableError
+from symposium.bus.place import MeetingPlace, meeting_place
+from symposium.config.atomic_file import write_whole
 
 IDLE_TIMEOUT: Final = 30.0
 """Seconds without anybody connected after which the daemon ends (bus §1.1)."""
@@ -57,7 +60,7 @@ async def start_daemon(options: DaemonOptions) -> None:
         BusUnreachableError: it says that it cannot, or says nothing in time.
     """
     # Not from where we are, nor there: what lies in a workspace is not to be imported.
-    command = [sys.executable, "-P", "-m", "symposium", "daemon", "start", *options.words()]
+    command = [sys.executable, "-P", "-m", "symposium", "daemon", "start", *_words(options)]
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -82,6 +85,27 @@ async def start_daemon(options: DaemonOptions) -> None:
         words = said.decode(errors="replace").strip().removeprefix("symposium: ")
         text = f"the daemon did not start: {words}"
         raise BusUnreachableError(text, "symposium daemon start --foreground says more")
+
+
+def remember(place: MeetingPlace, options: DaemonOptions) -> None:
+    """Keep how a daemon was started: after a crash the next one is to be like it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    write_whole(place.options, json.dumps(options.words()))
+
+
+def _words(options: DaemonOptions) -> Sequence[str]:
+    """What it is asked for; else what the last one was, that nobody has stopped."""
+    if options != DaemonOptions(socket=options.socket):
+        return options.words()
+    try:
+        words: object = json.loads(meeting_place(options.socket).options.read_bytes())
+    except (OSError, ValueError):
+        return options.words()
+    kept = cast("list[object]", words) if isinstance(words, list) else []
+    return [each for each in kept if isinstance(each, str)] or options.words()
 
 
 def _from_anywhere(environment: Mapping[str, str]) -> Mapping[str, str]:

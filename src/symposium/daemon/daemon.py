@@ -175,6 +175,7 @@ class Daemon:
         with suppress(OSError):
             # Whoever comes back by itself, as keepers do, is not to start the next one.
             self._setting.place.stopped.touch(mode=0o600)
+            self._setting.place.options.unlink(missing_ok=True)
         # After the answer, which is sent when this function returns.
         asyncio.get_running_loop().call_later(0, self.stop)
         return Done()

@@ -7,7 +7,7 @@ import signal
 
 from peerwire.catalog import module_name, names_in, only_object
 from symposium.bus.place import meeting_place
-from symposium.bus.starting import DaemonOptions
+from symposium.bus.starting import DaemonOptions, remember
 from symposium.config.paths import keep_runtime, paths
 from symposium.daemon.background import READY, RUNNING, Tell
 from symposium.daemon.claim import RunningError, claim, claim_compat, starting
@@ -53,6 +53,7 @@ async def _live(setting: Setting, tell: Tell) -> None:
             if compat is not None:
                 claim_compat(compat, place)
             daemon = Daemon(setting)
+            remember(place, setting.options)
     except RunningError:
         # Somebody was quicker, and listens: whoever started us has what it wanted.
         tell(RUNNING)
