@@ -105,7 +105,6 @@ CALLS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "log": ("log_progress", {"message": "interrupted", "category": "milestone"}),
     "signal": ("signal_user", {"message": "interrupted"}),
-    "update": ("update_taskspace", {"name": "renamed N", "description": "interrupted"}),
     "delete": ("delete_taskspace", {}),
 }
 """What an agent asks for over MCP, N being the number of the round; to land is a person's."""
@@ -131,8 +130,8 @@ SLOW = 25.0
 @pytest.mark.parametrize(
     ("kind", "victim"),
     [
-        *((kind, "agent") for kind in (*CALLS, "land")),
-        *((kind, "keeper") for kind in ("log", "delete", "land")),
+        *((kind, "agent") for kind in ("create", "delete", "log", "signal", "land")),
+        ("land", "keeper"),
     ],
 )
 def test_an_agent_killed_at_any_stage_loses_nothing(

@@ -33,7 +33,7 @@ def test_while_twelve_stream_and_a_watcher_reads_nothing_people_are_answered(
     desk: Desk, playing: Spec
 ) -> None:
     desk.ok("daemon", "start")
-    agent = playing("streaming_agent.py", "50", "10")
+    agent = playing("streaming_agent.py", "50", "5")
     rounds = 0
 
     with deaf_watcher(desk.home / "run" / "bus.sock"):
