@@ -257,16 +257,6 @@ async def test_an_answer_without_a_version_fails_initialize() -> None:
         assert (await it.client.read())["error"]["data"]["reason"] == "protocol_version_missing"
 
 
-@pytest.mark.requirement("conductor.init-version-answer-differs", "conductor.init-v1-only")
-async def test_an_answer_with_another_version_fails_initialize_and_names_both() -> None:
-    async with scene(inner()) as it:
-        it.client.ask(0, "initialize", {"protocolVersion": 2})
-        agent = await it.agent()
-        agent.answer(await agent.read(), {"protocolVersion": 1})
-        data = (await it.client.read())["error"]["data"]
-        assert (data["selected"], data["answered"]) == (2, 1)
-
-
 RAW = (
     b'{"protocolVersion" : 1,"clientCapabilities":{ "x":1e2,'
     b'"big":123456789012345678901234567890},"u":null}'

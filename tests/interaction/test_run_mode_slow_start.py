@@ -23,7 +23,8 @@ AT_ONCE: dict[str, Any] = {"start_patience": 0.0}
 async def slow_start(folder: Path) -> AsyncGenerator[tuple[RunScene, str, Peer, Any], None]:
     """A session whose agent has not answered its greeting: its id, the agent, and the greeting."""
     async with run_scene(folder, CONFIG, settings=AT_ONCE) as it:
-        assert (await it.editor_greets())["agentCapabilities"] == PROMISED
+        capabilities = (await it.editor_greets())["agentCapabilities"]
+        assert {**capabilities, **PROMISED} == capabilities
         session = await waiting_session(it)
         agent = await it.chain()
         yield it, session, agent, await agent.read()

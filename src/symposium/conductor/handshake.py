@@ -1,12 +1,13 @@
-"""How a chain begins: the version the client selected, and the greeting of each component.
+"""Negotiate the protocol version, and send each component its initialize request.
 
-The version holds for the whole chain; a component is given `initialize` as the agent, or the proxy
-form of its era as a mod (acp-host §1.2 R2, §2.2).
+The agent is asked for the version that the client asked for, and may answer a lower one: the chain
+speaks that. A component is sent `initialize` as the agent, or the proxy form of its era as a mod
+(acp-host §1.2 R2, §2.2).
 """
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -29,20 +30,35 @@ from symposium.conductor.link import Link, begin_greeting, end_greeting
 HIGHEST_VERSION: Final = 2
 """The newest ACP version known here; a later one is asked for as this."""
 
+VERSION_MISMATCH: Final = "protocol_version_mismatch"
+"""The `reason` of an error for a component that speaks another version than its chain."""
+
 INITIALIZE_TIMEOUT: Final = 60.0
 """Seconds a component has to answer its greeting (acp-host §3.4)."""
 
 
-class Selection(Struct, frozen=True):
-    """What the client's first request fixed for the chain.
+class Selection(Struct):
+    """The version that the components of one chain are asked for, and the agent's answer.
 
     Attributes:
         version: the ACP version that every component is asked for.
         timeout: seconds that each component has to answer, not counting its successor's.
+        agreed: the version that the agent answered; None before, and in a chain without an agent.
     """
 
     version: int
     timeout: float = INITIALIZE_TIMEOUT
+    agreed: int | None = None
+
+    def fault(self, answer: Answer) -> RpcError | None:
+        """The error for a chain whose answer has another version than its agent's."""
+        answered = answered_version(answer)
+        if self.agreed is None or answered == self.agreed:
+            return None
+        data = {"reason": VERSION_MISMATCH, "component": "a mod"}
+        hint = "a mod changed protocolVersion in the agent's answer; update or disable that mod"
+        more = {"selected": self.agreed, "answered": answered, "hint": hint}
+        return RpcError(INTERNAL_ERROR, {**data, **more})
 
 
 def select_version(params: object) -> int:
@@ -59,6 +75,12 @@ def select_version(params: object) -> int:
     if version == 0:
         raise RpcError(INVALID_PARAMS, "unsupported ACP protocol version 0")
     return min(version, HIGHEST_VERSION)
+
+
+def answered_version(answer: Answer) -> int | None:
+    """The `protocolVersion` of an initialize result; None without a valid one."""
+    version = members_of(answer.result).get("protocolVersion")
+    return version if isinstance(version, int) and not isinstance(version, bool) else None
 
 
 def pin_version(crossing: Crossing, version: int) -> None:
@@ -107,6 +129,7 @@ class _Greeting:
         self._left = list(dialects)
         self._dialect: Dialect | None = None
         self._successors: set[Call] = set()
+        self._from_successor: int | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._start_timer()
 
@@ -136,8 +159,10 @@ class _Greeting:
             error = RpcError(REQUEST_CANCELLED)
             answer = Answer(error=error)
         self._stop_timer()
-        fault = error or self._fault(answer.result)
+        fault = error or self._fault(answer)
         if fault is None:
+            if self._dialect is None:
+                self._selection.agreed = answered_version(answer)
             if self._dialect is not None and self._link.dialect is not Dialect.SACP:
                 self._link.dialect = self._dialect
             if self._is_flagged():
@@ -150,10 +175,11 @@ class _Greeting:
         self._successors.add(call)
         self._stop_timer()
 
-    def go_on(self, call: Call) -> None:
+    def go_on(self, call: Call, answer: Answer) -> None:
         """The successor has answered: the component's own time runs again."""
         if call in self._successors:
             self._successors.discard(call)
+            self._from_successor = answered_version(answer)
             self._start_timer()
 
     def _start_timer(self) -> None:
@@ -168,24 +194,30 @@ class _Greeting:
     def _is_flagged(self) -> bool:
         return self._dialect is not None and ERAS[self._dialect].initialize == INITIALIZE
 
-    def _fault(self, result: Any) -> RpcError | None:
+    def _fault(self, answer: Answer) -> RpcError | None:
         name = self._link.name
-        if self._is_flagged() and not is_flagged(result):
+        if self._is_flagged() and not is_flagged(answer.result):
             return RpcError(INVALID_REQUEST, f"component {name} is not a proxy")
-        version = members_of(result).get("protocolVersion")
-        selected = self._selection.version
-        if not isinstance(version, int) or isinstance(version, bool):
+        version = answered_version(answer)
+        if version is None:
             data = {"reason": "protocol_version_missing", "component": name}
             hint = "the answer to initialize must carry protocolVersion"
             return RpcError(INTERNAL_ERROR, {**data, "hint": hint})
-        if version != selected:
-            data = {"reason": "protocol_version_mismatch", "component": name, "selected": selected}
+        selected = self._selection.version
+        if self._dialect is None:
+            if 0 < version <= selected:
+                return None
             hint = (
-                f"ask for protocolVersion {version} instead of {selected},"
-                f" or use an agent that speaks {selected}"
+                f"use an agent that speaks version {selected} of ACP,"
+                f" or a client that asks for version {version}"
             )
-            return RpcError(INTERNAL_ERROR, {**data, "answered": version, "hint": hint})
-        return None
+        else:
+            selected = self._from_successor or selected
+            if version == selected:
+                return None
+            hint = f"a mod must pass on the version of its successor ({selected}); update the mod"
+        data = {"reason": VERSION_MISMATCH, "component": name, "selected": selected}
+        return RpcError(INTERNAL_ERROR, {**data, "answered": version, "hint": hint})
 
     def _time_out(self) -> None:
         if self._call.far_id is not None:

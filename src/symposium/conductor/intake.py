@@ -319,5 +319,5 @@ class BatchEntry:
 
     def answered(self, call: Call, answer: Answer) -> None:
         """Put the answer in its slot."""
-        self._link.forget(call)
+        self._link.forget(call, answer)
         self._place.send(answer.line(call.request_id))

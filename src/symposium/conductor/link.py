@@ -64,7 +64,7 @@ class Greeting(Protocol):
         """The peer has greeted its successor: until that has answered, its time stands still."""
         ...
 
-    def go_on(self, call: Call) -> None:
+    def go_on(self, call: Call, answer: Answer) -> None:
         """A request of the peer has been answered."""
         ...
 
@@ -198,17 +198,17 @@ class Link:
 
     def answered(self, call: Call, answer: Answer) -> None:
         """Write the answer to a request of this peer."""
-        self.forget(call)
+        self.forget(call, answer)
         self.transport.send(answer.line(call.request_id))
 
-    def forget(self, call: Call) -> None:
+    def forget(self, call: Call, answer: Answer) -> None:
         """The call is answered: its id may come again."""
         self.open_size -= self.open.pop(call, 0)
         key = wire.id_key(call.request_id)
         if self.serving.get(key) is call:
             del self.serving[key]
         if self.greeting is not None:
-            self.greeting.go_on(call)
+            self.greeting.go_on(call, answer)
         if not self.open and self.on_quiet is not None:
             self.on_quiet()
 

@@ -67,6 +67,7 @@ class Opening:
 
     def answered(self, call: Call, answer: Answer) -> None:
         """Have the owner open the chain, or give it up; then answer the client."""
+        answer = self.chain.checked(answer)
         if answer.error is not None:
             self._owner.opening_failed(self, answer.error)
         else:

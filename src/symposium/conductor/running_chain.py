@@ -20,7 +20,7 @@ from symposium.conductor.assembly import Watcher, Workshop, assemble
 from symposium.conductor.blueprint import InProcess, Instantiator, Program, Served
 from symposium.conductor.call import End
 from symposium.conductor.chain import Way
-from symposium.conductor.component import Crossing
+from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.handshake import INITIALIZE_TIMEOUT, Selection, pin_version
 from symposium.conductor.intake import Intake
@@ -95,6 +95,7 @@ class RunningChain:
         self._measures = Measures.of(())
         self.ledger = Ledger()
         self._is_ending = False
+        self._selection = Selection(0)
         self.failure: RpcError | None = None
 
     async def start(self, instantiate: Instantiator, crossing: Crossing, version: int) -> Way:
@@ -114,12 +115,12 @@ class RunningChain:
             # In a chain that is itself a proxy, the agent is the outer conductor's.
             mods = self.ledger.placed(blueprint.mods, self._settings.beside_agent())
             blueprint = replace(blueprint, mods=mods)
-        selection = Selection(version, self._settings.initialize_timeout)
+        self._selection = Selection(version, self._settings.initialize_timeout)
         workshop = Workshop(
             self._client,
             self._open_link,
             self.stage.lanes,
-            selection,
+            self._selection,
             self._settings.watcher,
             self._settings.client_end,
             self._measures.in_process,
@@ -132,6 +133,11 @@ class RunningChain:
             link.transport.start(Intake(link))
         self._mods = assembly.mods
         return assembly.entrance
+
+    def checked(self, answer: Answer) -> Answer:
+        """The chain's answer to `initialize`; an error if its version is not the agent's."""
+        fault = None if answer.error is not None else self._selection.fault(answer)
+        return answer if fault is None else Answer(error=fault)
 
     def opened(self) -> None:
         """The chain has answered `initialize`: from now on its mods may speak by themselves."""

@@ -9,7 +9,12 @@ from typing import Any, Final
 from symposium.conductor.meta import MCP_OVER_ACP, VERSION, declared, with_capabilities
 from symposium.planning.plan import Plan
 from symposium.planning.planner import EDITOR
-from symposium.planning.primitives import as_object, capabilities_member, client_capabilities
+from symposium.planning.primitives import (
+    as_object,
+    capabilities_member,
+    client_capabilities,
+    primitives,
+)
 
 OURS: Final[dict[str, Any]] = {MCP_OVER_ACP: True, "proxy": True}
 """Capabilities of the host itself."""
@@ -42,9 +47,21 @@ def to_editor(result: Mapping[str, Any], plan: Plan, version: str) -> dict[str, 
     """
     flags: dict[str, Any] = dict.fromkeys(plan.provided_by, True)
     details = {**plan.as_json(), "symposium": {"version": version}}
-    capabilities = as_object(result.get("agentCapabilities"))
-    enriched = _with(capabilities, {**flags, **OURS, "details": details})
-    return {**result, "agentCapabilities": enriched}
+    is_v2 = "capabilities" in result and "agentCapabilities" not in result
+    member = "capabilities" if is_v2 else "agentCapabilities"
+    enriched = _with(as_object(result.get(member)), {**flags, **OURS, "details": details})
+    return {**result, member: enriched}
+
+
+def before_agent(params: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """What the editor is told of primitives while there is no agent: its own, and the host's.
+
+    Args:
+        params: the editor's.
+        version: the host's.
+    """
+    own = Plan((), dict.fromkeys(primitives(params), EDITOR))
+    return to_editor({}, own, version)["agentCapabilities"]
 
 
 def _with(capabilities: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,14 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from peerwire.jsonrpc.errors import RpcError
-from symposium.conductor.component import Crossing
 from symposium.conductor.gate import members_of
 from symposium.conductor.link import Link
 from symposium.config.user_config import Config
 from symposium.planned_chain import Wishes
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.settings import RunSettings
-from symposium.run_mode.starting import RefinedError, Start
+from symposium.run_mode.starting import EditorGreeting, OutdatedError, RefinedError, Start
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ class Attempts(Struct, frozen=True):
     editor: Link
     tasks: asyncio.TaskGroup
     settings: RunSettings
-    greeting: Crossing | None
+    greeting: EditorGreeting | None
 
     async def chain(
         self, config: Config, on_death: Callable[[OpenChain, RpcError], None]
@@ -60,6 +59,8 @@ class Attempts(Struct, frozen=True):
             except RefinedError as refined:
                 _log.info("the chain is started again without %s", refined)
                 dropped |= refined.dropped
+            except OutdatedError:
+                _log.info("the chain is started again for the version that the editor speaks")
             except RpcError as error:
                 name = str(members_of(error.data).get("component"))
                 if not optional.get(name):

@@ -11,9 +11,11 @@ from peerwire.jsonrpc.errors import AUTH_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FO
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.gate import members_of
-from symposium.conductor.handshake import pin_version, select_version
+from symposium.conductor.handshake import answered_version, pin_version, select_version
 from symposium.config.user_config import ConfigError, Loaded, load
 from symposium.plain_text import one_line
+from symposium.planned_chain import VERSION
+from symposium.planning.advertisement import before_agent
 from symposium.run_mode.askers import (
     Closing,
     Listing,
@@ -29,6 +31,7 @@ from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.reception import CLOSES, DELETE, FORK, LIST, NEW, REOPENS
 from symposium.run_mode.sessions import Session
+from symposium.run_mode.starting import EditorGreeting
 
 _log = logging.getLogger(__name__)
 
@@ -38,9 +41,11 @@ LONGEST_LOGGED: Final = 200
 PROMISED: Final[Mapping[str, Any]] = {
     "loadSession": False,
     "promptCapabilities": {"image": False, "audio": False, "embeddedContext": False},
-    "_meta": {"symposium": {"version": "1.0"}},
 }
 """What the editor is promised before there is an agent (acp-host §4.9)."""
+
+SERVED_VERSION: Final = 1
+"""The version of ACP in the messages of the host's own: the menu, and sessions without an agent."""
 
 
 _NAMING: Final = REOPENS | CLOSES | {FORK, LIST}
@@ -71,8 +76,9 @@ class Lobby:
         version = select_version(call.crossing.params)
         pin_version(call.crossing, version)
         self._has_login = _has_login(members_of(call.crossing.params))
-        self._floor.supervisor.greet_with(call.crossing)
-        answer = Answer(value={"protocolVersion": version, "agentCapabilities": PROMISED})
+        greeting = EditorGreeting(call.crossing)
+        self._floor.supervisor.greet_with(greeting)
+        answer: Answer | None = None
         try:
             loaded = load(self._floor.settings.config)
             if loaded is not None:
@@ -82,7 +88,10 @@ class Lobby:
         except (ConfigError, RpcError) as error:
             told = _in_a_line(error)
             _log.warning("no chain at the start; each new session tries again: %s", told)
+        if answer is None:
+            answer = without_agent(members_of(call.crossing.params), version)
         self.offered = members_of(answer.result)
+        greeting.promised = answered_version(answer)
         self._on_greeted()
         call.settle(answer)
 
@@ -189,6 +198,19 @@ class Lobby:
             return load(self._floor.settings.config)
         except ConfigError as error:
             raise RpcError(INTERNAL_ERROR, {"reason": "config", "detail": str(error)}) from error
+
+
+def without_agent(params: Mapping[str, Any], version: int) -> Answer:
+    """The answer to `initialize` while there is no agent: what holds whatever the agent is.
+
+    Args:
+        params: the editor's.
+        version: the highest that it may be answered.
+    """
+    known = before_agent(params, VERSION)
+    capabilities = {**PROMISED, **known}
+    lowest = min(version, SERVED_VERSION)
+    return Answer(value={"protocolVersion": lowest, "agentCapabilities": capabilities})
 
 
 def _in_a_line(error: ConfigError | RpcError) -> str:

@@ -8,14 +8,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from peerwire.acp.names import INITIALIZE
-from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.call import Step
 from symposium.conductor.chain import Way
 from symposium.conductor.component import Answer, Crossing, Outcome, Refuse
 from symposium.conductor.conductor import ALREADY_ANSWERED
 from symposium.conductor.gate import members_of
-from symposium.conductor.handshake import select_version
+from symposium.conductor.handshake import (
+    VERSION_MISMATCH,
+    answered_version,
+    pin_version,
+    select_version,
+)
 from symposium.conductor.link import Link
 from symposium.conductor.running_chain import ChainSettings, RunningChain
 from symposium.config.user_config import Config
@@ -30,6 +35,58 @@ from symposium.run_mode.editor_end import EditorEnd
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.own_request import OwnRequest
 from symposium.run_mode.settings import Composition
+
+
+class EditorGreeting:
+    """The editor's initialize request, and the protocol version that it was answered.
+
+    Attributes:
+        promised: the version that the editor was answered; None before that.
+    """
+
+    def __init__(self, request: Crossing) -> None:
+        self._request = request
+        self._asked = select_version(request.params)
+        self.promised: int | None = None
+
+    def again(self) -> Crossing:
+        """The request for one more agent: it asks for the version that the editor speaks."""
+        again = Crossing(INITIALIZE, self._request.encoded(), is_request=True)
+        again.extra = self._request.extra
+        pin_version(again, self.promised or self._asked)
+        return again
+
+    def check(self, asked: Crossing, answer: Answer, agent: str) -> None:
+        """Compare an agent's version with the one that the editor was answered meanwhile.
+
+        Raises:
+            RpcError: the agent speaks another version.
+            OutdatedError: the agent was asked for another version, and may speak this one.
+        """
+        if answer.error is not None:
+            raise self._explained(answer.error)
+        version, promised = answered_version(answer), self.promised
+        if promised is None or version == promised:
+            return
+        if select_version(asked.params) != promised:
+            raise OutdatedError
+        data = {"reason": VERSION_MISMATCH, "component": agent, "selected": promised}
+        raise self._explained(RpcError(INTERNAL_ERROR, {**data, "answered": version}))
+
+    def _explained(self, error: RpcError) -> RpcError:
+        data = members_of(error.data)
+        version = data.get("answered")
+        if data.get("reason") != VERSION_MISMATCH or not isinstance(version, int):
+            return error
+        if self.promised is None or version > self._asked:
+            return error
+        # The editor could have been answered this version, had the agent been there.
+        hint = "reconnect in your editor to negotiate the version with this agent"
+        return RpcError(error.code, {**data, "hint": f"{hint}, or choose another agent"})
+
+
+class OutdatedError(Exception):
+    """The editor was answered another version than the agent was asked for."""
 
 
 class RefinedError(Exception):
@@ -60,7 +117,7 @@ class Start(Struct, frozen=True):
     tasks: asyncio.TaskGroup
     config: Config
     composition: Composition
-    greeting: Crossing | None
+    greeting: EditorGreeting | None
     wishes: Wishes = NO_WISHES
 
     async def run(
@@ -74,8 +131,10 @@ class Start(Struct, frozen=True):
         Raises:
             RpcError: one could not be started, or has refused the greeting.
             RefinedError: the chain is to be started without some of its mods.
+            OutdatedError: the chain is to be started for the version that the editor speaks now.
         """
-        asked = self._greeting_again()
+        editor = _greeted(self.greeting)
+        asked = editor.again()
         greeting = OwnRequest(asked)
 
         def died(death: RpcError) -> None:
@@ -93,7 +152,7 @@ class Start(Struct, frozen=True):
             planned = planned_chain(chain_spec, params, "agent-first", wishes=self.wishes)
             chain.open(await self._started(running, end, asked, planned.blueprint), end)
             answer = await greeting.answer(chain.entrance)
-            _check(answer)
+            editor.check(asked, running.checked(answer), running.agent_name)
             result = members_of(answer.result)
             _check_refined(planned.dropped(result, refine))
         except BaseException:
@@ -114,17 +173,11 @@ class Start(Struct, frozen=True):
         end.read_from([link for link in self.editor.feeders if link not in before])
         return entrance
 
-    def _greeting_again(self) -> Crossing:
-        if self.greeting is None:
-            raise RpcError(INVALID_REQUEST, "`initialize` has not been answered yet")
-        again = Crossing(INITIALIZE, self.greeting.encoded(), is_request=True)
-        again.extra = self.greeting.extra
-        return again
 
-
-def _check(answer: Answer) -> None:
-    if answer.error is not None:
-        raise answer.error
+def _greeted(editor: EditorGreeting | None) -> EditorGreeting:
+    if editor is None:
+        raise RpcError(INVALID_REQUEST, "`initialize` has not been answered yet")
+    return editor
 
 
 def _check_refined(dropped: AbstractSet[str]) -> None:

@@ -7,7 +7,6 @@ from contextlib import suppress
 
 from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
-from symposium.conductor.component import Crossing
 from symposium.conductor.conductor import RELAY_GRACE
 from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.link import Link
@@ -16,6 +15,7 @@ from symposium.errors import SymposiumError
 from symposium.run_mode.attempts import Attempts
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.settings import RunSettings
+from symposium.run_mode.starting import EditorGreeting
 
 _log = logging.getLogger(__name__)
 
@@ -36,10 +36,10 @@ class Supervisor:
         self._on_death = on_death
         self._starts: dict[str, asyncio.Task[OpenChain | RpcError]] = {}
         self._due: dict[str, float] = {}
-        self._greeting: Crossing | None = None
+        self._greeting: EditorGreeting | None = None
 
-    def greet_with(self, greeting: Crossing) -> None:
-        """Greet every chain as the editor has greeted us."""
+    def greet_with(self, greeting: EditorGreeting) -> None:
+        """Send every chain the editor's initialize request."""
         self._greeting = greeting
 
     async def chain_for(self, config: Config) -> OpenChain:
@@ -75,7 +75,9 @@ class Supervisor:
         with suppress(TimeoutError):
             async with asyncio.timeout_at(due):
                 return await self.chain_for(config)
-        return None
+        # One that has started at the last moment was not told what the editor is answered now.
+        start = self._starts.get(key)
+        return None if start is None else _chain_of(start)
 
     def chains(self) -> list[OpenChain]:
         """Every chain that can be used."""

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from symposium.conductor.gate import members_of
+from symposium.conductor.handshake import VERSION_MISMATCH
 from symposium.config.component_source import shown_agent
 from symposium.config.user_config import Config, ConfigError
 from symposium.plain_text import plain_text
@@ -101,7 +102,16 @@ def manner(error: RpcError) -> str:
         case "missing_capability":
             return f"needs `{data.get('capability')}`, which neither the editor nor a mod has."
         case _:
-            return f"did not start: {_shown(error)}"
+            return f"did not start: {_version(data) or _shown(error)}"
+
+
+def _version(data: Mapping[str, Any]) -> str:
+    """Both protocol versions and what to do, for a component that speaks another one."""
+    if data.get("reason") != VERSION_MISMATCH:
+        return ""
+    answered, selected = data.get("answered"), data.get("selected")
+    differs = f"it speaks version {answered} of ACP; this connection uses version {selected}"
+    return f"{differs}. To fix that, {data.get('hint')}."
 
 
 def _ended(data: Mapping[str, Any]) -> str:

@@ -75,6 +75,15 @@ def test_version_two_names_the_member_otherwise() -> None:
     assert told["capabilities"]["_meta"]["symposium"]["proxy"] is True
 
 
+@pytest.mark.requirement("planning.version-two")
+def test_answer_of_version_two_is_enriched_in_its_own_member() -> None:
+    answer = {"protocolVersion": 2, "capabilities": {"session": {}}}
+    told = to_editor(answer, plan([], [], []), "0.1.0")
+    assert "agentCapabilities" not in told
+    assert told["capabilities"]["session"] == {}
+    assert told["capabilities"]["_meta"]["symposium"]["proxy"] is True
+
+
 @pytest.mark.requirement("planning.strange-meta")
 @pytest.mark.parametrize("given", [None, [], "x", {}, {"clientCapabilities": None}])
 def test_an_initialize_without_capabilities_offers_nothing(given: object) -> None:
