@@ -17,6 +17,7 @@ from symposium.bus.vocabulary import Message, Request
 from symposium.guidance.boot import BootPrompts
 from symposium.guidance.library import library_for
 from symposium.ide.dialect.port import IdePort, NoIde
+from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import Standing
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.registry import all_tools
@@ -69,7 +70,7 @@ class FakeBus:
 
 
 def workplace_in(
-    root: Path, bus: FakeBus | None = None, *, ide: IdePort | None = None, taskspace: str = TASK
+    root: Path, bus: Bus | None = None, *, ide: IdePort | None = None, taskspace: str = TASK
 ) -> Workplace:
     """A workplace with everything below one directory."""
     home = root / "home"

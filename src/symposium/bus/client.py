@@ -23,7 +23,7 @@ from symposium.bus.answers import Answers
 from symposium.bus.dialling import dial
 from symposium.bus.envelope import MAX_LINE, Address, Sender
 from symposium.bus.errors import BusEndedError, BusError, BusRefusedError, BusUnreachableError
-from symposium.bus.exchange import Exchange, OnProgress
+from symposium.bus.exchange import CONNECT_TIMEOUT, Exchange, OnProgress
 from symposium.bus.messages.hello import PROTOCOL, Hello, Welcome
 from symposium.bus.messages.presence import Presence
 from symposium.bus.place import PlaceError
@@ -80,12 +80,14 @@ class ClientSettings:
         dial: reaches it.
         heartbeat: seconds between two words of presence.
         pause: waits before the next attempt.
+        connect_timeout: seconds that a request waits for a connection before it fails.
     """
 
     daemon: DaemonOptions = field(default_factory=DaemonOptions)
     dial: Dial = dial
     heartbeat: float = HEARTBEAT
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    connect_timeout: float = CONNECT_TIMEOUT
 
 
 class BusClient:
@@ -101,7 +103,12 @@ class BusClient:
         self._identity = identity
         self._presence = identity.presence
         self._settings = settings or ClientSettings()
-        self._exchange = Exchange(self._answers, identity.sender, self._send)
+        self._exchange = Exchange(
+            self._answers,
+            identity.sender,
+            self._send,
+            connect_timeout=self._settings.connect_timeout,
+        )
         self._transport: Transport | None = None
         self._is_in = False
         self._ready: asyncio.Future[Welcome] | None = None

@@ -45,8 +45,8 @@ from symposium.bus.vocabulary import (
     read_reply,
 )
 
-CONNECT_PATIENCE: Final = 10.0
-"""Seconds that a request waits for the connection to come back before it fails."""
+CONNECT_TIMEOUT: Final = 10.0
+"""Seconds that a request waits for a connection before it fails without being sent."""
 
 GRACE: Final = 5.0
 """Seconds beyond a request's budget in which the broker may say that it is over."""
@@ -72,6 +72,8 @@ class Pending:
         outcome: what its response will say.
         on_progress: who wants the news.
         is_sent: whether it may have reached somebody.
+        limit: seconds that the caller waits for an answer, if shorter than the type's budget.
+        connect_timeout: seconds to wait for a connection.
         until: when we stop waiting.
     """
 
@@ -80,20 +82,39 @@ class Pending:
     outcome: asyncio.Future[Outcome] = field(default_factory=_future)
     on_progress: OnProgress | None = None
     is_sent: bool = False
+    limit: float | None = None
+    connect_timeout: float = CONNECT_TIMEOUT
     until: asyncio.Timeout | None = None
 
     @property
-    def patience(self) -> float:
-        """Seconds to wait: for its answer, or for a connection to be sent on."""
-        return self.kind.about.budget + GRACE if self.is_sent else CONNECT_PATIENCE
+    def timeout(self) -> float:
+        """Seconds to wait: for the answer once it is sent, else for a connection.
+
+        The budget of the message type bounds every caller; a caller can only wait less.
+        """
+        longest = self.kind.about.budget + GRACE if self.is_sent else self.connect_timeout
+        return longest if self.limit is None else min(self.limit, longest)
+
+    def restart_clock(self) -> None:
+        """Wait for the whole timeout from now on: it was sent, or its connection was lost."""
+        if self.until is not None:
+            self.until.reschedule(asyncio.get_running_loop().time() + self.timeout)
 
 
 class Exchange:
     """Sends what we ask through `send`, and is given what comes by `take`; `run` owns its tasks."""
 
-    def __init__(self, answers: Answers, sender: Sender, send: Callable[[bytes], bool]) -> None:
+    def __init__(
+        self,
+        answers: Answers,
+        sender: Sender,
+        send: Callable[[bytes], bool],
+        *,
+        connect_timeout: float = CONNECT_TIMEOUT,
+    ) -> None:
         self._sender = sender
         self._send = send
+        self._connect_timeout = connect_timeout
         self._pending: dict[str, Pending] = {}
         self._opening: Pending | None = None
         self._answering = Answering(answers, sender, send)
@@ -118,7 +139,7 @@ class Exchange:
             message: what to ask.
             to: whom; by the message's class if None.
             on_progress: takes news meanwhile.
-            patience: seconds to wait; the class's budget if None.
+            patience: seconds to wait for the answer, if shorter than the class's budget.
 
         Raises:
             BusRefusedError: the answer is an error, or did not come in time (code `timeout`).
@@ -148,10 +169,11 @@ class Exchange:
 
     async def _ask(self, envelope: Envelope, pending: Pending, patience: float | None) -> Outcome:
         pending.line = write_envelope(envelope)
+        pending.limit, pending.connect_timeout = patience, self._connect_timeout
         self._pending[envelope.id] = pending
         pending.is_sent = self._send(pending.line)
         try:
-            async with asyncio.timeout(patience or pending.patience) as pending.until:
+            async with asyncio.timeout(pending.timeout) as pending.until:
                 return await pending.outcome
         except TimeoutError as error:
             was_sent = pending.is_sent
@@ -206,16 +228,16 @@ class Exchange:
                 text = f"the bus was lost ({reason}) while {type_} was on its way"
                 hint = "whether it was done is not known; look, then ask again"
                 _fail(pending, BusLostError(text, hint))
+            else:
+                pending.restart_clock()
 
     def resend(self) -> None:
         """The wire is there again: ask what is still waiting."""
         self.trouble = ""
-        now = asyncio.get_running_loop().time()
         for pending in self._pending.values():
             if not pending.is_sent and self._send(pending.line):
                 pending.is_sent = True
-                if pending.until is not None:
-                    pending.until.reschedule(now + pending.patience)
+                pending.restart_clock()
 
     def give_up(self, error: Exception) -> None:
         """The wire will not come back: everything that waits has failed."""
@@ -273,7 +295,8 @@ def _late(kind: type[Message], trouble: str | None) -> BusError:
     if trouble is None:
         return BusRefusedError(f"{type_} was not answered in its time", refusals.TIMEOUT)
     text = f"bus reconnecting: {trouble}"
-    return BusReconnectingError(text, f"{type_} was not sent; ask again in a moment")
+    hint = f"nothing was done: {type_} was not sent; try again in a moment"
+    return BusReconnectingError(text, hint)
 
 
 def _reply(kind: type[Request[_Answer]], outcome: Outcome) -> _Answer:

@@ -1,11 +1,11 @@
 """Values that several messages carry, as the reference spells them (bus §3.6, §4.8, §5.3)."""
 
 from enum import Enum
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Self, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
-from symposium.bus.vocabulary import Reply
+from symposium.bus.vocabulary import Reply, read_as
 
 _OneBased: TypeAlias = Annotated[int, Meta(ge=0)]
 
@@ -35,7 +35,7 @@ class SymbolDef(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Selection(Reply, frozen=True, rename="camel", omit_defaults=True):
-    """What is selected in an editor; `selectedText` is null where nothing is."""
+    """The selection in an editor; `selectedText` is null if nothing is selected."""
 
     selected_text: str | None
     file_path: str | None = None
@@ -48,8 +48,21 @@ class Selection(Reply, frozen=True, rename="camel", omit_defaults=True):
     is_untitled: bool | None = None
     message: str | None = None
 
+    @classmethod
+    def read(cls, data: Raw) -> Self:
+        """Parse an editor's answer: an object, or the text alone, or null (seed 001).
 
-class Recorded(Reply, frozen=True, omit_defaults=True):
+        Raises:
+            PayloadError: it is none of them.
+        """
+        if bytes(data) == b"null":
+            return cls(selected_text=None)
+        if bytes(data).startswith(b'"'):
+            return cls(selected_text=read_as(str, data))
+        return read_as(cls, data)
+
+
+class Recorded(Reply, frozen=True):
     """What became of a report: it is kept, and so many views are there to show it."""
 
     watchers: int = 0

@@ -93,9 +93,23 @@ class Request(Message, Generic[Answer], frozen=True):
 class Reply(Struct, frozen=True, kw_only=True):
     """The data of a successful response; every member is written."""
 
+    @classmethod
+    def read(cls, data: Raw) -> Self:
+        """Parse the data of a response; classes that accept other forms override it.
+
+        Raises:
+            PayloadError: the data has the wrong shape.
+        """
+        return read_as(cls, data)
+
 
 class Done(Reply, frozen=True):
     """Data of a response that says no more than that it is done; may be absent."""
+
+    @classmethod
+    def read(cls, data: Raw) -> Self:
+        """Parse the data; null counts as an empty object."""
+        return cls() if bytes(data) == b"null" else read_as(cls, data)
 
 
 _Value = TypeVar("_Value")
@@ -119,10 +133,10 @@ def read_reply(kind: type[Request[Answer]], data: Raw | UnsetType) -> Answer:
     Raises:
         PayloadError: it is not what the request's class says.
     """
-    expected = reply_type(kind)
+    expected: Any = reply_type(kind)
     written = Raw(b"null") if data is UNSET else data
-    if expected is Done and bytes(written) == b"null":
-        return cast("Answer", Done())
+    if isinstance(expected, type) and issubclass(cast("type[Any]", expected), Reply):
+        return cast("Answer", cast("type[Reply]", expected).read(written))
     return cast("Answer", read_as(expected, written))
 
 

@@ -40,15 +40,20 @@ class Latest:
 
 
 async def ask_telling(
-    request: Request[_Answer], call: Call, *, first: str, patience: float, every: float = EVERY
+    request: Request[_Answer],
+    call: Call,
+    *,
+    first: str,
+    limit: float | None = None,
+    every: float = EVERY,
 ) -> _Answer:
     """Ask over the bus, and pass on what is told before the answer comes.
 
     Args:
         request: what to ask.
         call: whose client is told.
-        first: what it is told at once.
-        patience: seconds to wait for the answer.
+        first: what it is told at once; must be true before anything was sent.
+        limit: seconds to wait for the answer, if shorter than the budget of the request's type.
         every: seconds after which it is told again.
 
     Raises:
@@ -58,7 +63,7 @@ async def ask_telling(
     async with asyncio.TaskGroup() as tasks:
         telling = tasks.create_task(latest.tell_on(call.tell, every=every))
         try:
-            outcome = await _outcome(request, call, latest, patience)
+            outcome = await _outcome(request, call, latest, limit)
         finally:
             telling.cancel()
     if isinstance(outcome, BusError):
@@ -67,11 +72,11 @@ async def ask_telling(
 
 
 async def _outcome(
-    request: Request[_Answer], call: Call, latest: Latest, patience: float
+    request: Request[_Answer], call: Call, latest: Latest, limit: float | None
 ) -> _Answer | BusError:
     """The answer; an error is handed over, since a task group would wrap it."""
     try:
         bus = call.workplace.bus
-        return await bus.request(request, on_progress=latest.take, patience=patience)
+        return await bus.request(request, on_progress=latest.take, patience=limit)
     except BusError as error:
         return error

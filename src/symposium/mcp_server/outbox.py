@@ -17,6 +17,7 @@ from msgspec import Raw, Struct
 
 from symposium.bus.catalog import message_types
 from symposium.bus.errors import BusError, BusRefusedError
+from symposium.bus.refusals import GONE, NO_HANDLER, TIMEOUT
 from symposium.bus.vocabulary import Message, PayloadError, Request, payload_of
 from symposium.config.atomic_file import write_whole
 from symposium.mcp_server.bus_port import Bus
@@ -134,7 +135,7 @@ async def _said(line: bytes, bus: Bus) -> bool:
     try:
         await bus.request(message)
     except BusRefusedError as error:
-        if error.code in ("no_handler", "timeout", "gone"):
+        if error.code in (NO_HANDLER, TIMEOUT, GONE):
             return False
         _log.warning("a report that waited was refused, and is dropped: %s", error)
     except BusError:

@@ -19,8 +19,8 @@ from symposium.mcp_server.tool import Answer, Call
 from symposium.reviews.feedback import FeedbackError
 from symposium.reviews.model import Attention, CommentThread, Review
 
-PATIENCE: Final = 1800.0
-"""Seconds a reviewer may take before the agent is told to ask again later."""
+FEEDBACK_TIMEOUT: Final = 1800.0
+"""Seconds to wait for a reviewer before the agent is told to ask again later."""
 
 _WORDS: Final[dict[Attention, str]] = {
     "no_reviewer": "No reviewer attached: nobody has looked at it. It is kept. Show the user the "
@@ -81,10 +81,10 @@ async def ask_for(review: Review, call: Call, *, is_new: bool) -> Answer:
         async with asyncio.TaskGroup() as tasks:
             beside = [tasks.create_task(asking.ask()), tasks.create_task(desk.watch(id_, word))]
             try:
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(FEEDBACK_TIMEOUT):
                     await word.wait()
             except TimeoutError:
-                asking.reason = f"nothing was said within {PATIENCE:g} s"
+                asking.reason = f"nothing was said within {FEEDBACK_TIMEOUT:g} s"
             finally:
                 for task in beside:
                     task.cancel()
@@ -107,9 +107,9 @@ class _Asking:
 
     async def ask(self) -> None:
         """Ask, take what is answered, and tell the client that we live until cancelled."""
-        first = "The review has been requested."
+        first = "Asking for a reviewer."
         try:
-            reply = await ask_telling(self.request, self.call, first=first, patience=PATIENCE)
+            reply = await ask_telling(self.request, self.call, first=first, limit=FEEDBACK_TIMEOUT)
             is_taken = self._take(reply)
         except BusError as error:
             self._end(error)
@@ -119,7 +119,9 @@ class _Asking:
         else:
             if not is_taken:
                 # It comes as `user_feedback`.
-                await Latest("A reviewer has it.").tell_on(self.call.tell, every=EVERY)
+                await Latest("A reviewer received the request; waiting for feedback.").tell_on(
+                    self.call.tell, every=EVERY
+                )
 
     def _take(self, reply: Any) -> bool:
         """Whether a reply is what was said; else an id, or nothing, says that somebody has it."""

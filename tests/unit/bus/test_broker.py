@@ -37,9 +37,8 @@ def test_hello_is_answered_with_a_name_and_the_version(scene: Scene) -> None:
 
     (welcome,) = scene.heard("c1")
     assert welcome["id"] == "h"
-    assert welcome["payload"]["data"] == {"connection": "c1", "boot": "boot"} | (
-        {"protocol": 2} if "protocol" in welcome["payload"]["data"] else {}
-    )
+    expected = {"connection": "c1", "protocol": 2, "boot": "boot", "previous_end": None}
+    assert welcome["payload"]["data"] == expected
 
 
 @pytest.mark.requirement("bus.hello")

@@ -26,8 +26,12 @@ from symposium.bus.envelope import (
     version_one,
     write_envelope,
 )
+from symposium.bus.messages.create_synthetic_pr import CreateSyntheticPr
+from symposium.bus.messages.delete_taskspace import Decided
 from symposium.bus.messages.find_all_references import FindAllReferences
+from symposium.bus.messages.get_selection import GetSelection
 from symposium.bus.messages.get_taskspace_state import GetTaskspaceState
+from symposium.bus.messages.hello import Welcome
 from symposium.bus.messages.log_progress import LogProgress
 from symposium.bus.messages.present_review import PresentReview, ReviewMode
 from symposium.bus.messages.present_walkthrough import PresentWalkthrough
@@ -35,8 +39,9 @@ from symposium.bus.messages.resolve_symbol_by_name import ResolveSymbolByName
 from symposium.bus.messages.signal_user import SignalUser
 from symposium.bus.messages.spawn_taskspace import SpawnTaskspace
 from symposium.bus.messages.taskspace_state import TaskspaceState
+from symposium.bus.messages.update_synthetic_pr import UpdateSyntheticPr
 from symposium.bus.roles import Role
-from symposium.bus.shapes import SIGNS, ProgressCategory, SymbolDef
+from symposium.bus.shapes import SIGNS, ProgressCategory, Recorded, SymbolDef
 from symposium.bus.vocabulary import (
     Announcement,
     Message,
@@ -140,7 +145,45 @@ def test_a_reply_of_the_reference_is_read_and_written_as_it_stands(path: Path) -
     data = Raw(path.read_bytes().strip())
     reply: object = read_reply(cast("type[Request[object]]", kind), data)
 
-    assert without_nulls(value_of(payload_of(reply))) == without_nulls(value_of(data))
+    written, expected = value_of(payload_of(reply)), value_of(data)
+    if isinstance(reply, Recorded | Decided):
+        expected = {"watchers": 0} if isinstance(reply, Recorded) else {"outcome": "deleted"}
+
+    assert without_nulls(written) == without_nulls(expected)
+
+
+@pytest.mark.requirement("bus.defaults-written")
+@pytest.mark.parametrize(
+    ("message", "member", "value"),
+    [
+        (Welcome(connection="c1"), "protocol", 2),
+        (Recorded(), "watchers", 0),
+        (Decided(), "outcome", "deleted"),
+        (CreateSyntheticPr(review_id="r", title="t", commit_range="HEAD"), "status", "Pending"),
+        (UpdateSyntheticPr(review_id="r"), "status", "Pending"),
+        (LogProgress(project_path="p", taskspace_uuid="u", message="m"), "category", "info"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_member_with_its_default_value_is_on_the_wire(
+    message: object, member: str, value: object
+) -> None:
+    assert value_of(payload_of(message))[member] == value
+
+
+@pytest.mark.requirement("bus.selection-forms")
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [(b"null", None), (b'"some text"', "some text"), (b'{"selectedText":"x"}', "x")],
+)
+def test_a_selection_is_an_object_a_text_or_null(data: bytes, text: str | None) -> None:
+    assert read_reply(GetSelection, Raw(data)).selected_text == text
+
+
+@pytest.mark.requirement("bus.selection-forms")
+def test_a_selection_of_another_shape_is_rejected() -> None:
+    with pytest.raises(PayloadError):
+        read_reply(GetSelection, Raw(b"[1]"))
 
 
 @pytest.mark.requirement("bus.aliases")

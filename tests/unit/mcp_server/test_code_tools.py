@@ -120,3 +120,22 @@ async def test_a_selection_is_where_the_user_points(tmp_path: Path) -> None:
     assert not without.is_error
     assert with_one.value == shown
     assert with_one.text == "/w/a.py:3-3\nx = 1"
+
+
+@pytest.mark.requirement("bus.selection-forms")
+@pytest.mark.parametrize(
+    ("selection", "text"),
+    [
+        (Selection(selected_text="x"), "x"),
+        (Selection(selected_text="x", file_path="/a.py"), "/a.py\nx"),
+        (Selection(selected_text="x", file_path="/a.py", start_line=3), "/a.py:3\nx"),
+    ],
+)
+async def test_a_selection_is_shown_with_the_place_that_is_known(
+    selection: Selection, text: str, tmp_path: Path
+) -> None:
+    bus = FakeBus()
+    bus.answer("get_selection", selection)
+    answer = await call_tool(workplace_in(tmp_path, bus), "get_selection", {})
+
+    assert answer.text == text

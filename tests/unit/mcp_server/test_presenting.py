@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
 
-from symposium.bus.errors import BusRefusedError
+from symposium.bus.errors import BusLostError, BusRefusedError, BusUnreachableError
 from symposium.bus.messages.create_synthetic_pr import CreateSyntheticPr
 from symposium.bus.messages.present_walkthrough import PresentWalkthrough
 from symposium.bus.messages.update_synthetic_pr import UpdateSyntheticPr
+from symposium.bus.refusals import NO_HANDLER, TIMEOUT
 from symposium.bus.vocabulary import Done
 
 TEXT = """# A change
@@ -277,3 +278,25 @@ async def test_what_is_installed_is_found_searched_and_read(tmp_path: Path) -> N
     assert "def wave" in searched.text
     assert "def wave" in read.text
     assert (await call_tool(workplace, "get_package_source", both)).is_error
+
+
+@pytest.mark.requirement("mcp-server.walkthrough-delivered")
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (BusRefusedError("not answered", TIMEOUT), "delivered", "did not confirm"),
+        (BusRefusedError("no editor is connected", NO_HANDLER), "stored", "no editor is connected"),
+        (BusLostError("the bus was lost", ""), "stored", "unknown if it was shown"),
+        (BusUnreachableError("no daemon listens", ""), "stored", "no daemon listens"),
+    ],
+)
+async def test_a_walkthrough_says_how_far_it_came(
+    error: Exception, status: str, words: str, tmp_path: Path
+) -> None:
+    bus = FakeBus()
+    bus.answer("present_walkthrough", error)
+    answer = await call_tool(workplace_in(tmp_path, bus), "present_walkthrough", {"content": "# A"})
+
+    assert answer.value.status == status
+    assert words in answer.text
+    assert f"symposium walkthrough show {answer.value.id}" in answer.text

@@ -188,7 +188,7 @@ async def test_what_became_of_the_question_is_told_and_kept(
 async def test_nobody_waits_longer_than_is_said(
     workplace: Workplace, bus: FakeBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reviews, "PATIENCE", 0.05)
+    monkeypatch.setattr(reviews, "FEEDBACK_TIMEOUT", 0.05)
     Reviewer(bus, "an-id")
     answer = await call_tool(workplace, "request_review", ASKED)
 

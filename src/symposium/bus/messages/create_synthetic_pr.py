@@ -7,7 +7,7 @@ from symposium.bus.shapes import CommentThread, ReviewFile
 from symposium.bus.vocabulary import About, Request, Target
 
 
-class CreateSyntheticPr(Request[Any], frozen=True, kw_only=True):
+class CreateSyntheticPr(Request[Any], frozen=True, kw_only=True, omit_defaults=False):
     """Show a review and wait for what is said; the reply is the review's id or the feedback."""
 
     about: ClassVar = About(

@@ -6,7 +6,7 @@ from symposium.bus.roles import AGENTS, PEOPLE
 from symposium.bus.vocabulary import About, Reply, Request, Target
 
 
-class Decided(Reply, frozen=True, omit_defaults=True):
+class Decided(Reply, frozen=True):
     """What was decided: `deleted`, `archived`, `cancelled`, `expired` or `pending`."""
 
     outcome: str = "deleted"

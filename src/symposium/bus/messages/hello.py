@@ -8,7 +8,7 @@ from symposium.bus.vocabulary import About, Reply, Request, Target
 PROTOCOL: Final = 2
 
 
-class Welcome(Reply, frozen=True, omit_defaults=True):
+class Welcome(Reply, frozen=True):
     """The broker's name for the connection, and the version that is spoken.
 
     Attributes:

@@ -7,7 +7,7 @@ from symposium.bus.shapes import ProgressCategory, Recorded
 from symposium.bus.vocabulary import About, Request, Target
 
 
-class LogProgress(Request[Recorded], frozen=True, kw_only=True):
+class LogProgress(Request[Recorded], frozen=True, kw_only=True, omit_defaults=False):
     """Keep a line of progress for whoever looks at the taskspace.
 
     Attributes:

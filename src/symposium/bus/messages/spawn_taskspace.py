@@ -28,7 +28,7 @@ class SpawnTaskspace(Request[Spawned], frozen=True, kw_only=True):
         "spawn_taskspace",
         sent_by=AGENTS | PEOPLE,
         target=Target.ENGINE,
-        budget=60.0,
+        budget=900.0,
         source="bus §1.10; §1.11, row 5",
     )
     project_path: str

@@ -7,7 +7,7 @@ from symposium.bus.shapes import CommentThread, ReviewFile
 from symposium.bus.vocabulary import About, Request, Target
 
 
-class UpdateSyntheticPr(Request[Any], frozen=True, kw_only=True):
+class UpdateSyntheticPr(Request[Any], frozen=True, kw_only=True, omit_defaults=False):
     """Show what a review has become and wait again; the reply is its id or the feedback."""
 
     about: ClassVar = About(

@@ -10,8 +10,8 @@ from symposium.bus.refusals import TIMEOUT
 from symposium.mcp_server.latest import ask_telling
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
-PATIENCE: Final = 1800.0
-"""Seconds a person may take; then the request still stands, and the agent is told so."""
+DECISION_TIMEOUT: Final = 1800.0
+"""Seconds to wait for the user; after that the request stays open and the result says so."""
 
 CANCELLED: Final = "deletion was cancelled by user"
 """In the text of the reference's refusal."""
@@ -46,8 +46,8 @@ async def delete_taskspace(params: Params, call: Call) -> Answer:
     where = call.workplace.taskspace()
     request = DeleteTaskspace(project_path=where.project, taskspace_uuid=where.taskspace)
     try:
-        first = "The user has been asked whether to delete the taskspace."
-        decided = (await ask_telling(request, call, first=first, patience=PATIENCE)).outcome
+        first = "Asking for the user's decision."
+        decided = (await ask_telling(request, call, first=first, limit=DECISION_TIMEOUT)).outcome
     except BusRefusedError as error:
         if CANCELLED in error.message.lower():
             decided = "cancelled"

@@ -37,5 +37,8 @@ def _text(selection: dict[str, Any]) -> str:
     text = selection.get("selectedText")
     if text is None:
         return str(selection.get("message") or "nothing is selected")
-    lines = f"{selection.get('startLine')}-{selection.get('endLine')}"
-    return f"{selection.get('filePath')}:{lines}\n{text}"
+    file, first, last = (selection.get(key) for key in ("filePath", "startLine", "endLine"))
+    if file is None:
+        return str(text)
+    lines = "" if first is None else f":{first}" if last is None else f":{first}-{last}"
+    return f"{file}{lines}\n{text}"

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field, to_builtins
 
-from symposium.bus.errors import BusError
+from symposium.bus.errors import BusError, BusLostError, BusRefusedError
 from symposium.bus.messages.present_walkthrough import PresentWalkthrough
+from symposium.bus.refusals import TIMEOUT
+from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 from symposium.walkthroughs.places import BlockDiagnostic
 from symposium.walkthroughs.presentation import present
@@ -41,7 +43,7 @@ class Presented(Struct, rename="camel"):
     """What became of a walkthrough.
 
     Attributes:
-        status: `shown` to somebody, only `stored`, or only `checked`.
+        status: `shown`; `delivered` to an editor that did not confirm it; `stored` or `checked`.
         faults: blocks with something that was not found, or was found in several places, each with
             what to write instead; to be mended and presented again.
     """
@@ -72,20 +74,30 @@ async def present_walkthrough(params: Params, call: Call) -> Answer:
     whole = (
         shown if params.mode == "replace" else await present(stored.markdown, base, workplace.ide)
     )
-    kept = f"It is kept as {stored.id} (version {stored.version})."
-    try:
-        request = PresentWalkthrough(content=whole.html, base_uri=base)
-        await workplace.bus.request(request, patience=PATIENCE)
-        status, said = "shown", f"Shown to the user. {kept}"
-    except BusError as error:
-        status = "stored"
-        said = (
-            f"Nobody was there to show it ({error.message}). {kept} Tell the user to read it with "
-            f"`symposium walkthrough show {stored.id}`."
-        )
+    request = PresentWalkthrough(content=whole.html, base_uri=base)
+    status, said = await _deliver(request, workplace.bus)
+    said = f"{said} It is stored as {stored.id} (version {stored.version})."
+    if status != "shown":
+        said = f"{said} The user can read it with `symposium walkthrough show {stored.id}`."
     before = _of_the_rest(whole.diagnostics, shown.diagnostics)
     result = Presented(status, [*told, *to_builtins(before)], stored.id, stored.version)
     return Answer("\n".join(filter(None, [_text(said, faults), _rest_text(before)])), result)
+
+
+async def _deliver(request: PresentWalkthrough, bus: Bus) -> tuple[str, str]:
+    """Send it to the user's editor; the status and what it means."""
+    try:
+        await bus.request(request, patience=PATIENCE)
+    except BusLostError:
+        return "stored", "The connection to the editor was lost; it is unknown if it was shown."
+    except BusRefusedError as error:
+        if error.code != TIMEOUT:
+            return "stored", f"Not shown: {error.message}."
+        # An editor need not answer: seed 001 expects no response.
+        return "delivered", "Delivered to the user's editor, which did not confirm it."
+    except BusError as error:
+        return "stored", f"Not shown: {error.message}."
+    return "shown", "Shown to the user."
 
 
 def _of_the_rest(

@@ -1,6 +1,6 @@
 """Give work to another agent."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -8,9 +8,6 @@ from symposium.bus.messages.spawn_taskspace import SpawnTaskspace
 from symposium.mcp_server.latest import ask_telling
 from symposium.mcp_server.task_lookup import look_up
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
-
-PATIENCE: Final = 300.0
-"""Seconds that a large repository and its set-up may take."""
 
 
 class Params(Struct, forbid_unknown_fields=True):
@@ -67,8 +64,7 @@ async def spawn_taskspace(params: Params, call: Call) -> Answer:
         collaborator=collaborator,
         agent=params.agent,
     )
-    first = "The taskspace is being made."
-    spawned = await ask_telling(request, call, first=first, patience=PATIENCE)
+    spawned = await ask_telling(request, call, first="Asking for a new taskspace.")
     return Answer(
         f"The taskspace {params.name!r} has been made: {spawned.new_taskspace_uuid}.",
         Spawned(spawned.new_taskspace_uuid),

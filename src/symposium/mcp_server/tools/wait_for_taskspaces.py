@@ -10,8 +10,8 @@ from symposium.bus.refusals import TIMEOUT
 from symposium.mcp_server.latest import ask_telling
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
-PATIENCE: Final = 1800.0
-"""Seconds to wait; then the agent is told that it may ask again."""
+RESULT_TIMEOUT: Final = 1800.0
+"""Seconds to wait for results before the agent is told to call again."""
 
 
 class Params(Struct, forbid_unknown_fields=True):
@@ -44,8 +44,8 @@ async def wait_for_taskspaces(params: Params, call: Call) -> Answer:
         children=tuple(params.taskspace_uuids),
     )
     try:
-        first = "They are still at work."
-        ended = await ask_telling(request, call, first=first, patience=PATIENCE)
+        first = f"Waiting for {len(request.children)} taskspace(s)."
+        ended = await ask_telling(request, call, first=first, limit=RESULT_TIMEOUT)
     except BusRefusedError as error:
         if error.code != TIMEOUT:
             raise

@@ -1,0 +1,131 @@
+"""How long a request waits, and for what."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from symposium.bus import exchange as exchange_module
+from symposium.bus.answers import Answers
+from symposium.bus.envelope import Sender
+from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedError
+from symposium.bus.exchange import CONNECT_TIMEOUT, GRACE, Exchange, Pending
+from symposium.bus.messages.daemon_status import DaemonStatus
+from symposium.bus.messages.delete_taskspace import DeleteTaskspace
+from symposium.bus.messages.log_progress import LogProgress
+
+DELETE = DeleteTaskspace(project_path="/p", taskspace_uuid="u")
+LOG = LogProgress(project_path="/p", taskspace_uuid="u", message="m")
+
+
+class Wire:
+    """A connection that is up or down, and keeps what was sent."""
+
+    def __init__(self, *, is_up: bool) -> None:
+        self.is_up = is_up
+        self.sent: list[bytes] = []
+
+    def send(self, line: bytes) -> bool:
+        if self.is_up:
+            self.sent.append(line)
+        return self.is_up
+
+
+def exchange_on(wire: Wire, connect_timeout: float = 0.02) -> Exchange:
+    return Exchange(Answers(), Sender("/here"), wire.send, connect_timeout=connect_timeout)
+
+
+@asynccontextmanager
+async def asking(
+    exchange: Exchange, kind: type[Exception]
+) -> AsyncGenerator[list[Exception], None]:
+    """A status request that is open during the block, and the error that ended it."""
+    errors: list[Exception] = []
+
+    async def ask() -> None:
+        try:
+            await exchange.request(DaemonStatus())
+        except kind as error:
+            errors.append(error)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(ask())
+        await asyncio.sleep(0)
+        yield errors
+
+
+def test_a_request_waits_ten_seconds_for_a_connection() -> None:
+    assert CONNECT_TIMEOUT == 10.0
+
+
+@pytest.mark.requirement("bus.one-budget")
+@pytest.mark.parametrize(
+    ("is_sent", "limit", "expected"),
+    [
+        (False, None, 10.0),
+        (False, 1800.0, 10.0),
+        (False, 2.0, 2.0),
+        (True, None, LogProgress.about.budget + GRACE),
+        (True, 1800.0, LogProgress.about.budget + GRACE),
+        (True, 1.0, 1.0),
+    ],
+)
+async def test_a_caller_can_only_wait_less_than_the_rule(
+    *, is_sent: bool, limit: float | None, expected: float
+) -> None:
+    assert Pending(LogProgress, is_sent=is_sent, limit=limit).timeout == expected
+
+
+@pytest.mark.requirement("bus.one-budget")
+async def test_a_long_limit_does_not_delay_the_error_while_there_is_no_connection() -> None:
+    exchange = exchange_on(Wire(is_up=False))
+
+    with pytest.raises(BusReconnectingError, match="nothing was done: delete_taskspace was not"):
+        await exchange.request(DELETE, patience=1800.0)
+
+
+@pytest.mark.requirement("bus.one-budget")
+async def test_a_request_whose_connection_was_lost_waits_for_the_next_one_only_so_long() -> None:
+    wire = Wire(is_up=True)
+    exchange = exchange_on(wire)
+    async with asking(exchange, BusReconnectingError) as errors:
+        wire.is_up = False
+        exchange.lost("the daemon is gone")
+
+    assert "was not sent" in str(errors[0])
+
+
+@pytest.mark.requirement("bus.one-budget")
+async def test_a_request_that_is_sent_again_has_its_whole_budget_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exchange_module, "GRACE", -DaemonStatus.about.budget + 0.02)
+    wire = Wire(is_up=False)
+    exchange = exchange_on(wire, connect_timeout=60.0)
+    async with asking(exchange, BusRefusedError) as errors:
+        wire.is_up = True
+        exchange.resend()
+
+    assert "was not answered in its time" in str(errors[0])
+    assert wire.sent
+
+
+@pytest.mark.requirement("bus.one-budget")
+async def test_a_request_that_may_not_be_repeated_fails_when_its_connection_is_lost() -> None:
+    wire = Wire(is_up=True)
+    exchange = exchange_on(wire, connect_timeout=60.0)
+    errors: list[BusLostError] = []
+
+    async def ask() -> None:
+        try:
+            await exchange.request(LOG)
+        except BusLostError as error:
+            errors.append(error)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(ask())
+        await asyncio.sleep(0)
+        exchange.lost("the daemon is gone")
+
+    assert "whether it was done is not known" in errors[0].hint
