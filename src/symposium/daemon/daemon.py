@@ -6,8 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -40,6 +39,12 @@ from symposium.redaction import Redactor, secret_values
 WAITING: Final = 4096
 """Connections the kernel keeps until they are taken: a thousand may come at once."""
 
+FRESH: Final = 2.0
+"""Seconds for which a canonical path is reused: a link may be changed at any time."""
+
+MAX_PATHS: Final = 4096
+"""Paths whose canonical form is remembered."""
+
 LOOK: Final = 5.0
 """Seconds between two looks at what no event tells: is the socket still ours, is a part busy?"""
 
@@ -55,12 +60,16 @@ class Setting:
         options: what it was told.
         parts: what is plugged in, by name.
         clock: seconds, for idleness alone.
+        grace: seconds in which the parts must end.
+        abandon: ends the process although a part has not ended.
     """
 
     place: MeetingPlace
     options: DaemonOptions
     parts: dict[str, Part]
     clock: Callable[[], float] = time.monotonic
+    grace: float = PART_GRACE
+    abandon: Callable[[], None] = field(default_factory=lambda: exit_now)
 
 
 class Daemon:
@@ -72,7 +81,7 @@ class Daemon:
         self._here = 0
         self._started = time.time()
         history = History(Redactor(secret_values(os.environ)), messages=setting.options.history)
-        broker = Broker(canonical=canonical, history=history, boot=str(uuid4()))
+        broker = Broker(canonical=RealPaths(), history=history, boot=str(uuid4()))
         self.board = Switchboard(broker, self._counted)
         self._over = asyncio.Event()
         answers = self._answers()
@@ -91,7 +100,10 @@ class Daemon:
         async with asyncio.TaskGroup() as tasks:
             board = tasks.create_task(self.board.run())
             inside = tasks.create_task(self._inside.run())
-            parts = [tasks.create_task(part.run(self._inside)) for part in self._parts()]
+            parts = {
+                tasks.create_task(part.run(self._inside)): name
+                for name, part in self._setting.parts.items()
+            }
             looking = tasks.create_task(self._look())
             try:
                 await self._over.wait()
@@ -101,9 +113,22 @@ class Daemon:
                 for task in (looking, *parts):
                     task.cancel()
                 if parts:
-                    await asyncio.wait(parts, timeout=PART_GRACE)
+                    await self._end_of(parts)
                 for task in (inside, board):
                     task.cancel()
+
+    async def _end_of(self, parts: Mapping[asyncio.Task[None], str]) -> None:
+        """Wait for the end of the parts; exit without those that do not end in time.
+
+        What they have not finished is journaled, and the next daemon recovers it.
+        """
+        grace = self._setting.grace
+        _, late = await asyncio.wait(parts, timeout=grace)
+        if late:
+            names = ", ".join(sorted(parts[each] for each in late))
+            _log.error("exiting although %s did not stop within %g s", names, grace)
+            # The task group, and the event loop after it, would wait for them without a limit.
+            self._setting.abandon()
 
     def _parts(self) -> Iterable[Part]:
         return self._setting.parts.values()
@@ -224,9 +249,33 @@ def memory() -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-@lru_cache(maxsize=4096)
-def canonical(path: str) -> Parts | None:
-    """A path as the file system means it: links followed, dots taken out."""
-    if not path.startswith("/") or "\0" in path:
-        return None
-    return tuple(part for part in os.path.realpath(path).split("/") if part)
+def exit_now() -> None:
+    """End the process at once; the log is complete."""
+    logging.shutdown()
+    os._exit(os.EX_SOFTWARE)
+
+
+class RealPaths:
+    """Canonical paths: links followed, dots removed. An answer is reused for `FRESH` seconds.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._known: dict[str, tuple[float, Parts]] = {}
+
+    def __call__(self, path: str) -> Parts | None:
+        """The components of an absolute path; None for any other text."""
+        if not path.startswith("/") or "\0" in path:
+            return None
+        now = self._clock()
+        known = self._known.get(path)
+        if known is not None and now - known[0] < FRESH:
+            return known[1]
+        if len(self._known) >= MAX_PATHS:
+            self._known.clear()
+        parts = tuple(part for part in os.path.realpath(path).split("/") if part)
+        self._known[path] = (now, parts)
+        return parts

@@ -1,0 +1,73 @@
+"""The end of the daemon, and what it remembers of the file system."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from symposium.bus.answers import Answers
+from symposium.bus.place import MeetingPlace
+from symposium.bus.starting import DaemonOptions
+from symposium.daemon.claim import claim, starting
+from symposium.daemon.daemon import Daemon, RealPaths, Setting
+from symposium.daemon.part import Bus
+
+
+class Stubborn:
+    """A part that does not end when it is cancelled, until it is released."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.released = asyncio.Event()
+
+    def answers(self) -> Answers:
+        return Answers()
+
+    async def run(self, bus: Bus) -> None:
+        del bus
+        self.begun.set()
+        while not self.released.is_set():
+            try:
+                await self.released.wait()
+            except asyncio.CancelledError:
+                continue
+
+    def is_busy(self) -> bool:
+        return False
+
+
+@pytest.mark.requirement("daemon.stop-bounded")
+async def test_daemon_exits_and_names_the_part_when_a_part_does_not_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place, part = MeetingPlace(tmp_path / "run" / "s", tmp_path / "log"), Stubborn()
+    with starting(place):
+        claim(place)
+        options = DaemonOptions(place.socket, None, 30)
+        daemon = Daemon(
+            Setting(place, options, {"slow": part}, grace=0.01, abandon=part.released.set)
+        )
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(daemon.run())
+        await part.begun.wait()
+        daemon.stop()
+
+    assert "exiting although slow did not stop within 0.01 s" in caplog.text
+
+
+@pytest.mark.requirement("daemon.paths-fresh")
+def test_canonical_path_follows_a_link_that_was_changed(tmp_path: Path) -> None:
+    now = [0.0]
+    canonical = RealPaths(lambda: now[0])
+    link = tmp_path / "link"
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    link.symlink_to("one")
+    before = canonical(str(link))
+    link.unlink()
+    link.symlink_to("two")
+    now[0] = 3.0
+
+    assert before is not None
+    assert before[-1] == "one"
+    assert canonical(str(link)) == (*before[:-1], "two")
