@@ -2,10 +2,13 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 import pytest
 from tests.support.task_desk import PATIENCE, Desk, until
@@ -147,3 +150,44 @@ def test_what_an_agent_asks_after_it_was_started_again_is_a_question_of_its_own(
     desk.ok("inbox", "answer", again["id"], "n")
 
     assert again["id"] != item["id"]
+
+
+@pytest.mark.requirement("tasks.one-answer-one-item")
+def test_answer_settles_its_own_question_and_no_other(desk: Desk) -> None:
+    task = desk.new("asks three times", "--agent", "none")
+    for text in ("first?", "second?", "third?"):
+        asked = {"project_path": "", "taskspace_uuid": task["id"], "message": text}
+        desk.ok("bus", "send", "signal_user", json.dumps(asked))
+    items = desk.json("inbox", code=10)
+    desk.ok("inbox", "answer", items[1]["id"], "seen")
+
+    left = desk.json("inbox", code=10)
+    late = desk.run("inbox", "answer", items[1]["id"], "seen")
+    assert [each["text"] for each in left] == ["first?", "third?"]
+    assert desk.tasks()["asks three times"]["waiting"] == 2
+    assert "already answered by" in late.stderr
+
+
+@pytest.mark.requirement("tasks.log-end")
+def test_task_log_and_show_end_with_the_newest_of_1504_lines(desk: Desk) -> None:
+    task = desk.new("talks a lot", "--agent", "none")
+    desk.run("daemon", "stop")
+    fill_log(desk, task["id"], 1_503)
+    desk.ok("task", "log", "talks a lot", "--add", "the newest")
+
+    logged = desk.ok("task", "log", "talks a lot").splitlines()
+    shown = desk.ok("task", "show", "talks a lot").splitlines()
+    assert (len(logged), len(desk.json("task", "log", "talks a lot", "-n", "3"))) == (100, 3)
+    assert logged[-1].endswith("info       the newest")
+    assert shown[-1].endswith("info      the newest")
+    assert desk.tasks()["talks a lot"]["last"]["message"] == "the newest"
+
+
+def fill_log(desk: Desk, task: str, count: int) -> None:
+    """Write lines into the log of a task while no daemon runs."""
+    with closing(sqlite3.connect(desk.home / "taskspaces.db")) as store, store:
+        store.executemany(
+            "INSERT INTO log (id, taskspace, at, category, message, evidence)"
+            " VALUES (?, ?, '2026-01-01T00:00:00.000Z', 'info', ?, '')",
+            [(str(uuid4()), task, f"line {number}") for number in range(count)],
+        )

@@ -75,7 +75,7 @@ async def look(scene: Scene, kind: str, made: Taskspace | None) -> None:
         await consistent(scene)
         return
     now = await scene.engine.get(made.id)
-    messages = [entry.message for entry in await scene.engine.records.entries(made.id)]
+    messages = [entry.message for entry in await scene.engine.logs.entries(made.id)]
     assert messages[0] == "acknowledged", messages
     if kind in {"log", "signal"}:
         assert messages == ["acknowledged", "interrupted"], messages

@@ -67,10 +67,19 @@ class Desk:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def json(self, *words: str) -> Any:
+    def json(self, *words: str, code: int | None = None) -> Any:
+        """What a command prints with `--json`.
+
+        Args:
+            words: the command.
+            code: its exit code. Default: 0, and for the inbox 10 if something waits.
+        """
         done = self.run(*words, "--json")
         assert done.stdout, done.stderr
-        return json.loads(done.stdout)
+        found = json.loads(done.stdout)
+        expected = (10 if words == ("inbox",) and found else 0) if code is None else code
+        assert done.returncode == expected, (words, done.returncode, done.stderr)
+        return found
 
     def new(self, name: str, *words: str) -> dict[str, Any]:
         made = self.run("task", "new", name, *words, "--project", str(self.clone), "--json")

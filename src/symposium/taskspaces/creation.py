@@ -289,6 +289,7 @@ async def _tell_of_submodules(ground: Ground, taskspace: Taskspace, repository: 
     )
     entry = LogEntry(0, str(uuid4()), taskspace.id, ground.stamp(), Category.WARN, text)
     added = await ground.journal.change(lambda connection: log_book.append(connection, entry))
+    assert added is not None
     ground.tell(Logged(added))
 
 

@@ -12,6 +12,7 @@ from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.history import History
 from symposium.taskspaces.landing.land import Landed, LandOptions, LandOutcome, land
 from symposium.taskspaces.landing.radar import Overlap, Radar
+from symposium.taskspaces.log_reader import LogReader
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.presence import Presence
 from symposium.taskspaces.projects import open_project
@@ -36,6 +37,7 @@ class Engine:
 
     Attributes:
         records: their state, progress and questions.
+        logs: reads what was logged.
         spawning: those that agents make.
         trash: deletion and its undo.
         history: snapshots and their undo.
@@ -48,6 +50,7 @@ class Engine:
         self.undertakings = ground.undertakings
         self.presence = Presence()
         self.records = Records(ground, table)
+        self.logs = LogReader(ground)
         self.spawning = Spawning(ground)
         self.trash = Trash(ground, self.presence, self.spawning.wake)
         self.history = History(ground)

@@ -23,9 +23,10 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """A person has seen what waited in a taskspace."""
+    """The user has seen a question of a taskspace."""
 
     taskspace: str
+    number: int
     at: str
 
 

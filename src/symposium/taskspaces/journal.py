@@ -14,13 +14,14 @@ import msgspec
 
 from symposium.config.private_directory import make_private_directory
 from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.journal_upgrade import upgrade_to_2
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.undertakings import Undertakings
 
 Result = TypeVar("Result")
 
-FORMAT: Final = 1
-"""The version of the tables; a newer file is left alone."""
+FORMAT: Final = 2
+"""The version of the tables. A newer file is left alone, an older one is upgraded."""
 
 _BUSY: Final = 10.0
 """Seconds that another program may hold the file."""
@@ -77,7 +78,8 @@ class Journal:
             self._connection.close()
             raise TaskspaceError(f"{self.path} was written by a newer version", "update Symposium")
         self._connection.executescript(_TABLES)
-        self._connection.execute(f"PRAGMA user_version={FORMAT}")
+        if version < FORMAT:
+            self._change(upgrade_to_2)
         self.path.chmod(0o600)
 
     def close(self) -> None:

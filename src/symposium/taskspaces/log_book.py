@@ -8,11 +8,16 @@ from symposium.taskspaces.model import Category, LogEntry
 _COLUMNS: Final = "number, id, taskspace, at, category, message, evidence, acknowledged_at"
 
 
-def append(connection: sqlite3.Connection, entry: LogEntry) -> LogEntry:
-    """Add an entry; the same with its number. One with an id that is there is not added again."""
+def append(
+    connection: sqlite3.Connection, entry: LogEntry, topic: str | None = None
+) -> LogEntry | None:
+    """Add an entry; the entry with its number.
+
+    One with a known id is not added again. None for a topic that its log already has.
+    """
     connection.execute(
         "INSERT OR IGNORE INTO log (id, taskspace, at, category, message, evidence,"
-        " acknowledged_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        " acknowledged_at, topic) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             entry.id,
             entry.taskspace,
@@ -21,10 +26,11 @@ def append(connection: sqlite3.Connection, entry: LogEntry) -> LogEntry:
             entry.message,
             entry.evidence,
             entry.acknowledged_at,
+            topic,
         ),
     )
     row = connection.execute(f"SELECT {_COLUMNS} FROM log WHERE id = ?", (entry.id,)).fetchone()  # noqa: S608 - ours
-    return _entry(row)
+    return None if row is None else _entry(row)
 
 
 def entries(
@@ -50,20 +56,43 @@ def latest(connection: sqlite3.Connection, taskspace: str, most: int) -> list[Lo
 def open_questions(connection: sqlite3.Connection) -> list[LogEntry]:
     """What waits for a person, in every taskspace, longest first."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM log WHERE category = ? AND acknowledged_at IS NULL"  # noqa: S608 - ours
-        " ORDER BY number",
-        (Category.QUESTION,),
+        f"SELECT {_COLUMNS} FROM log WHERE category = 'question'"  # noqa: S608 - ours
+        " AND acknowledged_at IS NULL ORDER BY number"
     )
     return [_entry(row) for row in rows]
 
 
-def acknowledge(connection: sqlite3.Connection, taskspace: str, at: str) -> int:
-    """Note that a person has seen what waited in a taskspace; how many entries."""
-    return connection.execute(
+def count_open(connection: sqlite3.Connection, taskspace: str) -> int:
+    """The number of open questions of a taskspace."""
+    (count,) = connection.execute(
+        "SELECT COUNT(*) FROM log WHERE taskspace = ? AND category = 'question'"
+        " AND acknowledged_at IS NULL",
+        (taskspace,),
+    ).fetchone()
+    return count
+
+
+def last_evidence(connection: sqlite3.Connection, taskspace: str) -> str:
+    """The evidence that was logged last; empty for none."""
+    row = connection.execute(
+        "SELECT evidence FROM log WHERE taskspace = ? AND evidence <> ''"
+        " ORDER BY number DESC LIMIT 1",
+        (taskspace,),
+    ).fetchone()
+    return "" if row is None else row[0]
+
+
+def acknowledge(connection: sqlite3.Connection, number: int, at: str) -> LogEntry | None:
+    """Note that a user has seen one question; None if it does not wait."""
+    changed = connection.execute(
         "UPDATE log SET acknowledged_at = ?"
-        " WHERE taskspace = ? AND category = ? AND acknowledged_at IS NULL",
-        (at, taskspace, Category.QUESTION),
+        " WHERE number = ? AND category = 'question' AND acknowledged_at IS NULL",
+        (at, number),
     ).rowcount
+    if not changed:
+        return None
+    row = connection.execute(f"SELECT {_COLUMNS} FROM log WHERE number = ?", (number,)).fetchone()  # noqa: S608 - ours
+    return _entry(row)
 
 
 def _entry(row: tuple[int, str, str, str, str, str, str, str | None]) -> LogEntry:

@@ -158,7 +158,22 @@ class Records:
         Raises:
             UnknownTaskspaceError, RefusedNameError: as `state`.
         """
-        return await self._append(id_, message, category_of(category), evidence, "log")
+        entry = await self._entry(id_, message, category_of(category), evidence)
+        return await self._add(entry, "log")
+
+    async def warn_once(self, id_: str, topic: str, message: str) -> bool:
+        """Add a warning unless the log has one of this topic; whether it was added.
+
+        Raises:
+            UnknownTaskspaceError, RefusedNameError: as `state`.
+        """
+        entry = await self._entry(id_, message, Category.WARN, "")
+        added = await self.ground.journal.change(
+            lambda connection: log_book.append(connection, entry, topic)
+        )
+        if added is not None:
+            await self._announce(added, "log")
+        return added is not None
 
     async def signal(self, id_: str, message: str) -> LogEntry:
         """Ask for a person; it waits until one has seen it (§3.6).
@@ -166,52 +181,38 @@ class Records:
         Raises:
             UnknownTaskspaceError, RefusedNameError: as `state`.
         """
-        return await self._append(id_, message, _SIGNAL, "", "signal")
+        return await self._add(await self._entry(id_, message, _SIGNAL, ""), "signal")
 
-    async def _append(
-        self, id_: str, message: str, category: Category, evidence: str, kind: str
-    ) -> LogEntry:
+    async def _entry(self, id_: str, message: str, category: Category, evidence: str) -> LogEntry:
         taskspace = await self.ground.get(id_)
         text, proof = checked_text(message, "a message"), checked_text(evidence, "evidence")
-        entry = LogEntry(0, str(uuid4()), taskspace.id, self.ground.stamp(), category, text, proof)
+        return LogEntry(0, str(uuid4()), taskspace.id, self.ground.stamp(), category, text, proof)
+
+    async def _add(self, entry: LogEntry, kind: str) -> LogEntry:
         added = await self.ground.journal.change(
             lambda connection: log_book.append(connection, entry)
         )
-        self.ground.pass_stage(taskspace.id, f"{kind}.recorded")
-        self.ground.tell(Logged(added))
-        await self.ground.mirror(taskspace.id)
-        self.ground.pass_stage(taskspace.id, f"{kind}.mirrored")
+        assert added is not None
+        await self._announce(added, kind)
         return added
 
-    async def entries(self, id_: str, after: int = 0, most: int = 1000) -> list[LogEntry]:
-        """The log of a taskspace after one number, oldest first.
+    async def _announce(self, added: LogEntry, kind: str) -> None:
+        self.ground.pass_stage(added.taskspace, f"{kind}.recorded")
+        self.ground.tell(Logged(added))
+        await self.ground.mirror(added.taskspace)
+        self.ground.pass_stage(added.taskspace, f"{kind}.mirrored")
 
-        Raises:
-            UnknownTaskspaceError: there is none.
-        """
-        taskspace = await self.ground.get(id_)
-        return await self.ground.journal.look(
-            lambda connection: log_book.entries(connection, taskspace.id, after=after, most=most)
-        )
-
-    async def attention(self) -> list[LogEntry]:
-        """What waits for a person in all taskspaces, longest first."""
-        return await self.ground.journal.look(log_book.open_questions)
-
-    async def acknowledge(self, id_: str) -> int:
-        """Note that a person has seen what waits in a taskspace; how many entries.
-
-        Raises:
-            UnknownTaskspaceError: there is none.
-        """
-        taskspace, at = await self.ground.get(id_), self.ground.stamp()
+    async def acknowledge(self, number: int) -> bool:
+        """Note that the user has seen the question of this number; False if it does not wait."""
+        at = self.ground.stamp()
         seen = await self.ground.journal.change(
-            lambda connection: log_book.acknowledge(connection, taskspace.id, at)
+            lambda connection: log_book.acknowledge(connection, number, at)
         )
-        if seen:
-            self.ground.tell(Acknowledged(taskspace.id, at))
-            await self.ground.mirror(taskspace.id)
-        return seen
+        if seen is None:
+            return False
+        self.ground.tell(Acknowledged(seen.taskspace, number, at))
+        await self.ground.mirror(seen.taskspace)
+        return True
 
 
 def _updated(taskspace: Taskspace, update: Update) -> Taskspace:

@@ -88,5 +88,5 @@ async def test_an_overlap_with_what_is_gone_is_told_the_other_and_ends_nothing(
     engine = Forgetful(scene.ground, goes.id)
     await RadarWatch(engine).look()
 
-    (told,) = await scene.engine.records.entries(stays.id)
+    (told,) = await scene.engine.logs.entries(stays.id)
     assert "README.md" in told.message

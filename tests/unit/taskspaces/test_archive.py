@@ -60,7 +60,7 @@ async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
     made = await full(scene)
     worktree = Path(made.worktree)
     tree, told = tree_of(worktree), state_of(worktree)
-    log = await scene.engine.records.entries(made.id)
+    log = await scene.engine.logs.entries(made.id)
 
     archived = await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
     gone = there(worktree), git("worktree", "list", cwd=scene.clone).count("\n")
@@ -71,7 +71,7 @@ async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
     assert tree_of(worktree) == tree
     assert state_of(worktree) == told
     assert (worktree / "secret/deep/key").stat().st_mode & 0o777 == 0o600
-    assert await scene.engine.records.entries(made.id) == log
+    assert await scene.engine.logs.entries(made.id) == log
     assert (back, notes) == (made, ())
     assert not list((scene.root / "state" / "trash").iterdir())
     assert git("for-each-ref", "refs/symposium/trash", cwd=scene.clone) == ""

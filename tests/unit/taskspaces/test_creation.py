@@ -252,7 +252,7 @@ async def test_a_log_begins_with_the_submodules_that_are_empty(scene: Scene) -> 
     git("commit", "-qm", "a submodule", cwd=scene.upstream)
 
     made = await scene.make()
-    (told,) = await scene.engine.records.entries(made.id)
+    (told,) = await scene.engine.logs.entries(made.id)
 
     assert (told.category, told.message[:32]) == ("warn", "its submodules are empty: libs; ")
     assert "`git submodule update --init --recursive`" in told.message

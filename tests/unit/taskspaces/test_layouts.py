@@ -134,7 +134,7 @@ async def test_taskspaces_of_the_reference_are_found_on_the_disk(scene: Scene) -
 
     assert (found.id, found.name, found.initial_prompt) == (ID, "Theirs", "do")
     assert found.worktree == str(home / "upstream")
-    assert [entry.message for entry in await scene.engine.records.entries(ID)] == ["m"]
+    assert [entry.message for entry in await scene.engine.logs.entries(ID)] == ["m"]
     written = json.loads((home / "taskspace.json").read_text(encoding="utf-8"))
     assert written["vscodeWindowID"] == 7
     assert written["state"] == seed["state"]

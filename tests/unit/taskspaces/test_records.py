@@ -130,8 +130,8 @@ async def test_what_was_logged_is_there_after_a_restart_in_order(scene: Scene) -
     logged = [event.entry for event in scene.events if isinstance(event, Logged)]
 
     scene = scene.again()
-    entries = await scene.engine.records.entries(made.id)
-    later = await scene.engine.records.entries(made.id, after=entries[9].number, most=5)
+    entries = await scene.engine.logs.entries(made.id)
+    later = await scene.engine.logs.entries(made.id, after=entries[9].number, most=5)
 
     scene.engine.close()
     assert sorted(logged, key=lambda each: each.number) == entries
@@ -145,16 +145,16 @@ async def test_a_question_waits_until_it_is_seen_and_stays_a_question(scene: Sce
     made, other = await scene.make("one"), await scene.make("two")
     await scene.engine.records.signal(made.id, "which one?")
     await scene.engine.records.log(other.id, "and this?", "question")
-    before = await scene.engine.records.attention()
+    before = await scene.engine.logs.attention()
 
-    seen = await scene.engine.records.acknowledge(made.id)
-    again = await scene.engine.records.acknowledge(made.id)
+    seen = await scene.engine.records.acknowledge(before[0].number)
+    again = await scene.engine.records.acknowledge(before[0].number)
 
-    after = await scene.engine.records.attention()
-    entry = (await scene.engine.records.entries(made.id))[0]
+    after = await scene.engine.logs.attention()
+    entry = (await scene.engine.logs.entries(made.id))[0]
     assert [each.taskspace for each in before] == [made.id, other.id]
     assert [each.taskspace for each in after] == [other.id]
-    assert (seen, again) == (1, 0)
+    assert (seen, again) == (True, False)
     assert entry.category is Category.QUESTION
     assert entry.acknowledged_at is not None
     assert [type(event) for event in scene.events].count(Acknowledged) == 1
@@ -176,7 +176,7 @@ async def test_a_taskspace_that_is_not_there_and_texts_that_harm_are_refused(
         await records.state(made.id, Update(name="a\nb"))
     with pytest.raises(RefusedNameError):
         await records.state(made.id, Update(description="x" * (1 << 21)))
-    assert await records.entries(made.id) == []
+    assert await scene.engine.logs.entries(made.id) == []
     assert await scene.engine.get(made.id) == made
 
 
@@ -202,7 +202,7 @@ async def test_the_file_says_what_the_journal_says_in_the_seeds_shape(scene: Sce
 async def test_a_lost_journal_is_made_again_from_the_files(scene: Scene) -> None:
     made = await scene.make()
     await scene.engine.records.log(made.id, "half", "milestone")
-    log = await scene.engine.records.entries(made.id)
+    log = await scene.engine.logs.entries(made.id)
     scene.engine.close()
     for file in (scene.root / "state").glob("taskspaces.db*"):
         file.unlink()
@@ -210,7 +210,7 @@ async def test_a_lost_journal_is_made_again_from_the_files(scene: Scene) -> None
     scene = scene.again()
     found = await scene.engine.taskspaces(scene.clone)
 
-    entries = await scene.engine.records.entries(made.id)
+    entries = await scene.engine.logs.entries(made.id)
     scene.engine.close()
     assert found == [made]
     assert entries == log

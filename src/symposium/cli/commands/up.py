@@ -49,8 +49,7 @@ def command(*, is_dry: bool, as_json: bool) -> int:
             print_json({"tasks": tasks, "inbox": [to_builtins(item) for item in waiting]})
             return ExitCode.OK
         for each in before:
-            was = "" if after[each.id].state == each.state else f"  (was: {each.state})"
-            click.echo(task_line(after.get(each.id, each)) + was)
+            click.echo(then_and_now(each, after.get(each.id)))
             if outcomes.get(each.id):
                 click.echo(f"  {outcomes[each.id]}")
         for item in waiting:
@@ -58,6 +57,14 @@ def command(*, is_dry: bool, as_json: bool) -> int:
         return ExitCode.OK
 
     return doing(work)
+
+
+def then_and_now(before: TaskView, now: TaskView | None) -> str:
+    """The line of a task with the state that it had before; `now` is None if it was deleted."""
+    if now is None:
+        return f"{task_line(before)}  (deleted meanwhile)"
+    was = "" if now.state == before.state else f"  (was: {before.state})"
+    return task_line(now) + was
 
 
 def _is_live(task: TaskView) -> bool:

@@ -20,7 +20,7 @@ from symposium.taskspaces.budget import (
 )
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.failures import RefusedNameError
-from symposium.taskspaces.model import Category, Standing, Taskspace
+from symposium.taskspaces.model import Standing, Taskspace
 
 MORE: Final = "more"
 
@@ -102,10 +102,8 @@ class Budgets:
         return BudgetChecked(is_over=found.is_over, text=found.text)
 
     async def _warn(self, holder: Taskspace, begun: str, more: str = "") -> None:
-        """Say it in the log, once for what it begins with."""
-        entries = await self._engine.records.entries(holder.id)
-        if not any(each.message.startswith(begun) for each in entries):
-            await self._engine.records.log(holder.id, f"{begun}{more}", Category.WARN.value)
+        """Write it to the log, once for each beginning."""
+        await self._engine.records.warn_once(holder.id, begun, f"{begun}{more}")
 
 
 def _item(found: Reckoning) -> InboxItem:

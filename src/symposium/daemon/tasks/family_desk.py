@@ -53,14 +53,9 @@ class FamilyDesk:
                         each.branch,
                         each.standing.value,
                         each.result,
-                        await self._evidence(each.id),
+                        await self._engine.logs.evidence(each.id),
                     )
                     for each in found
                 ]
             )
         )
-
-    async def _evidence(self, id_: str) -> str:
-        """What was last given as a proof in the log."""
-        entries = await self._engine.records.entries(id_)
-        return next((each.evidence for each in reversed(entries) if each.evidence), "")

@@ -74,7 +74,7 @@ class Inbox:
         found = [
             *(
                 _question(known[entry.taskspace], entry)
-                for entry in await self._engine.records.attention()
+                for entry in await self._engine.logs.attention()
                 if entry.taskspace in known
             ),
             *(
@@ -121,7 +121,8 @@ class Inbox:
         try:
             return await self._act(found, answer, by)
         except BaseException:
-            del self._settled[item_id]
+            # Another answer may have removed it meanwhile; the error must not be replaced.
+            self._settled.pop(item_id, None)
             raise
         finally:
             if found.kind == "failed" and answer != SEEN.id:
@@ -162,7 +163,7 @@ class Inbox:
         told = "seen"
         if answer != SEEN.id:
             told = await self._tell_agent(item.taskspace, answer)
-        await self._engine.records.acknowledge(item.taskspace)
+        await self._engine.records.acknowledge(int(item.id.rpartition(":")[2]))
         return told
 
     async def _tell_agent(self, taskspace: str, text: str) -> str:

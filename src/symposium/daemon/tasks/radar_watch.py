@@ -12,7 +12,7 @@ from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.landing.merge_tree import Conflict
 from symposium.taskspaces.landing.radar import BASE, Overlap
 from symposium.taskspaces.landing.side_lines import LineRange
-from symposium.taskspaces.model import Category, Standing, Taskspace
+from symposium.taskspaces.model import Standing, Taskspace
 
 PAUSE: Final = 2.0
 """Seconds between two looks, at least: what overlaps shows within ten."""
@@ -88,11 +88,8 @@ class RadarWatch:
         """One line in the log for each pair, whatever they go on to save."""
         begun = f"changes the same lines as {other!r}: "
         files = ", ".join(dict.fromkeys(each.path for each in overlap.conflicts))
-        records = self._engine.records
         try:
-            entries = await records.entries(taskspace)
-            if not any(each.message.startswith(begun) for each in entries):
-                await records.log(taskspace, begun + files, Category.WARN.value)
+            await self._engine.records.warn_once(taskspace, begun, begun + files)
         except SymposiumError as error:
             # It may be gone since we looked; the others are to be looked after all the same.
             _log.info("%s could not be told of an overlap: %s", taskspace, error)

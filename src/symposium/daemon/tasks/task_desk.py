@@ -32,9 +32,6 @@ from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.model import Category, Standing, Taskspace
 from symposium.taskspaces.setup_files.recipe import SetUp
 
-RECENT = 200
-"""Lines of progress that a list looks at for open questions."""
-
 
 class TaskDesk:
     """Answers for one engine.
@@ -123,14 +120,14 @@ class TaskDesk:
     async def _show(self, message: ShowTaskspace, asked: Asked) -> TaskShown:
         del asked
         taskspace = await self._engine.get(message.taskspace_uuid)
-        entries = await self._engine.records.entries(taskspace.id)
+        entries = await self._engine.logs.latest(taskspace.id, message.log)
         is_there = taskspace.standing not in {Standing.ARCHIVED, Standing.MISSING}
         snapshots = await self._engine.history.snapshots(taskspace.id) if is_there else []
         recipe = await self._engine.recipe(taskspace.id) if is_there else SetUp()
         guesses = () if recipe.recipes else recipe.guesses
         return TaskShown(
             taskspace=await self._view(taskspace),
-            log=tuple(log_view(entry) for entry in entries[-message.log :]),
+            log=tuple(log_view(entry) for entry in entries),
             snapshots=tuple(snapshot_view(each) for each in snapshots),
             recipe=tuple(shown_lines(recipe)),
             digest=recipe.digest,
@@ -201,7 +198,7 @@ class TaskDesk:
             return None
 
     async def _view(self, taskspace: Taskspace) -> TaskView:
-        entries = await self._engine.records.entries(taskspace.id)
+        log = await self._engine.logs.summary(taskspace.id)
         asks = await self._inbox.asks(taskspace.id)
         session = self._agents.status(taskspace.id)
         spent, reckoning = self._budgets.spent(taskspace.id), None
@@ -220,4 +217,4 @@ class TaskDesk:
             ended=self._agents.why_ended(taskspace.id),
             wants_login=self._agents.wants_login(taskspace.id),
         )
-        return task_view(taskspace, entries[-RECENT:], session, now)
+        return task_view(taskspace, log, session, now)

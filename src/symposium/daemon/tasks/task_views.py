@@ -7,7 +7,8 @@ from typing import Final
 from symposium.agent_label import agent_label
 from symposium.agent_sessions.session import Status
 from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
-from symposium.taskspaces.model import Category, LogEntry, Standing, Taskspace
+from symposium.taskspaces.log_reader import LogSummary
+from symposium.taskspaces.model import LogEntry, Standing, Taskspace
 from symposium.taskspaces.setting_up import UNTRUSTED
 from symposium.taskspaces.snapshots.state import Snapshot
 
@@ -73,7 +74,7 @@ def log_view(entry: LogEntry) -> TaskLog:
 
 def task_view(
     taskspace: Taskspace,
-    entries: list[LogEntry],
+    log: LogSummary,
     session: Status | None,
     now: Now = QUIET,
 ) -> TaskView:
@@ -81,13 +82,10 @@ def task_view(
 
     Args:
         taskspace: which.
-        entries: its last lines of progress, the oldest first.
+        log: the end of its log.
         session: how its agent's session stands; None where there was none.
         now: what else is known at this moment.
     """
-    waiting = sum(
-        entry.category is Category.QUESTION and entry.acknowledged_at is None for entry in entries
-    )
     return TaskView(
         id=taskspace.id,
         name=taskspace.name,
@@ -97,7 +95,7 @@ def task_view(
         branch=taskspace.branch,
         base=taskspace.base,
         standing=taskspace.standing.value,
-        state=_state(taskspace, session, waiting, now),
+        state=_state(taskspace, session, log.waiting, now),
         created_at=taskspace.created_at,
         activated_at=taskspace.activated_at,
         reason=taskspace.reason or now.ended,
@@ -106,8 +104,8 @@ def task_view(
         collaborator=taskspace.collaborator,
         parent=taskspace.parent,
         ports=None if taskspace.ports is None else (taskspace.ports.first, taskspace.ports.count),
-        waiting=waiting,
-        last=log_view(entries[-1]) if entries else None,
+        waiting=log.waiting,
+        last=None if log.last is None else log_view(log.last),
         archived_at=taskspace.archived_at,
         conflicts=now.conflicts,
         spent=now.spent,

@@ -97,8 +97,8 @@ class TreeDesk:
     async def _restore(self, message: RestoreTaskspace, asked: Asked) -> Restored:
         del asked
         taskspace, notes = await self._engine.trash.undo(message.taskspace_uuid)
-        entries = await self._engine.records.entries(taskspace.id)
-        view = task_view(taskspace, entries, self._agents.status(taskspace.id))
+        log = await self._engine.logs.summary(taskspace.id)
+        view = task_view(taskspace, log, self._agents.status(taskspace.id))
         return Restored(taskspace=view, lines=notes)
 
     async def _undo(self, message: UndoTaskspace, asked: Asked) -> Undone:
