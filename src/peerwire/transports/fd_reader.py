@@ -19,6 +19,8 @@ LAST_READ: Final = 1024 * 1024
 
 OnLines: TypeAlias = Callable[[Sequence[bytes | Overlong]], None]
 OnEnd: TypeAlias = Callable[[Exception | None], None]
+OnRead: TypeAlias = Callable[[Sequence[bytes | Overlong]], None]
+"""Receives the lines of each read before `OnLines`; none where a read completed no line."""
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +39,11 @@ class FdReader:
         self._reading = False
         self._held = False
         self._over = False
+        self._on_read: OnRead | None = None
+
+    def tell_reads(self, on_read: OnRead) -> None:
+        """Call `on_read` after each read, and at the end of the stream."""
+        self._on_read = on_read
 
     def start(self, on_lines: OnLines, on_end: OnEnd) -> None:
         """Begin to read; `on_end` is called once, after the last lines."""
@@ -70,7 +77,10 @@ class FdReader:
             if not data:
                 break
             left -= len(data)
-            if lines := self._splitter.feed(data):
+            lines = self._splitter.feed(data)
+            if self._on_read is not None:
+                self._on_read(lines)
+            if lines:
                 self._on_lines(lines)
         self._end(error)
 
@@ -112,7 +122,10 @@ class FdReader:
         if not data:
             self._end(None)
             return
-        if lines := self._splitter.feed(data):
+        lines = self._splitter.feed(data)
+        if self._on_read is not None:
+            self._on_read(lines)
+        if lines:
             self._on_lines(lines)
         self._room.fit(self._splitter.held)
 
@@ -121,6 +134,8 @@ class FdReader:
             return
         self._stop()
         self._over = True
+        if self._on_read is not None:
+            self._on_read(())
         for line in self._splitter.finish():
             if isinstance(line, Overlong) or line.rstrip().endswith((b"}", b"]")):
                 self._on_lines([line])

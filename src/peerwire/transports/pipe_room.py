@@ -34,13 +34,13 @@ class PipeRoom:
     def fit(self, size: int) -> None:
         """Be wide while so many bytes are on their way at once, else as it was found."""
         if size > LARGE:
-            if self._usual is None:
-                self._widen()
+            self.widen()
         elif self._usual is not None and self._resized(self._usual):
             self._usual = None
 
-    def _widen(self) -> None:
-        if _GET is None:
+    def widen(self) -> None:
+        """Be wide until `fit` finds that little is on its way."""
+        if _GET is None or self._usual is not None:
             return
         try:
             found = fcntl.fcntl(self._fd, _GET)

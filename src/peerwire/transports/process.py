@@ -16,6 +16,7 @@ from peerwire.transports.child import Child, start
 from peerwire.transports.command import Command, shown
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.stderr import OnStderr, Stderr
+from peerwire.transports.stop_on_write import Check, StopOnWrite
 
 EXIT_GRACE: Final = 1.0
 """Seconds between the end of a program's output and its exit, whichever comes first."""
@@ -80,6 +81,7 @@ class ProcessTransport(FdTransport):
     def __init__(self, ending: "_Ending", stdout: int, stdin: int, *, limit: int) -> None:
         super().__init__(stdout, stdin, limit=limit)
         self._ending = ending
+        self._stop_on_write: StopOnWrite | None = None
         ending.watch(self.finish_reading, self.close)
 
     @property
@@ -92,6 +94,18 @@ class ProcessTransport(FdTransport):
         self._ending.listener = listener
         super().start(_Relay(listener, self._ending))
         self._ending.settle()
+
+    def stop_on_write(self, check: Check) -> StopOnWrite:
+        """What has the kernel stop the program in each write, once armed."""
+        self._stop_on_write = StopOnWrite(self._read_fd, self.pid, check)
+        self._reader.tell_reads(self._stop_on_write.read)
+        return self._stop_on_write
+
+    def close(self) -> None:
+        """Close both descriptors now, when the program has ended."""
+        if self._stop_on_write is not None:
+            self._stop_on_write.close()
+        super().close()
 
     async def aclose(self, *, grace: float = 1.0) -> None:
         """Stop the program; what it writes until it has ended is still delivered."""
@@ -109,6 +123,7 @@ class ProcessTransport(FdTransport):
             return
         ending.is_wanted = False
         ending.settle()
+        self._continue()
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(eof_grace):
@@ -123,6 +138,12 @@ class ProcessTransport(FdTransport):
                         await ending.gone.wait()
         finally:
             await ending.kill()
+
+    def _continue(self) -> None:
+        """Let the program run on: one that is stopped can neither exit nor act on SIGTERM."""
+        if self._stop_on_write is not None:
+            self._stop_on_write.disarm()
+            self._stop_on_write.resume()
 
 
 class _Relay(Struct, frozen=True):

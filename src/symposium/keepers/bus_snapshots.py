@@ -2,22 +2,19 @@
 
 import asyncio
 import logging
-import time
 from dataclasses import dataclass
-from typing import Final, Literal, Self
+from typing import Final, Self
 
 from peerwire.jsonrpc.codec import Overlong
 from peerwire.jsonrpc.transport import Transport
-from peerwire.transports.process import ProcessTransport
-from peerwire.transports.tap import TappedTransport
 from symposium.bus.client import BusClient, ClientSettings, Identity
 from symposium.bus.dialling import returning
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError
 from symposium.bus.messages.snapshot_taskspace import SnapshotTaskspace
 from symposium.bus.roles import Role
+from symposium.keepers.agent_stop import LATE, AgentStop
 from symposium.keepers.before_tools import Listening
-from symposium.keepers.halting import HOLD, Halting
 from symposium.keepers.tool_calls import Heard, ToolCalls
 
 PATIENCE: Final = 30.0
@@ -52,7 +49,7 @@ class BusSnapshots:
         self._taskspace = taskspace
         self._bus = bus
         self._calls = ToolCalls()
-        self._halting = Halting(self._late)
+        self._stop = AgentStop(self._announces, lambda: self._tell(LATE))
         self._wanted: _Wanted | None = None
         self._is_wanted = asyncio.Event()
         self._listening: Listening | None = None
@@ -64,14 +61,14 @@ class BusSnapshots:
         """Begin."""
         await self._bus.__aenter__()
         await self._tasks.__aenter__()
-        await self._halting.__aenter__()
+        await self._stop.__aenter__()
         self._worker = self._tasks.create_task(self._work())
         return self
 
     async def __aexit__(self, *error: object) -> None:
         """End; what was asked for has been done or given up."""
         self._worker.cancel()
-        await self._halting.__aexit__(*error)
+        await self._stop.__aexit__(*error)
         await self._tasks.__aexit__(None, None, None)
         await self._bus.__aexit__(None, None, None)
 
@@ -79,15 +76,7 @@ class BusSnapshots:
         """The agent's transport, on which each tool call is heard before anybody acts on it."""
         self._listening = listening
         self._calls.forget()
-        leader = transport.pid if isinstance(transport, ProcessTransport) else None
-
-        def hear(direction: Literal["received", "sent"], line: bytes | Overlong) -> None:
-            if direction == "sent" or isinstance(line, Overlong) or listening.is_old():
-                return
-            if (heard := self._calls.heard(line)) is not None:
-                self._soon(heard, leader)
-
-        return TappedTransport(transport, hear)
+        return self._stop.listen(transport)
 
     async def keep(self, reason: str) -> str:
         """Keep the worktree as it is now; why that could not be, or nothing."""
@@ -96,14 +85,25 @@ class BusSnapshots:
     async def begin_turn(self) -> str:
         """Keep the worktree before the agent is told something; why that could not be."""
         self._calls.forget()
+        self._stop.begin_turn()
         return await self.keep("before a prompt")
 
-    def _soon(self, heard: Heard, leader: int | None) -> None:
-        called_at = time.time() if heard.is_first and self._wanted is None else None
-        if leader is not None:
-            self._halting.halt(leader)
-        self._wanted = _Wanted(heard.reason, called_at)
+    def _announces(self, line: bytes | Overlong, called_at: float | None) -> bool:
+        """Ask for a snapshot where a line announces a tool call; whether it does."""
+        heard = self._heard(line)
+        if heard is None:
+            return False
+        may_be_late = heard.is_first and self._wanted is None
+        self._wanted = _Wanted(heard.reason, called_at if may_be_late else None)
         self._is_wanted.set()
+        return True
+
+    def _heard(self, line: bytes | Overlong) -> Heard | None:
+        if self._listening is None or self._listening.is_old():
+            return None
+        if isinstance(line, Overlong):
+            return Heard("a line that is too long to read", is_first=False)
+        return self._calls.heard(line)
 
     async def _keep(self, wanted: _Wanted) -> str:
         message = SnapshotTaskspace(
@@ -129,12 +129,9 @@ class BusSnapshots:
             assert wanted is not None
             trouble = await self._keep(wanted)
             if not self._is_wanted.is_set():
-                self._halting.go_on()
+                self._stop.release()
             if trouble:
                 self._tell(trouble)
-
-    def _late(self) -> None:
-        self._tell(f"keeping the worktree takes longer than {HOLD:g} s: the agent goes on")
 
     def _tell(self, text: str) -> None:
         if self._listening is not None:

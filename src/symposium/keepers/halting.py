@@ -7,7 +7,7 @@ when we are killed, for a guard of ours outlives us until then.
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
@@ -20,9 +20,14 @@ _ROUNDS: Final = 5
 
 _GUARD: Final = (
     'trap "" HUP INT TERM; halted=; while IFS= read -r line; do halted=$line; done;'
-    ' [ -z "$halted" ] || kill -s CONT -- $halted'
+    ' [ -n "$halted" ] || exit 0; for pause in 0.2 1 5 0; do'
+    " kill -s CONT -- $halted 2>/dev/null; sleep $pause; done"
 )
-"""Knows at each moment who stands still; reads the end of its input when we have ended."""
+"""Knows at each moment who is stopped or can be; reads the end of its input when we have ended.
+
+It continues them more than once: a write to a pipe that the kernel has not closed yet stops the
+writer again. It exits at once when the last line it read was empty.
+"""
 
 
 class Halting:
@@ -36,6 +41,7 @@ class Halting:
         self._on_late = on_late
         self._leader: int | None = None
         self._others: list[int] = []
+        self._watched: tuple[int, ...] = ()
         self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
@@ -52,10 +58,19 @@ class Halting:
 
     async def __aexit__(self, *error: object) -> None:
         """Let go, and end the guard."""
+        self._watched = ()
         self.go_on()
+        self._tell_guard()
         assert self._guard.stdin is not None
         self._guard.stdin.close()
         await self._guard.wait()
+
+    def watch(self, groups: Iterable[int]) -> None:
+        """Have the guard continue these process groups, too, when we are killed."""
+        watched = tuple(groups)
+        if watched != self._watched:
+            self._watched = watched
+            self._tell_guard()
 
     def halt(self, leader: int) -> None:
         """Stop a program, the leader of its group; one that stands still already stays so."""
@@ -66,7 +81,7 @@ class Halting:
         self._tell_guard()
         _send(os.killpg, leader, signal.SIGSTOP)
         for _ in range(_ROUNDS):
-            found = [pid for pid in _started_by(leader) if pid not in self._others]
+            found = [pid for pid in started_by(leader) if self._is_news(pid)]
             if not found:
                 break
             self._others += found
@@ -89,12 +104,17 @@ class Halting:
         if self._timer is not None:
             self._timer.cancel()
 
+    def _is_news(self, pid: int) -> bool:
+        """Whether it is to be stopped: one that was stopped by others is not ours to continue."""
+        return pid not in self._others and not _is_stopped(pid)
+
     def _is_late(self) -> None:
         self.go_on()
         self._on_late()
 
     def _tell_guard(self) -> None:
-        pids = [] if self._leader is None else [-self._leader, *self._others]
+        groups = {*self._watched, *(() if self._leader is None else (self._leader,))}
+        pids = [*(-group for group in groups), *self._others]
         assert self._guard.stdin is not None
         self._guard.stdin.write(f"{' '.join(map(str, pids))}\n".encode())
 
@@ -105,7 +125,7 @@ def _send(function: Callable[[int, int], None], target: int, number: int) -> Non
         function(target, number)
 
 
-def _started_by(leader: int) -> list[int]:
+def started_by(leader: int) -> list[int]:
     """All that a program has started, and they, in groups of their own; none without /proc."""
     found: list[int] = []
     waiting = [leader]
@@ -122,6 +142,29 @@ def _children(pid: int) -> list[int]:
         with suppress(OSError):
             found += [int(word) for word in file.read_text().split()]
     return found
+
+
+def groups_writing(leader: int, pipe: str) -> set[int]:
+    """The other process groups of a program that have its output open: those can announce a tool.
+
+    Args:
+        leader: the program, leader of its group.
+        pipe: its output as `/proc/PID/fd` names it.
+    """
+    found: set[int] = set()
+    for pid in started_by(leader):
+        with suppress(OSError):
+            if any(str(fd.readlink()) == pipe for fd in Path(f"/proc/{pid}/fd").iterdir()):
+                found.add(os.getpgid(pid))
+    return found
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] in {"T", "t"}
 
 
 def _is_in_group(pid: int, leader: int) -> bool:
