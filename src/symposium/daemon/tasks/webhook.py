@@ -46,21 +46,21 @@ async def post(address: str, text: bytes, patience: float = PATIENCE) -> bool:
         async with asyncio.timeout(patience):
             await call.run()
     except TimeoutError:
+        # Before the connection is cut: half an answer then looks like a whole one.
+        may_have_it, trouble = call.may_be_taken, f"it gave no answer within {patience:g} s"
         call.give_up()
-        call.trouble = f"it gave no answer within {patience:g} s"
-    if not call.trouble:
-        return True
-    # Its path may be a secret; its host says which it is.
-    _log.warning("the webhook at %s: %s", call.host, call.trouble)
-    return call.is_sent and not call.status
+    else:
+        may_have_it, trouble = call.may_be_taken, call.trouble
+    if trouble:
+        # Its path may be a secret; its host says which it is.
+        _log.warning("the webhook at %s: %s", call.host, trouble)
+    return may_have_it
 
 
 class _Call:
     """One POST, in a thread that nobody waits for.
 
     Attributes:
-        is_sent: whether all of it has been written.
-        status: of the answer; 0 before one.
         trouble: what went wrong, for people; empty if nothing.
     """
 
@@ -69,9 +69,15 @@ class _Call:
         self._text = text
         self._connection = _connection(url, patience)
         self.host = url.hostname or ""
-        self.is_sent = False
-        self.status = 0
         self.trouble = ""
+        self._is_sent = False
+        self._is_given_up = False
+        self._status = 0
+
+    @property
+    def may_be_taken(self) -> bool:
+        """Whether the server has taken it, or has all of it and has not answered."""
+        return self._is_sent and (not self._status or self._status in _FINE)
 
     async def run(self) -> None:
         """Do it; returns when it is over, however."""
@@ -94,6 +100,7 @@ class _Call:
 
     def give_up(self) -> None:
         """End the thread, however slowly the other end goes on."""
+        self._is_given_up = True
         if (held := self._connection.sock) is not None:
             with suppress(OSError):
                 held.shutdown(socket.SHUT_RDWR)
@@ -104,11 +111,14 @@ class _Call:
         headers = {"Content-Type": "application/json", "User-Agent": "symposium"}
         if url.username is not None:
             headers["Authorization"] = _basic(url)
+        self._connection.connect()
+        if self._is_given_up:
+            return
         self._connection.request("POST", path, self._text, headers)
-        self.is_sent = True
-        self.status = self._connection.getresponse().status
-        if self.status not in _FINE:
-            self.trouble = f"it answered {self.status}"
+        self._is_sent = True
+        self._status = self._connection.getresponse().status
+        if self._status not in _FINE:
+            self.trouble = f"it answered {self._status}"
 
 
 def _connection(url: SplitResult, patience: float) -> http.client.HTTPConnection:
