@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.support.own_home import another_home
 from tests.support.task_desk import Desk, task_desk
 
 PATIENCE: Final = 20.0
@@ -18,11 +19,19 @@ AGENTS: Final = Path(__file__).parent / "agents"
 PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
 
 
+@pytest.fixture(autouse=True)
+def user_home(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home directory for this test alone."""
+    home = another_home()
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """Ours, with its own home for Symposium."""
+def environment(tmp_path: Path, user_home: Path) -> dict[str, str]:
+    """The test's, with its own home for Symposium."""
     own = {"SYMPOSIUM_HOME": str(tmp_path / "home"), "SYMPOSIUM_RECOMMENDATIONS": "none"}
-    return {**os.environ, **own, "TERM": "xterm"}
+    return {**os.environ, **own, "HOME": str(user_home), "TERM": "xterm"}
 
 
 @pytest.fixture
