@@ -1,4 +1,4 @@
-# The one door. `make` lists what there is; `make test` and `make check` are all of CI.
+# The one door. `make` lists what there is; `make test`, `make chaos` and `make check` are all of CI.
 
 SHELL := /bin/sh
 PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 python3; do \
@@ -11,8 +11,10 @@ LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.1
 	pyproject.toml
 LINTED := $(wildcard src tests examples bench docs)
 
+PYTEST := $(BIN)/pytest -q --numprocesses auto --dist worksteal
+
 .DEFAULT_GOAL := help
-.PHONY: help setup test coverage check lint types contracts shape dependencies dead words docs reference \
+.PHONY: help setup test chaos coverage check lint types contracts shape dependencies dead words docs reference \
 	fix demo bench e2e fuzz lock clean
 
 help: ## list what there is
@@ -29,8 +31,13 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-test: setup ## run the tests (TESTS=tests/unit/… for some of them)
-	$(BIN)/pytest -q --numprocesses auto --dist worksteal $(TESTS)
+test: setup ## run the tests but those of `make chaos` (TESTS=tests/unit/… for some of them)
+	@$(BIN)/python -m compileall -q src
+	$(PYTEST) -m "not chaos" $(TESTS)
+
+chaos: setup ## run the tests that kill and destroy at every stage (TESTS=tests/process/… for some)
+	@$(BIN)/python -m compileall -q src
+	$(PYTEST) -m chaos $(TESTS)
 
 coverage: setup ## which branches the tests leave out
 	$(BIN)/coverage run -m pytest -q $(TESTS)

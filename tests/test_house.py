@@ -47,7 +47,9 @@ def test_the_makefile_calls_python_and_what_set_up_brought() -> None:
     recipes = [line.removeprefix("\t").removeprefix("@") for line in lines if line[:1] == "\t"]
     settings = re.compile(r"\w+=\S* ")
     programs = {settings.sub("", recipe).split()[0] for recipe in recipes}
-    brought = {program for program in programs if program.startswith(("$(BIN)/", "$(LOCK)"))}
+    brought = {
+        program for program in programs if program.startswith(("$(BIN)/", "$(LOCK)", "$(PYTEST)"))
+    }
 
     assert programs - brought == {"awk", "rm", "test", "touch"}
 
@@ -111,11 +113,63 @@ def test_the_start_of_the_program_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.requirement("house.ci-run")
-def test_ci_is_what_a_person_runs() -> None:
+def test_ci_runs_the_targets_that_a_contributor_runs() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert re.findall(r"^make (?:--keep-going )?(\w+)", text_of(".ci/run"), re.MULTILINE) == [
-        *("test", "check"),
+        *("test", "chaos", "check"),
     ]
+
+
+MAKE_IN_PLACE = """#!/bin/sh
+for goal; do :; done
+case "$goal" in
+    test) echo "6 passed, 1 skipped in 2.00s"; exit {tests} ;;
+    chaos) echo "3 passed, 6 deselected in 1.00s"; exit {chaos} ;;
+    *) echo "a checker says this"; exit {check} ;;
+esac
+"""
+
+
+@pytest.mark.requirement("house.ci-closing-line")
+@pytest.mark.parametrize(
+    ("tests", "chaos", "check", "closing", "code"),
+    [
+        (0, 0, 0, "6 passed, 1 skipped in 2.00s", 0),
+        (1, 0, 0, "6 passed, 1 skipped in 2.00s", 1),
+        (0, 1, 0, "3 passed, 6 deselected in 1.00s", 1),
+        (1, 1, 0, "6 passed, 1 skipped in 2.00s", 1),
+        (0, 0, 1, "6 passed, 1 skipped in 2.00s", 1),
+    ],
+)
+def test_ci_ends_with_the_counts_of_pytest_when_a_step_passes_or_fails(
+    tests: int, chaos: int, check: int, closing: str, code: int, tmp_path: Path
+) -> None:
+    make = tmp_path / "make"
+    make.write_text(MAKE_IN_PLACE.format(tests=tests, chaos=chaos, check=check), encoding="utf-8")
+    make.chmod(0o755)
+
+    done = subprocess.run(
+        [ROOT / ".ci" / "run"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout.splitlines()[-1] == closing
+    assert done.returncode == code
+
+
+@pytest.mark.requirement("house.chaos-lane")
+def test_each_test_is_in_exactly_one_of_the_two_lanes() -> None:
+    recipes = dict(
+        re.findall(r"^(test|chaos): .*\n(?:\t@.*\n)*\t(.*)$", text_of("Makefile"), re.MULTILINE)
+    )
+
+    assert recipes == {
+        "test": '$(PYTEST) -m "not chaos" $(TESTS)',
+        "chaos": "$(PYTEST) -m chaos $(TESTS)",
+    }
 
 
 CHECKERS = {

@@ -11,6 +11,8 @@ from tests.support.taskspace_scenes import Scene, make_template, open_scene, set
 
 from symposium.taskspaces.model import Taskspace
 
+pytestmark = pytest.mark.chaos
+
 
 def test_there_are_fifty_ways() -> None:
     assert len(WAYS) >= 50

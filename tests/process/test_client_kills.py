@@ -10,7 +10,7 @@ from tests.support.interruptions import KINDS, stages_of
 from tests.support.pausing_house import House, kill, pausing_house
 from tests.support.task_desk import Desk, git, is_alive, until
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 
 Spec: TypeAlias = Callable[..., str]
 
@@ -105,6 +105,7 @@ CALLS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "log": ("log_progress", {"message": "interrupted", "category": "milestone"}),
     "signal": ("signal_user", {"message": "interrupted"}),
+    "update": ("update_taskspace", {"name": "renamed N", "description": "interrupted"}),
     "delete": ("delete_taskspace", {}),
 }
 """What an agent asks for over MCP, N being the number of the round; to land is a person's."""
@@ -130,8 +131,8 @@ SLOW = 25.0
 @pytest.mark.parametrize(
     ("kind", "victim"),
     [
-        *((kind, "agent") for kind in ("create", "delete", "log", "signal", "land")),
-        ("land", "keeper"),
+        *((kind, "agent") for kind in (*CALLS, "land")),
+        *((kind, "keeper") for kind in ("log", "delete", "land")),
     ],
 )
 def test_an_agent_killed_at_any_stage_loses_nothing(

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 KINDS = ["log", "log-away", "signal", "signal-away", "deliver", "delete"]
 
 
+@pytest.mark.chaos
 @pytest.mark.requirement("mcp-server.kill-anywhere")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("kind", KINDS)

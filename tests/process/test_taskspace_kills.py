@@ -14,6 +14,7 @@ from tests.support.taskspace_scenes import make_template, settings_file
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.chaos
 @pytest.mark.requirement("taskspaces.survives-kills")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.task_desk import Desk, git, is_alive, until
+from tests.support.task_desk import Desk, git, is_alive, processes_of, until
 
 
 @dataclass
@@ -106,9 +106,7 @@ class House:
 
     def processes(self) -> set[int]:
         """Whatever runs for this house but the daemon and the nursery."""
-        home = f"SYMPOSIUM_HOME={self.desk.home}\0".encode()
-        everybody = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
-        found = {pid for pid in everybody if ours(pid, home)}
+        found = processes_of(self.desk.home)
         return found - {self.nursery.pid, self.desk.json("daemon", "status")["pid"]}
 
     def agent(self, task: str) -> int:
@@ -154,14 +152,6 @@ def _trouble_of(task: dict[str, Any]) -> str:
     return f"there is {begun}" if begun else ""
 
 
-def ours(pid: int, home: bytes) -> bool:
-    """Whether a process works for this home, and lives."""
-    try:
-        return home in Path(f"/proc/{pid}/environ").read_bytes() and is_alive(pid)
-    except OSError:
-        return False
-
-
 def children(pid: int) -> list[str]:
     """The processes that one has started."""
     return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
@@ -191,8 +181,6 @@ def pausing_house(desk: Desk, folder: Path) -> Generator[House]:
     )
     try:
         yield House(desk, folder, nursery)
-        for session in desk.json("session", "list"):
-            desk.run("session", "kill", session["id"])
     finally:
         os.killpg(nursery.pid, signal.SIGKILL)
         with nursery:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,31 @@ def is_alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
+def processes_of(home: Path) -> set[int]:
+    """Every process that lives and has this home of Symposium in its environment."""
+    wanted = f"SYMPOSIUM_HOME={home}\0".encode()
+    found = {int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()}
+    return {
+        pid for pid in found - {os.getpid()} if _environment(pid).count(wanted) and is_alive(pid)
+    }
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def end_processes(home: Path) -> None:
+    """Kill the daemon, the agents and whatever else runs for a home of Symposium."""
+    while left := processes_of(home):
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(RETRY)
+
+
 def make_clone(clone: Path) -> Path:
     clone.mkdir()
     git(clone, "init", "-q", "-b", "main")
@@ -130,9 +155,9 @@ def make_clone(clone: Path) -> Path:
 
 @contextmanager
 def task_desk(clone: Path, environment: dict[str, str]) -> Generator[Desk]:
-    """A desk in a new clone; what it has started ends with it."""
+    """A desk in a new clone; every process that it has started is killed after it."""
     made = Desk(make_clone(clone), environment)
-    yield made
-    for session in made.json("session", "list"):
-        made.run("session", "kill", session["id"])
-    made.run("daemon", "stop")
+    try:
+        yield made
+    finally:
+        end_processes(made.home)

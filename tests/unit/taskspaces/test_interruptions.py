@@ -20,7 +20,7 @@ from symposium.taskspaces.journal import Journal, Result
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.undertakings import FAREWELL, Undertakings
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(120)]
 
 See: TypeAlias = Callable[[Scene, str, Taskspace | None], Awaitable[None]]
 
