@@ -323,7 +323,7 @@ async def test_an_announcement_is_heard_in_order_and_counted(home: Yard) -> None
         await editor.ready()
         for first in range(0, 100, 10):
             for number in range(first, first + 10):
-                who = Identity(Role.MCP_SERVER, "x", Sender("/", None, number + 1))
+                who = Identity(Role.CLI, "x", Sender("/", None, number + 1))
                 async with BusClient(who, settings=ClientSettings(home.options)) as mcp:
                     assert await mcp.post(Polo()) == 1
         await all_heard.wait()

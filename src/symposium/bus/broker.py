@@ -22,6 +22,7 @@ from symposium.bus.envelope import (
     EnvelopeError,
     early_id,
     envelope_of,
+    id_of,
     read_envelope,
     read_outcome,
     stamped,
@@ -93,6 +94,14 @@ class Broker:
                 actions += self._to_asker(request, line)
         return actions + (self.desk.left(peer) if peer.hello is not None else [])
 
+    def register_window(self, connection: str, taskspace: str, title: str) -> list[Action]:
+        """Note that a peer's window shows a taskspace; requests from there go to it first."""
+        peer = self.peers.get(connection)
+        if peer is None:
+            return []
+        peer.shows, peer.window_title = taskspace, title
+        return self.desk.changed(peer, "moved")
+
     def expire(self, now: float) -> list[Action]:
         """Answer for those who have not, once their time is over."""
         actions: list[Action] = []
@@ -145,7 +154,7 @@ class Broker:
         if not text:
             return ()
         if not peer.is_legacy:
-            return [_refusal(peer, early_id(text[:4096]), refusals.BAD_MESSAGE, reason)]
+            return [_refusal(peer, id_of(text), refusals.BAD_MESSAGE, reason)]
         if text.startswith(b"#"):
             return self._legacy.control(peer, text)
         seen = self._remember(peer, text, now)
@@ -265,16 +274,27 @@ class Broker:
             return ()
         actions = self._legacy.relay(text)
         if envelope.type == "marco":
-            actions += self.desk.polos(self.peers.legacy())
+            # The broker answers for the servers of version 2, which would answer a second time.
+            return actions + self.desk.polos(self.peers.legacy())
         kind = self._types.get(envelope.type)
         if kind is None or Role.LEGACY not in kind.about.sent_by:
-            return actions
+            return actions + self._refuse_legacy(peer, envelope, kind)
         take, about = self._ways[envelope.type]
         plain = msgspec.structs.replace(envelope, to=UNSET)
         # Where nobody of version 2 can answer, one of its own kind may: no refusal goes before it.
         if not about.budget or assign(about, plain, peer, self.peers, now) is not None:
             actions += take(peer, text, plain, about, now)
         return actions
+
+    def _refuse_legacy(
+        self, peer: Peer, envelope: Envelope, kind: type[Message] | None
+    ) -> list[Action]:
+        """Refuse what version 1 may not ask, unless another peer of version 1 may answer it."""
+        if kind is None or not kind.about.budget or len(self.peers.legacy()) > 1:
+            return []
+        reason = f"{envelope.type} needs version 2 of the protocol: use an MCP server that has it"
+        line = refusals.refusal(envelope.id, refusals.FORBIDDEN, reason)
+        return [Deliver((peer.id,), _plain(line))]
 
 
 def _plain(line: bytes) -> bytes:

@@ -8,12 +8,13 @@ from msgspec import Raw
 
 from symposium.bus import refusals
 from symposium.bus.actions import Action, Close, Deliver
-from symposium.bus.envelope import Envelope, envelope_of, version_one, write_envelope
+from symposium.bus.envelope import Envelope, envelope_of, stamped, version_one, write_envelope
 from symposium.bus.history import History
 from symposium.bus.messages import history as history_message
 from symposium.bus.messages.cancel_request import CancelRequest
 from symposium.bus.messages.goodbye import Goodbye
 from symposium.bus.messages.hello import PROTOCOL, Hello, Welcome
+from symposium.bus.messages.log import Log
 from symposium.bus.messages.polo import Polo
 from symposium.bus.messages.presence import Presence
 from symposium.bus.messages.presence_changed import PresenceChanged
@@ -77,7 +78,11 @@ class Desk:
         previous = self._ends.pop((said.name, said.pid), None)
         welcome = Welcome(connection=peer.id, boot=self._boot, previous_end=previous)
         came = self.changed(peer, "came")
-        return [_answer(peer, envelope, payload_of(welcome)), *came, *self._to_legacy(peer, Polo())]
+        return [
+            _answer(peer, envelope, payload_of(welcome)),
+            *came,
+            *self._for_server(peer, Polo()),
+        ]
 
     def changed(self, peer: Peer, change: str) -> list[Action]:
         """Tell whoever else wants to know that a peer came, moved or is gone."""
@@ -90,7 +95,7 @@ class Desk:
 
     def left(self, peer: Peer) -> list[Action]:
         """A peer is gone from the table."""
-        return [*self.changed(peer, "gone"), *self._to_legacy(peer, Goodbye())]
+        return [*self.changed(peer, "gone"), *self._for_server(peer, Goodbye())]
 
     def remember_end(self, peer: Peer, reason: str) -> None:
         """Keep why a connection was ended, for the peer to hear when it comes back."""
@@ -108,11 +113,20 @@ class Desk:
         ]
         return [Deliver(to, line) for line in lines]
 
-    def _to_legacy(self, peer: Peer, message: Message) -> list[Action]:
-        legacy = self._peers.legacy()
-        if not legacy or peer.role is not Role.MCP_SERVER or peer.sender is None:
+    def _for_server(self, peer: Peer, message: Message) -> list[Action]:
+        """Announce for an MCP server that it came or left, once to each peer that listens."""
+        if peer.role is not Role.MCP_SERVER or peer.sender is None:
             return []
-        return [Deliver(legacy, version_one(envelope_of(message, peer.sender)))]
+        envelope = envelope_of(message, peer.sender)
+        subscribers = self._peers.subscribers(message.about.type)
+        hearers = tuple(each for each in subscribers if each != peer.id)
+        actions: list[Action] = []
+        if hearers:
+            line = stamped(write_envelope(envelope), envelope, peer.stamp)
+            actions.append(Deliver(hearers, line))
+        if legacy := self._peers.legacy():
+            actions.append(Deliver(legacy, version_one(envelope)))
+        return actions
 
     def _subscribe(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
         del now
@@ -200,8 +214,13 @@ def _check(said: Hello) -> None:
 
 
 def _kept_already(peer: Peer, envelope: Envelope, now: float) -> list[Action]:
-    """A log is remembered, and relayed to nobody: relayed and logged again it would never end."""
+    """A log is remembered, and relayed to nobody: relayed and logged again it would never end.
+
+    Raises:
+        PayloadError: its level is none that there is, or it has no message.
+    """
     del now
+    Log.read(envelope.payload)
     return [_answer(peer, envelope, Raw(b'{"delivered":0}'))] if envelope.ack is True else []
 
 

@@ -167,6 +167,23 @@ def read_outcome(envelope: Envelope) -> Outcome:
         raise EnvelopeError(text) from error
 
 
+class _Identified(Struct, frozen=True):
+    """A line of which only the id must be right."""
+
+    id: _Name
+
+
+_decode_id = msgspec.json.Decoder(_Identified).decode
+
+
+def id_of(line: bytes) -> str:
+    """The id of a line that is no envelope, so that its sender can be answered; else empty."""
+    try:
+        return _decode_id(line).id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return early_id(line[:4096])
+
+
 def early_id(head: bytes) -> str:
     """The id in the beginning of a line that cannot be read whole; empty where none is found."""
     _, found, rest = head.partition(b'"id":"')

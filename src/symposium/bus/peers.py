@@ -11,7 +11,7 @@ from symposium.bus.messages.hello import Hello
 from symposium.bus.messages.presence import Presence
 from symposium.bus.roles import Role
 from symposium.bus.routing import Parts, Window, is_same_taskspace
-from symposium.bus.shapes import Present
+from symposium.bus.shapes import Present, WindowKind
 
 EVERYTHING: Final = "*"
 """What to subscribe to, to see the traffic."""
@@ -42,6 +42,8 @@ class Peer:
         hello: what it has said of itself; None for a peer of version 1, and for who has not yet.
         subscribes: the announcements it hears.
         presence: where it is, if it has said so.
+        shows: the taskspace that its window was registered for.
+        window_title: that window's title.
         seen: when it last said so.
         focused: when it last said that its user looks at something else.
         sender: the last sender it wrote.
@@ -60,6 +62,8 @@ class Peer:
     hello: Hello | None = None
     subscribes: frozenset[str] = frozenset()
     presence: Presence | None = None
+    shows: str | None = None
+    window_title: str | None = None
     seen: float = 0.0
     focused: float = 0.0
     sender: Sender | None = None
@@ -87,7 +91,13 @@ class Peer:
         """Where it stands."""
         if self.presence is not None and self.presence.taskspace_uuid:
             return self.presence.taskspace_uuid
+        if self.shows is not None:
+            return self.shows
         return None if self.sender is None else self.sender.taskspace_uuid
+
+    def is_silent(self, now: float) -> bool:
+        """Whether its heartbeats have stopped; a peer that sends none is never silent."""
+        return self.presence is not None and now - self.seen > FRESH
 
     def handles(self, type_: str) -> bool:
         """Whether it has said that it answers this type."""
@@ -110,7 +120,8 @@ class Peer:
             name=self.name,
             since=self.since,
             seen=self.seen or self.since,
-            kind=None if where is None else where.kind,
+            kind=where.kind if where is not None else WindowKind.EDITOR if self.shows else None,
+            window_title=self.window_title,
             taskspace_uuid=self.taskspace,
             workspace_folders=() if where is None else where.workspace_folders,
             terminals=() if where is None else where.terminals,
@@ -197,15 +208,15 @@ class Peers:
         found: list[Window] = []
         for each in peers:
             where = each.presence
-            if where is None:
+            if where is None and each.shows is None:
                 continue
             folders = tuple(
                 parts
-                for folder in where.workspace_folders
+                for folder in (() if where is None else where.workspace_folders)
                 if (parts := self._canonical(folder)) is not None
             )
-            focused = each.focused if now - each.seen <= FRESH else -1.0
-            terminals = frozenset(where.terminals)
+            focused = -1.0 if each.is_silent(now) else each.focused
+            terminals = frozenset(() if where is None else where.terminals)
             found.append(Window(each.id, folders, terminals, each.taskspace, focused))
         return found
 

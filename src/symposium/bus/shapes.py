@@ -133,6 +133,7 @@ class Present(Reply, frozen=True, omit_defaults=True):
         since: when it came, in seconds since the epoch.
         seen: when it last said where it is.
         kind: which kind of view it is, if it has said so.
+        window_title: the title of its window, if it registered one for a taskspace.
         taskspace_uuid: the taskspace it stands in.
         workspace_folders: the folders it has open.
         terminals: the process ids of its terminals' shells.
@@ -147,6 +148,7 @@ class Present(Reply, frozen=True, omit_defaults=True):
     since: float
     seen: float
     kind: WindowKind | None = None
+    window_title: str | None = None
     taskspace_uuid: str | None = None
     workspace_folders: tuple[str, ...] = ()
     terminals: tuple[int, ...] = ()

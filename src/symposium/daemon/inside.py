@@ -67,6 +67,17 @@ class Inside:
         """Who is connected at this moment, and where."""
         return [each.present() for each in self._board.broker.peers if each.role not in GIVEN]
 
+    def windows(self) -> Sequence[Present]:
+        """The views of users among them, without those that stopped sending heartbeats."""
+        now = time.time()
+        peers = [each for each in self._board.broker.peers if not each.is_silent(now)]
+        return [shown for each in peers if (shown := each.present()).kind is not None]
+
+    def register_window(self, connection: str, taskspace: str, title: str) -> None:
+        """Note that a connection's window shows a taskspace, for as long as it is connected."""
+        broker = self._board.broker
+        self._board.carry_out(broker.register_window(connection, taskspace, title))
+
     def _send(self, line: bytes) -> bool:
         self._board.route(DAEMON, [line])
         return True

@@ -66,6 +66,14 @@ class Bus(Protocol):
         """Who is connected at this moment, and where."""
         ...
 
+    def windows(self) -> Sequence[Present]:
+        """The views of users among them, without those that stopped sending heartbeats."""
+        ...
+
+    def register_window(self, connection: str, taskspace: str, title: str) -> None:
+        """Note that a connection's window shows a taskspace, for as long as it is connected."""
+        ...
+
 
 class Part(Protocol):
     """One part of the daemon."""

@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
-from symposium.bus.messages.goodbye import Goodbye
 from symposium.bus.messages.marco import Marco
 from symposium.bus.messages.polo import Polo
 from symposium.bus.messages.store_reference import StoreReference
@@ -54,12 +53,10 @@ async def at_work(site: Site, serve: Callable[[Workplace], Awaitable[_Result]]) 
     outbox = Outbox(home)
     async with bus, asyncio.TaskGroup() as tasks:
         beside = [tasks.create_task(headless.run()), tasks.create_task(outbox.run(bus))]
-        bus.announce(Polo())
         try:
             with logged_to(bus.announce):
                 return await serve(workplace_of(site, bus, headless, reviews))
         finally:
-            bus.announce(Goodbye())
             for task in beside:
                 task.cancel()
 

@@ -14,6 +14,8 @@ from symposium.bus.peers import FRESH
 
 TASK = {"project_path": "/p", "taskspace_uuid": "t"}
 
+TASKSPACE = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
 
 @pytest.fixture
 def scene() -> Scene:
@@ -544,10 +546,58 @@ def test_a_hundred_malformed_lines_get_an_error_each(scene: Scene) -> None:
         assert scene.code("peer") == "bad_message", line
 
 
+@pytest.mark.requirement("bus.window-registered")
+def test_a_registered_window_is_asked_for_its_taskspace_without_a_presence(scene: Scene) -> None:
+    scene.join("other", "editor", handles=["get_selection"])
+    scene.join("window", "editor", handles=["get_selection"])
+    scene.join("mcp", "mcp-server")
+    scene.join("watcher", "cli", subscribes=["presence_changed"])
+    scene.do(scene.broker.register_window("window", TASKSPACE, "[SYMPOSIUM:1]"))
+    there = {"workingDirectory": "/elsewhere", "taskspaceUuid": TASKSPACE.upper()}
+    scene.say("mcp", "get_selection", sender=there)
+    scene.say("watcher", "who", {"role": "editor", "kind": "editor"})
+
+    moved, response = scene.heard("watcher")
+    (shown,) = response["payload"]["data"]
+    assert scene.types("window") == ["get_selection"]
+    assert scene.types("other") == []
+    assert moved["payload"]["peer"]["taskspace_uuid"] == TASKSPACE
+    assert (shown["connection"], shown["window_title"]) == ("window", "[SYMPOSIUM:1]")
+
+
+@pytest.mark.requirement("bus.window-registered")
+def test_a_registered_window_is_forgotten_when_it_disconnects(scene: Scene) -> None:
+    scene.join("window", "editor", handles=["get_selection"])
+    scene.join("mcp", "mcp-server")
+    scene.do(scene.broker.register_window("window", TASKSPACE, "t"))
+    scene.leave("window")
+    scene.do(scene.broker.register_window("window", TASKSPACE, "t"))
+    scene.say("mcp", "get_selection", sender={"workingDirectory": "/", "taskspaceUuid": TASKSPACE})
+
+    assert scene.code("mcp") == "no_handler"
+
+
 @pytest.mark.requirement("bus.malformed")
-def test_an_error_names_the_message_where_one_can_tell(scene: Scene) -> None:
+@pytest.mark.parametrize("payload", [{"level": "loud", "message": "m"}, {"level": "info"}])
+def test_a_log_of_another_shape_is_refused(scene: Scene, payload: dict[str, str]) -> None:
     scene.join("peer", "cli")
-    scene.write("peer", b'{"type":"polo","id":"mine","sender":7}')
+    scene.say("peer", "log", payload)
+
+    assert scene.code("peer") == "bad_payload"
+
+
+@pytest.mark.requirement("bus.malformed")
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"polo","id":"mine","sender":7}',
+        b'{"type": "polo", "id": "mine", "sender": {"workingDirectory": "/", "shellPid": "x"}}',
+        b'{"payload":{"id":"other"},"type":"polo","id":"mine","sender":7}',
+    ],
+)
+def test_an_error_names_the_message_where_one_can_tell(scene: Scene, line: bytes) -> None:
+    scene.join("peer", "cli")
+    scene.write("peer", line)
 
     (error,) = scene.heard("peer")
     assert error["id"] == "mine"

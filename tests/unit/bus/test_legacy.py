@@ -139,6 +139,19 @@ def test_an_mcp_server_of_version_2_says_polo_and_goodbye(scene: Scene) -> None:
     assert scene.types("v1") == ["polo", "goodbye"]
 
 
+@pytest.mark.requirement("bus.v1-discovery")
+def test_a_server_of_version_2_is_announced_once_to_each_peer_that_listens(scene: Scene) -> None:
+    scene.join("app", "app", subscribes=["polo", "goodbye"])
+    scene.join("mcp", "mcp-server", subscribes=["marco"])
+    scene.say("v1", "marco")
+    scene.leave("mcp")
+
+    assert scene.types("v1") == ["polo", "marco", "polo", "goodbye"]
+    assert scene.types("app") == ["polo", "goodbye"]
+    assert [each["from"] for each in scene.heard("app")] == ["mcp", "mcp"]
+    assert scene.types("mcp") == [], "the broker answers marco for it"
+
+
 @pytest.mark.requirement("bus.v1-crossing")
 def test_a_request_of_version_1_is_answered_by_version_2(scene: Scene) -> None:
     scene.join("engine", "app", handles=["taskspace_state"])
@@ -211,6 +224,22 @@ def test_version_1_pulls_no_levers_of_version_2(scene: Scene, type_: str) -> Non
 
     assert scene.raw["app"] == []
     assert scene.types("v2") == [type_], "among themselves they may say what they like"
+
+
+@pytest.mark.requirement("bus.v1-refused-in-words")
+@pytest.mark.parametrize("type_", ["delete_taskspace", "spawn_taskspace"])
+def test_version_1_reads_why_it_is_refused_when_no_other_peer_can_answer(
+    scene: Scene, type_: str
+) -> None:
+    scene.leave("v2")
+    scene.say("v1", type_, TASK, id_="q")
+
+    relayed, refusal = scene.heard("v1")
+    outcome = refusal["payload"]
+    assert relayed["type"] == type_
+    assert (refusal["type"], refusal["id"], outcome["success"]) == ("response", "q", False)
+    assert "needs version 2 of the protocol" in outcome["error"]
+    assert "code" not in outcome
 
 
 @pytest.mark.requirement("bus.no-role-no-levers", "bus.forged-response")

@@ -17,7 +17,7 @@ from symposium.taskspaces.deletion.report import Report, Risk
 from symposium.taskspaces.failures import NotSafeError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.model import Taskspace
-from symposium.taskspaces.presence import PresenceKind
+from symposium.taskspaces.presence import PresenceKind, Present
 from symposium.taskspaces.trash import Consent
 
 
@@ -379,7 +379,8 @@ def test_what_lsof_says_is_understood(tmp_path: Path) -> None:
 @pytest.mark.requirement("taskspaces.report-watched", "taskspaces.no-settings-edits")
 async def test_open_windows_are_told_and_lose_nothing(scene: Scene) -> None:
     made = await scene.make()
-    scene.engine.presence.register("7", made.id, PresenceKind.EDITOR, window_title="[SYMPOSIUM:1]")
+    window = Present("7", made.id, PresenceKind.EDITOR, "[SYMPOSIUM:1]")
+    scene.engine.presence.connect(lambda: [window])
 
     report = await report_on(scene, made)
 

@@ -3,6 +3,7 @@
 import asyncio
 import stat
 from pathlib import Path
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -13,7 +14,7 @@ from symposium.taskspaces.creation import Order
 from symposium.taskspaces.events import Acknowledged, Changed, Logged
 from symposium.taskspaces.failures import LimitError, RefusedNameError, UnknownTaskspaceError
 from symposium.taskspaces.model import Category, Limits, Standing, category_of
-from symposium.taskspaces.presence import Presence, PresenceKind
+from symposium.taskspaces.presence import Presence, PresenceKind, Present
 from symposium.taskspaces.records import Update
 from symposium.taskspaces.spawning import SpawnOrder
 
@@ -281,18 +282,13 @@ async def test_a_parent_waits_for_its_children_and_hears_their_results(scene: Sc
 
 
 @pytest.mark.requirement("taskspaces.presence")
-def test_who_is_there_is_known_until_it_goes_or_says_nothing() -> None:
-    clock = [0.0]
-    presence = Presence(lambda: clock[0])
-    presence.register("editor", NOWHERE.upper(), window_title="[SYMPOSIUM:1]", pid=7)
-    presence.register("web", NOWHERE, PresenceKind.WEB)
+def test_windows_at_a_taskspace_are_those_that_the_table_lists_now() -> None:
+    windows = [Present("editor", NOWHERE.upper(), PresenceKind.EDITOR)]
+    presence = Presence()
+    unconnected = presence.at(NOWHERE)
+    presence.connect(lambda: windows)
 
     first = [each.key for each in presence.at(NOWHERE)]
-    clock[0] = 60.0
-    presence.renew("web")
-    clock[0] = 120.0
-    second = [each.key for each in presence.at(NOWHERE)]
-    left = presence.gone("web")
+    windows[:] = [Present("web", str(uuid4()), PresenceKind.WEB)]
 
-    assert (first, second, left) == (["editor", "web"], ["web"], [NOWHERE])
-    assert not presence.is_watched(NOWHERE)
+    assert (unconnected, first, presence.at(NOWHERE)) == ([], ["editor"], [])

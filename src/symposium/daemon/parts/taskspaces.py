@@ -29,6 +29,7 @@ from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.events import Event, Removing
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import Journal
+from symposium.taskspaces.presence import PresenceKind, Present
 from symposium.trust.store import TrustStore
 
 _log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class Taskspaces:
         self._radar = RadarWatch(self._engine)
         self._notifying = Notifying(self._engine, inbox, home, self._watchers)
         self._desks = (
-            SeedDesk(self._engine, self._agents, self._watchers),
+            SeedDesk(self._engine, self._agents, self._watchers, self._register_window),
             TaskDesk(self._engine, self._agents, trust, inbox, self._radar, budgets),
             budgets,
             FamilyDesk(self._engine),
@@ -85,6 +86,7 @@ class Taskspaces:
     async def run(self, bus: Bus) -> None:
         """End what the last run has left half done, then be there."""
         self._bus = bus
+        self._engine.presence.connect(self._windows)
         try:
             recovered = await self._engine.start()
             self._mark.put()
@@ -129,9 +131,27 @@ class Taskspaces:
             id_, project = event.taskspace.id, event.taskspace.project
             self._bus.announce(TaskspaceWillDelete(taskspace_uuid=id_, project_path=project))
 
+    def _register_window(self, connection: str, taskspace: str, title: str) -> None:
+        if self._bus is not None:
+            self._bus.register_window(connection, taskspace, title)
+
+    def _windows(self) -> list[Present]:
+        """The windows that are connected, and what they show."""
+        windows = () if self._bus is None else self._bus.windows()
+        return [
+            Present(
+                each.connection,
+                each.taskspace_uuid,
+                PresenceKind(each.kind.value),
+                each.window_title or "",
+            )
+            for each in windows
+            if each.kind is not None and each.taskspace_uuid
+        ]
+
     def _watchers(self) -> int:
         """How many views are there: an editor, a terminal board, a browser."""
-        return 0 if self._bus is None else sum(each.kind is not None for each in self._bus.peers())
+        return 0 if self._bus is None else len(self._bus.windows())
 
 
 spec = PartSpec("taskspaces", Taskspaces)

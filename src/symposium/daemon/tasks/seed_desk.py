@@ -16,7 +16,6 @@ from symposium.bus.vocabulary import Done
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
-from symposium.taskspaces.presence import PresenceKind
 from symposium.taskspaces.records import Update
 from symposium.taskspaces.spawning import SpawnOrder
 
@@ -31,12 +30,20 @@ class SeedDesk:
         engine: the taskspaces.
         agents: their agents.
         watchers: how many views are connected that could show a taskspace.
+        register_window: notes that a connection shows a taskspace, in a window of that title.
     """
 
-    def __init__(self, engine: Engine, agents: TaskAgents, watchers: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        agents: TaskAgents,
+        watchers: Callable[[], int],
+        register_window: Callable[[str, str, str], None],
+    ) -> None:
         self._engine = engine
         self._agents = agents
         self._watchers = watchers
+        self._register_window = register_window
 
     def answers(self) -> Answers:
         """All of them."""
@@ -110,7 +117,5 @@ class SeedDesk:
 
     async def _register(self, message: RegisterTaskspaceWindow, asked: Asked) -> Registered:
         taskspace = await self._engine.get(message.taskspace_uuid)
-        self._engine.presence.register(
-            asked.by, taskspace.id, PresenceKind.EDITOR, window_title=message.window_title
-        )
+        self._register_window(asked.by, taskspace.id, message.window_title)
         return Registered()
