@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.daemons import Raw, Yard, yard
@@ -12,11 +13,20 @@ from symposium.bus.answers import Answers, Asked
 from symposium.bus.envelope import read_envelope
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.create_taskspace import CreateTaskspace
+from symposium.bus.messages.delete_taskspace import DeleteTaskspace
+from symposium.bus.messages.list_inbox import ListInbox
+from symposium.bus.messages.log_progress import LogProgress
 from symposium.bus.messages.presence import Presence
+from symposium.bus.messages.register_taskspace_window import RegisterTaskspaceWindow
 from symposium.bus.messages.remove_taskspace import RemoveTaskspace
+from symposium.bus.messages.signal_user import SignalUser
+from symposium.bus.messages.spawn_taskspace import SpawnTaskspace
+from symposium.bus.messages.taskspace_state import TaskspaceState
 from symposium.bus.messages.taskspace_will_delete import TaskspaceWillDelete
+from symposium.bus.messages.update_taskspace import UpdateTaskspace
 from symposium.bus.roles import Role
 from symposium.bus.shapes import WindowKind
+from symposium.bus.vocabulary import Request
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -65,3 +75,40 @@ async def test_editors_hear_that_a_taskspace_goes_before_it_does(
     expected = TaskspaceWillDelete(taskspace_uuid=made.id, project_path=str(clone))
     assert heard == [(expected, "daemon")]
     assert [each.type for each in lines] == ["taskspace_will_delete"]
+
+
+@pytest.mark.requirement("taskspaces.archived-take-no-part")
+async def test_an_archived_task_takes_no_part(home: Yard, tmp_path: Path) -> None:
+    clone = tmp_path / "app"
+    repository_in(clone)
+    await home.start()
+    async with home.client() as agent, home.client(Role.CLI) as user:
+        made = (await user.request(CreateTaskspace(project=str(clone), name="old"))).taskspace
+        place = {"project_path": str(clone), "taskspace_uuid": made.id}
+        await agent.request(SignalUser(**place, message="Which one?"))
+        was_asked = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            deleting = tasks.create_task(
+                agent.request(DeleteTaskspace(**place), on_progress=lambda _: was_asked.set())
+            )
+            await was_asked.wait()
+            await user.request(RemoveTaskspace(taskspace_uuid=made.id))
+        inbox = await user.request(ListInbox())
+        refused: tuple[Request[Any], ...] = (
+            SignalUser(**place, message="m"),
+            LogProgress(project_path=str(clone), taskspace_uuid=made.id, message="m"),
+            UpdateTaskspace(**place, name="zombie", description="d"),
+            TaskspaceState(**place, name="zombie"),
+            DeleteTaskspace(**place),
+            RegisterTaskspaceWindow(window_title="t", taskspace_uuid=made.id),
+            SpawnTaskspace(**place, name="n", task_description="d", initial_prompt="p"),
+        )
+        for message in refused[:-2]:
+            with pytest.raises(BusRefusedError, match="'old' is archived"):
+                await agent.request(message)
+        for message in refused[-2:]:
+            with pytest.raises(BusRefusedError, match="'old' is archived"):
+                await user.request(message)
+
+    assert deleting.result().outcome == "deleted"
+    assert inbox.items == ()

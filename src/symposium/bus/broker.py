@@ -94,14 +94,6 @@ class Broker:
                 actions += self._to_asker(request, line)
         return actions + (self.desk.left(peer) if peer.hello is not None else [])
 
-    def register_window(self, connection: str, taskspace: str, title: str) -> list[Action]:
-        """Note that a peer's window shows a taskspace; requests from there go to it first."""
-        peer = self.peers.get(connection)
-        if peer is None:
-            return []
-        peer.shows, peer.window_title = taskspace, title
-        return self.desk.changed(peer, "moved")
-
     def expire(self, now: float) -> list[Action]:
         """Answer for those who have not, once their time is over."""
         actions: list[Action] = []
@@ -278,7 +270,7 @@ class Broker:
             return actions + self.desk.polos(self.peers.legacy())
         kind = self._types.get(envelope.type)
         if kind is None or Role.LEGACY not in kind.about.sent_by:
-            return actions + self._refuse_legacy(peer, envelope, kind)
+            return actions + _refuse_legacy(peer, envelope, kind, self.peers)
         take, about = self._ways[envelope.type]
         plain = msgspec.structs.replace(envelope, to=UNSET)
         # Where nobody of version 2 can answer, one of its own kind may: no refusal goes before it.
@@ -286,15 +278,16 @@ class Broker:
             actions += take(peer, text, plain, about, now)
         return actions
 
-    def _refuse_legacy(
-        self, peer: Peer, envelope: Envelope, kind: type[Message] | None
-    ) -> list[Action]:
-        """Refuse what version 1 may not ask, unless another peer of version 1 may answer it."""
-        if kind is None or not kind.about.budget or len(self.peers.legacy()) > 1:
-            return []
-        reason = f"{envelope.type} needs version 2 of the protocol: use an MCP server that has it"
-        line = refusals.refusal(envelope.id, refusals.FORBIDDEN, reason)
-        return [Deliver((peer.id,), _plain(line))]
+
+def _refuse_legacy(
+    peer: Peer, envelope: Envelope, kind: type[Message] | None, peers: Peers
+) -> list[Action]:
+    """Refuse what version 1 may not ask, unless another peer of version 1 may answer it."""
+    if kind is None or not kind.about.budget or len(peers.legacy()) > 1:
+        return []
+    reason = f"{envelope.type} needs version 2 of the protocol: use an MCP server that has it"
+    line = refusals.refusal(envelope.id, refusals.FORBIDDEN, reason)
+    return [Deliver((peer.id,), _plain(line))]
 
 
 def _plain(line: bytes) -> bytes:

@@ -93,6 +93,14 @@ class Desk:
         news = msgspec.convert({"change": change, "peer": peer.present()}, PresenceChanged)
         return [Deliver(hearers, _line(news))]
 
+    def register_window(self, connection: str, taskspace: str, title: str) -> list[Action]:
+        """Note that a peer's window shows a taskspace; requests from there go to it first."""
+        peer = self._peers.get(connection)
+        if peer is None:
+            return []
+        peer.shows, peer.window_title = taskspace, title
+        return self.changed(peer, "moved")
+
     def left(self, peer: Peer) -> list[Action]:
         """A peer is gone from the table."""
         return [*self.changed(peer, "gone"), *self._for_server(peer, Goodbye())]

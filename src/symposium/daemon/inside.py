@@ -76,7 +76,7 @@ class Inside:
     def register_window(self, connection: str, taskspace: str, title: str) -> None:
         """Note that a connection's window shows a taskspace, for as long as it is connected."""
         broker = self._board.broker
-        self._board.carry_out(broker.register_window(connection, taskspace, title))
+        self._board.carry_out(broker.desk.register_window(connection, taskspace, title))
 
     def _send(self, line: bytes) -> bool:
         self._board.route(DAEMON, [line])

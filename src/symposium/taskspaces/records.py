@@ -2,25 +2,33 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
 from symposium.taskspaces import log_book
 from symposium.taskspaces.agent_commands import BUILT_IN, AgentCommands, agent_command
 from symposium.taskspaces.events import Acknowledged, Logged
+from symposium.taskspaces.failures import UnknownTaskspaceError
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.model import (
     Category,
     Limits,
     LogEntry,
     Taskspace,
+    canonical_id,
     category_of,
     checked_name,
     checked_text,
     required_name,
 )
+from symposium.taskspaces.projects import open_project
+from symposium.taskspaces.roster import take_in
 
 _SIGNAL: Final = Category.QUESTION
+
+DIRECTORY_PREFIX: Final = "task-"
+"""How the directory of a taskspace begins in the seed's layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +140,27 @@ class Records:
             changed = replace(await self.ground.get(id_), limits=limits)
             await self.ground.put(changed)
         return changed
+
+    async def locate(self, id_: str, project: str) -> Taskspace:
+        """The taskspace of an id, also one that only the files of a project's directory know.
+
+        Args:
+            id_: a UUID, or the name of a taskspace's directory in the seed's layout.
+            project: the absolute path that names the project; it is never cloned for this.
+
+        Raises:
+            UnknownTaskspaceError: there is none, there neither.
+            RefusedNameError: it is no id.
+        """
+        wanted = canonical_id(id_.strip().lower().removeprefix(DIRECTORY_PREFIX))
+        try:
+            return await self.ground.get(wanted)
+        except UnknownTaskspaceError:
+            path = Path(project)
+            if not project or not path.is_absolute() or not (path / ".git").exists():
+                raise
+            await take_in(self.ground, await open_project(path))
+            return await self.ground.get(wanted)
 
     async def activate(self, id_: str) -> Taskspace:
         """Note that a person went to a taskspace: it comes first from now on.

@@ -9,7 +9,7 @@ from symposium.taskspaces.deletion.archive import read_archive, trash_of
 from symposium.taskspaces.deletion.assessment import assess
 from symposium.taskspaces.deletion.removal import BranchFate, Keeping, remove
 from symposium.taskspaces.deletion.report import Report
-from symposium.taskspaces.deletion.requests import Requests
+from symposium.taskspaces.deletion.requests import Decision, Requests
 from symposium.taskspaces.deletion.undo import is_old, purge, undo_removal
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
 from symposium.taskspaces.ground import Ground, is_root
@@ -79,6 +79,8 @@ class Trash:
                     raise NotSafeError(f"{taskspace.name!r}: {'; '.join(report.lines)}", hint)
             opened = await open_project(Path(taskspace.project))
             removed = await remove(self._ground, taskspace, opened.repository, fate, keeping)
+        # An agent that asked for it waits no longer, whoever deleted it.
+        self.requests.decide(taskspace.id, Decision.DELETED)
         await self._wake()
         return removed
 

@@ -552,7 +552,7 @@ def test_a_registered_window_is_asked_for_its_taskspace_without_a_presence(scene
     scene.join("window", "editor", handles=["get_selection"])
     scene.join("mcp", "mcp-server")
     scene.join("watcher", "cli", subscribes=["presence_changed"])
-    scene.do(scene.broker.register_window("window", TASKSPACE, "[SYMPOSIUM:1]"))
+    scene.do(scene.broker.desk.register_window("window", TASKSPACE, "[SYMPOSIUM:1]"))
     there = {"workingDirectory": "/elsewhere", "taskspaceUuid": TASKSPACE.upper()}
     scene.say("mcp", "get_selection", sender=there)
     scene.say("watcher", "who", {"role": "editor", "kind": "editor"})
@@ -569,9 +569,9 @@ def test_a_registered_window_is_asked_for_its_taskspace_without_a_presence(scene
 def test_a_registered_window_is_forgotten_when_it_disconnects(scene: Scene) -> None:
     scene.join("window", "editor", handles=["get_selection"])
     scene.join("mcp", "mcp-server")
-    scene.do(scene.broker.register_window("window", TASKSPACE, "t"))
+    scene.do(scene.broker.desk.register_window("window", TASKSPACE, "t"))
     scene.leave("window")
-    scene.do(scene.broker.register_window("window", TASKSPACE, "t"))
+    scene.do(scene.broker.desk.register_window("window", TASKSPACE, "t"))
     scene.say("mcp", "get_selection", sender={"workingDirectory": "/", "taskspaceUuid": TASKSPACE})
 
     assert scene.code("mcp") == "no_handler"

@@ -1,6 +1,7 @@
 """Seed projects of every version, embedded ones, orphans and what a directory belongs to."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from tests.support.taskspace_scenes import Scene, git, there
 
 from symposium.taskspaces.creation import Order
-from symposium.taskspaces.failures import RefusedNameError, TaskspaceError
+from symposium.taskspaces.failures import RefusedNameError, TaskspaceError, UnknownTaskspaceError
 from symposium.taskspaces.landing.land import Landed, LandOptions
 from symposium.taskspaces.layouts import repo_name_of
 from symposium.taskspaces.location import locate
@@ -146,6 +147,43 @@ async def test_taskspaces_of_the_reference_are_found_on_the_disk(scene: Scene) -
     assert report.unknowns == ()
     assert report.lines == ("1 commit that is on no remote",)
     assert isinstance(landed, Landed)
+
+
+@pytest.mark.requirement("taskspaces.found-by-path")
+@pytest.mark.parametrize("id_", [ID, ID.upper(), f"task-{ID}"])
+async def test_a_taskspace_that_only_its_files_know_is_found_by_its_project(
+    id_: str, scene: Scene
+) -> None:
+    directory = scene.root / "Name.symposium"
+    await make_project(directory, "Name", str(scene.upstream), AT)
+    home = directory / f"task-{ID.upper()}"
+    worktree = ("worktree", "add", "-q", "-b", "theirs", str(home / "upstream"), "main")
+    git(*worktree, cwd=directory / ".git")
+    seed = {"id": ID.upper(), "name": "Theirs", "description": "d", "createdAt": AT}
+    (home / "taskspace.json").write_text(json.dumps(seed), encoding="utf-8")
+
+    with pytest.raises(UnknownTaskspaceError):
+        await scene.engine.records.locate(id_, "")
+    found = await scene.engine.records.locate(id_, str(directory))
+
+    assert (found.id, found.name) == (ID, "Theirs")
+
+
+@pytest.mark.requirement("taskspaces.found-by-path")
+@pytest.mark.parametrize("project", ["relative", "nowhere", "uncloned"])
+async def test_looking_for_a_taskspace_clones_nothing(project: str, scene: Scene) -> None:
+    directory = scene.root / "Uncloned.symposium"
+    await make_project(directory, "Uncloned", str(scene.upstream), AT)
+    shutil.rmtree(directory / ".git")
+    paths = {
+        "relative": "Uncloned.symposium",
+        "nowhere": str(scene.root / "nowhere"),
+        "uncloned": str(directory),
+    }
+
+    with pytest.raises(UnknownTaskspaceError):
+        await scene.engine.records.locate(ID, paths[project])
+    assert not there(directory / ".git")
 
 
 @pytest.mark.requirement("taskspaces.seed-base")

@@ -70,7 +70,8 @@ class Inbox:
 
     async def items(self) -> list[InboxItem]:
         """The most urgent first, and among those the oldest."""
-        known = {each.id: each for each in await self._engine.taskspaces()}
+        tasks = await self._engine.taskspaces()
+        known = {each.id: each for each in tasks if each.standing is not Standing.ARCHIVED}
         found = [
             *(
                 _question(known[entry.taskspace], entry)

@@ -16,6 +16,8 @@ from symposium.bus.vocabulary import Done
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.records import Update
 from symposium.taskspaces.spawning import SpawnOrder
 
@@ -64,7 +66,8 @@ class SeedDesk:
             description=message.description,
             collaborator=message.collaborator,
         )
-        reply = await self._engine.records.state(message.taskspace_uuid, update)
+        taskspace = await self._live(message.taskspace_uuid, message.project_path)
+        reply = await self._engine.records.state(taskspace.id, update)
         return TaskspaceInfo(
             name=reply.name,
             description=reply.description,
@@ -80,10 +83,12 @@ class SeedDesk:
             description=message.description,
             collaborator=message.collaborator,
         )
-        await self._engine.records.state(message.taskspace_uuid, update)
+        taskspace = await self._live(message.taskspace_uuid, message.project_path)
+        await self._engine.records.state(taskspace.id, update)
         return Done()
 
     async def _spawn(self, message: SpawnTaskspace, asked: Asked) -> Spawned:
+        parent = await self._live(message.taskspace_uuid, message.project_path)
         agent = await self._agents.chosen_here(message.agent)
         asked.progress("making a worktree")
         wanted = SpawnOrder(
@@ -93,22 +98,24 @@ class SeedDesk:
             message.collaborator,
             agent,
         )
-        made = await self._engine.spawning.spawn(message.taskspace_uuid, wanted)
+        made = await self._engine.spawning.spawn(parent.id, wanted)
         return Spawned(new_taskspace_uuid=made.id)
 
     async def _log(self, message: LogProgress, asked: Asked) -> Recorded:
         del asked
         category = message.category.value
-        await self._engine.records.log(message.taskspace_uuid, message.message, category)
+        taskspace = await self._live(message.taskspace_uuid, message.project_path)
+        await self._engine.records.log(taskspace.id, message.message, category)
         return Recorded(watchers=self._watchers())
 
     async def _signal(self, message: SignalUser, asked: Asked) -> Recorded:
         del asked
-        await self._engine.records.signal(message.taskspace_uuid, message.message)
+        taskspace = await self._live(message.taskspace_uuid, message.project_path)
+        await self._engine.records.signal(taskspace.id, message.message)
         return Recorded(watchers=self._watchers())
 
     async def _delete(self, message: DeleteTaskspace, asked: Asked) -> Decided:
-        taskspace = await self._engine.get(message.taskspace_uuid)
+        taskspace = await self._live(message.taskspace_uuid, message.project_path)
         asked.progress("waiting for the user to decide; `symposium inbox` shows the question")
         decision = await self._engine.trash.requests.ask(taskspace.id)
         if decision is Decision.CANCELLED:
@@ -116,6 +123,19 @@ class SeedDesk:
         return Decided(outcome=decision.value)
 
     async def _register(self, message: RegisterTaskspaceWindow, asked: Asked) -> Registered:
-        taskspace = await self._engine.get(message.taskspace_uuid)
+        taskspace = await self._live(message.taskspace_uuid)
         self._register_window(asked.by, taskspace.id, message.window_title)
         return Registered()
+
+    async def _live(self, id_: str, project: str = "") -> Taskspace:
+        """The taskspace that a message is about; an archived one takes no part any more.
+
+        Raises:
+            UnknownTaskspaceError: there is none.
+            TaskspaceError: it is archived.
+        """
+        taskspace = await self._engine.records.locate(id_, project)
+        if taskspace.standing is Standing.ARCHIVED:
+            text = f"the taskspace {taskspace.name!r} is archived"
+            raise TaskspaceError(text, f"restore it with symposium task undo {taskspace.id}")
+        return taskspace
