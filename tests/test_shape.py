@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,12 @@ def module_of(text: str, name: str = "symposium.sample", *, is_package: bool = F
     return Module(name, text, ast.parse(text), is_package)
 
 
-def modules() -> Iterator[Module]:
+@cache
+def modules() -> tuple[Module, ...]:
+    return tuple(read_modules())
+
+
+def read_modules() -> Iterator[Module]:
     for path in sorted(SOURCES.rglob("*.py")):
         parts = path.relative_to(SOURCES).with_suffix("").parts
         is_package = parts[-1] == "__init__"
