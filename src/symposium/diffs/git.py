@@ -1,12 +1,11 @@
-"""Asks git, and lets no repository run anything by being asked.
+"""Ask git about a repository without running a program that the repository names.
 
-What a repository's own settings may start is turned off: external diffs, text converters, pagers,
-hooks, file monitors, content filters, and fetching what a partial clone lacks.
+Git reads a configuration that Symposium writes in place of the repository's (`git_isolation`).
+Settings of the user that would start a program for a person are overridden here.
 """
 
 import asyncio
 import os
-import re
 import signal
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +14,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from symposium.errors import SymposiumError
+from symposium.git_isolation.git_directories import find_git_directories
+from symposium.git_isolation.isolation import (
+    GitConfigError,
+    Isolation,
+    clean_environment,
+    config_variables,
+    isolate,
+)
 
 MOST_BYTES: Final = 8 * 1024 * 1024
 """Bytes of an answer that are read; git is stopped after that."""
@@ -34,7 +41,6 @@ _SETTINGS: Final = {
     "diff.suppressBlankEmpty": "false",
     "protocol.allow": "never",
 }
-_FILTER: Final = re.compile(r"filter\..*\.(clean|smudge|process|required)", re.DOTALL)
 
 
 class GitError(SymposiumError):
@@ -69,10 +75,11 @@ class Repository:
 
     Attributes:
         top: the folder that holds the whole work tree.
+        variables: lead git to its data, and past its configuration.
     """
 
     top: Path
-    settings: Mapping[str, str]
+    variables: Mapping[str, str]
 
     async def ask(self, *arguments: str) -> GitAnswer:
         """Run git at the top.
@@ -80,7 +87,7 @@ class Repository:
         Raises:
             GitError: it cannot be run, or has not ended in time.
         """
-        return await _run(self.top, arguments, self.settings)
+        return await _run(self.top, arguments, self.variables)
 
     async def told(self, *arguments: str) -> str:
         """What git writes.
@@ -100,33 +107,30 @@ async def open_repository(folder: Path) -> Repository:
     Raises:
         GitError: there is none, or git is not installed.
     """
-    found = await _run(folder, ["rev-parse", "--show-toplevel"], _SETTINGS)
-    top = Path(found.text.rstrip("\n"))
-    if found.code or not top.is_absolute():
-        # Else it is there, and git does not trust whoever it belongs to: it says how to mend that.
-        hint = "run it inside one" if "not a git repository" in found.said else found.said
-        raise GitError(f"{folder} is in no git repository", hint)
-    listed = await _run(folder, ["config", "--list", "--show-scope", "-z", "--includes"], _SETTINGS)
-    fields = listed.text.split("\0")
-    pairs = zip(fields[::2], fields[1::2], strict=False)
-    # What the user has set for all repositories is trusted: the large-file store is such a filter.
-    keys = [entry.partition("\n")[0] for scope, entry in pairs if scope in {"local", "worktree"}]
-    silenced = {
-        key: "false" if key.endswith("required") else "" for key in keys if _FILTER.fullmatch(key)
-    }
-    return Repository(top, {**_SETTINGS, **silenced})
+    isolation = await asyncio.to_thread(_isolation, folder)
+    top = None if isolation is None else isolation.directories.worktree
+    if isolation is None or top is None:
+        raise GitError(f"{folder} is in no git repository", "run it inside one")
+    settings = (*isolation.of_worktree, *_SETTINGS.items())
+    variables = {**isolation.variables, **config_variables(settings)}
+    found = await _run(top, ["rev-parse", "--git-dir"], variables)
+    if found.code:
+        raise GitError(f"{folder} is in no git repository", found.said)
+    return Repository(top, variables)
 
 
-def _environment(settings: Mapping[str, str]) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    numbered: dict[str, str] = {}
-    for number, (key, value) in enumerate(settings.items()):
-        numbered[f"GIT_CONFIG_KEY_{number}"] = key
-        numbered[f"GIT_CONFIG_VALUE_{number}"] = value
+def _isolation(folder: Path) -> Isolation | None:
+    found = find_git_directories(folder)
+    try:
+        return None if found is None else isolate(found)
+    except GitConfigError as error:
+        raise GitError(f"{folder} is in no git repository that can be read", str(error)) from error
+
+
+def _environment(variables: Mapping[str, str]) -> dict[str, str]:
     return {
-        **kept,
-        **numbered,
-        "GIT_CONFIG_COUNT": str(len(settings)),
+        **clean_environment(),
+        **variables,
         "GIT_ALLOW_PROTOCOL": "",
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_OPTIONAL_LOCKS": "0",
@@ -136,13 +140,13 @@ def _environment(settings: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-async def _run(folder: Path, arguments: Sequence[str], settings: Mapping[str, str]) -> GitAnswer:
+async def _run(folder: Path, arguments: Sequence[str], variables: Mapping[str, str]) -> GitAnswer:
     try:
         process = await start_process(
             asyncio.create_subprocess_exec(
                 *("git", "--no-pager", "--literal-pathspecs", *arguments),
                 cwd=folder,
-                env=_environment(settings),
+                env=_environment(variables),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

@@ -19,6 +19,7 @@ from symposium.taskspaces.git import remotes
 from symposium.taskspaces.git.repository import (
     BaseBranch,
     Repository,
+    add_worktree,
     commit_of,
     find_base,
     worktrees,
@@ -256,20 +257,20 @@ async def _fetch(ground: Ground, taskspace: Taskspace, repository: Repository) -
 
 async def _add_worktree(taskspace: Taskspace, repository: Repository) -> Taskspace:
     git = repository.git
-    await git.ask(
-        *("worktree", "add", "--quiet", "--lock", "--reason", lock_reason(taskspace.id)),
-        *("--no-track", "-b", taskspace.branch, "--", taskspace.worktree, taskspace.base_commit),
-        patience=600.0,
+    await add_worktree(
+        git,
+        Path(taskspace.worktree),
+        *("--lock", "--reason", lock_reason(taskspace.id), "--no-track", "-b", taskspace.branch),
+        *("--", taskspace.worktree, taskspace.base_commit),
     )
     base = base_of(taskspace)
     if base is not None and base.remote is not None:
-        upstream = f"{base.remote}/{base.branch}"
-        for _ in range(_TRIES):
-            # Another git may hold the clone's settings for a moment. Without an upstream the
-            # branch is as good.
-            words = ("branch", "--quiet", f"--set-upstream-to={upstream}", "--", taskspace.branch)
-            if not (await git.run(*words)).code:
-                break
+        for key, value in (("remote", base.remote), ("merge", f"refs/heads/{base.branch}")):
+            for _ in range(_TRIES):
+                # Another git may hold the clone's settings for a moment. Without an upstream the
+                # branch is as good.
+                if not (await git.config(f"branch.{taskspace.branch}.{key}", value)).code:
+                    break
     return taskspace
 
 
@@ -330,7 +331,7 @@ async def _drop_branch(taskspace: Taskspace, repository: Repository) -> None:
         done = await repository.git.run("update-ref", "-d", ref, tip)
         if not done.code:
             section = f"branch.{taskspace.branch}"
-            await repository.git.run("config", "--local", "--remove-section", section)
+            await repository.git.config("--remove-section", section)
 
 
 def base_of(taskspace: Taskspace) -> BaseBranch | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from symposium.git_isolation.isolation import url_to_fetch
 from symposium.taskspaces.failures import AbsentError, RefusedNameError, TaskspaceError
-from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import Repository, open_repository
 from symposium.taskspaces.layouts import PROJECT_FILE, Project, repo_name_of
@@ -20,6 +20,9 @@ from symposium.taskspaces.project_file import (
 )
 
 _CLONING = ".git.partial"
+
+_CLONE_PATIENCE = 3600.0
+"""Seconds that cloning may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +107,18 @@ async def _clone(directory: Path, file: ProjectFile) -> None:
     """Clone beside, then rename: a clone that is there is whole."""
     partial = directory / _CLONING
     await asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True)
-    git = Git(directory)
-    patience = 3600.0
-    await git.ask("clone", "--bare", "--", file.git_url, str(partial), patience=patience)
-    inside = await neutral(Git(partial, {"GIT_DIR": str(partial)}))
-    if file.remote != "origin":
-        await inside.ask("remote", "rename", "origin", file.remote)
+    git = await Git(directory, is_outside=True).online()
+    url = await asyncio.to_thread(url_to_fetch, file.git_url, directory)
+    words = ("clone", "--bare", "--no-local", "--no-recurse-submodules")
+    await git.ask(*words, "--", url, str(partial), patience=_CLONE_PATIENCE)
+    inside = Git(partial, {"GIT_DIR": str(partial)})
+    await inside.config("--remove-section", "remote.origin")
+    await inside.config(f"remote.{file.remote}.url", file.git_url)
     refspec = f"+refs/heads/*:refs/remotes/{file.remote}/*"
-    await inside.ask("config", f"remote.{file.remote}.fetch", refspec)
-    await inside.run("fetch", "--no-tags", file.remote, patience=patience)
-    await inside.run("remote", "set-head", file.remote, "--auto")
+    await inside.config(f"remote.{file.remote}.fetch", refspec)
+    online = await inside.online()
+    await online.run("fetch", "--no-tags", file.remote, patience=_CLONE_PATIENCE)
+    await online.run("remote", "set-head", file.remote, "--auto")
     _rename(partial, directory / ".git")
 
 

@@ -13,7 +13,6 @@ from symposium.taskspaces.deletion.archive import read_archive, trash_of
 from symposium.taskspaces.deletion.work_tree_checks import status_of
 from symposium.taskspaces.events import Changed
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import Repository
 from symposium.taskspaces.ground import Ground
@@ -116,7 +115,7 @@ async def _holds_work(taskspace: Taskspace, repository: Repository) -> bool:
     if not await asyncio.to_thread((path / ".git").exists):
         return False
     try:
-        status = await status_of(await neutral(Git(path)))
+        status = await status_of(Git(path))
     except TaskspaceError:
         return False
     return bool(status.untracked)
@@ -147,7 +146,7 @@ async def _end_delete(
 async def _end_land(ground: Ground, taskspace: Taskspace, repository: Repository) -> str:
     """Landing begins with a clean tree: what git has begun there is its own, and is taken back."""
     del repository
-    git = await neutral(Git(Path(taskspace.worktree)))
+    git = Git(Path(taskspace.worktree))
     for kind in ("rebase", "merge"):
         await git.run(kind, "--abort")
     await _settle(ground, taskspace)

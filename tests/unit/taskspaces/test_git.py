@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.support.taskspace_scenes import Scene, git, there
 
+from symposium.git_isolation.isolation import clean_environment
 from symposium.taskspaces.failures import GitError, TaskspaceError
 from symposium.taskspaces.git.lease import Lease
-from symposium.taskspaces.git.neutral import neutral
-from symposium.taskspaces.git.program import Git, clean_environment, inherited
+from symposium.taskspaces.git.program import Git, inherited
 from symposium.taskspaces.git.repository import find_base, open_repository, worktrees
 from symposium.taskspaces.landing.land import LandOptions
 from symposium.taskspaces.trash import Consent
@@ -63,7 +63,7 @@ async def test_nothing_that_a_hostile_clone_brings_is_run_in_a_whole_life(scene:
     await scene.engine.trash.report(made.id)
     await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
     await scene.engine.trash.undo(made.id)
-    safe = await neutral(Git(Path(made.worktree)))
+    safe = Git(Path(made.worktree))
     await safe.ask("commit", "-qam", "mine")
     await scene.engine.land(made.id, LandOptions())
 
@@ -83,7 +83,7 @@ async def test_what_the_user_set_for_all_repositories_stays(
     git("config", "core.sshCommand", "theirs", cwd=scene.clone)
     git("config", "filter.other.clean", "theirs", cwd=scene.clone)
 
-    quiet = await neutral(Git(scene.clone))
+    quiet = Git(scene.clone)
 
     assert await quiet.text("config", "filter.lfs.clean") == "mine"
     assert await quiet.text("config", "core.sshCommand") == "my-ssh"
@@ -108,10 +108,10 @@ async def test_variables_that_mean_another_place_do_not_reach_git(
 
 @pytest.mark.requirement("taskspaces.git-bounded")
 async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(scene: Scene) -> None:
-    git("config", "alias.slow", "!sleep 60 & wait", cwd=scene.clone)
+    slow = Git(scene.clone, settings=("alias.slow=!sleep 60 & wait",))
 
     with pytest.raises(TaskspaceError, match="took longer"):
-        await Git(scene.clone).run("slow", patience=0.2)
+        await slow.run("slow", patience=0.2)
 
 
 @pytest.mark.requirement("taskspaces.git-bounded")
@@ -119,10 +119,10 @@ async def test_a_command_that_says_too_much_is_ended(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("symposium.taskspaces.git.program.MOST_OUTPUT", 1000)
-    git("config", "alias.loud", "!yes", cwd=scene.clone)
+    loud = Git(scene.clone, settings=("alias.loud=!yes",))
 
     with pytest.raises(TaskspaceError, match="says more than 1000"):
-        await Git(scene.clone).run("loud")
+        await loud.run("loud")
 
 
 @pytest.mark.requirement("taskspaces.git-bounded")
@@ -130,10 +130,10 @@ async def test_who_stops_waiting_ends_the_command(scene: Scene) -> None:
     fifo = scene.root / "fifo"
     os.mkfifo(fifo)
     reading = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    git("config", "alias.slow", f"!(echo up; exec sleep 60) > {fifo}", cwd=scene.clone)
+    endless = Git(scene.clone, settings=(f"alias.slow=!(echo up; exec sleep 60) > {fifo}",))
 
     async with asyncio.TaskGroup() as tasks:
-        slow = tasks.create_task(Git(scene.clone).run("slow"))
+        slow = tasks.create_task(endless.run("slow"))
         up = await asyncio.to_thread(select.select, [reading], [], [], 5)
         said = os.read(reading, 100)
         slow.cancel()

@@ -20,7 +20,6 @@ from symposium.config.atomic_file import write_whole
 from symposium.taskspaces.deletion.inside import all_of, repositories_in
 from symposium.taskspaces.deletion.work_tree_checks import kept_ignored, of_repository, status_of
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
-from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots.capture import INDEX
@@ -83,7 +82,7 @@ async def ignored_work(taskspace: Taskspace) -> list[str]:
         TaskspaceError: that cannot be said.
     """
     worktree = Path(taskspace.worktree)
-    ignored = (await status_of(await neutral(Git(worktree)))).ignored
+    ignored = (await status_of(Git(worktree))).ignored
     folders = [name.rstrip("/") for name in ignored if name.endswith("/")]
     try:
         files = await asyncio.to_thread(lambda: list(kept_ignored(worktree, ignored)))
@@ -257,7 +256,8 @@ async def unbundle(subject: Subject, trash: Path, manifest: Manifest) -> None:
         await hold(subject, manifest)
         return
     refspec = f"+{manifest.snapshot}:{snapshot_ref(subject.id)}"
-    await git.ask("fetch", "--no-tags", "--no-write-fetch-head", str(trash / _BUNDLE), refspec)
+    words = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+    await replace(git, protocols="file").ask(*words, str(trash / _BUNDLE), refspec)
     await hold(subject, manifest)
 
 

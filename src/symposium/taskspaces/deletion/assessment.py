@@ -10,7 +10,6 @@ from symposium.errors import SymposiumError
 from symposium.taskspaces.deletion import commit_checks, work_tree_checks
 from symposium.taskspaces.deletion.processes import running_in
 from symposium.taskspaces.deletion.report import Finding, Report, Risk, Unknown
-from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import Repository
 from symposium.taskspaces.ground import Ground
@@ -45,7 +44,7 @@ async def assess(
         gone = Unknown(Risk.UNCOMMITTED, f"{worktree} is no worktree any more")
         return Report(taskspace.id, (), (gone,))
     try:
-        git = await neutral(Git(worktree))
+        git = Git(worktree)
     except SymposiumError as error:
         return Report(taskspace.id, (), (Unknown(Risk.UNCOMMITTED, error.message),))
     subject = _Subject(ground, taskspace, repository, git, presence)

@@ -244,7 +244,7 @@ async def _branch(
     ):
         return
     await git.ask("update-ref", "-d", ref, tip)
-    await git.run("config", "--local", "--remove-section", f"branch.{taskspace.branch}")
+    await git.config("--remove-section", f"branch.{taskspace.branch}")
 
 
 async def _is_elsewhere(taskspace: Taskspace, repository: Repository, tip: str) -> bool:

@@ -22,7 +22,7 @@ from symposium.taskspaces.deletion.archive import (
 )
 from symposium.taskspaces.events import Changed, Removed
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.repository import Repository, commit_of, worktrees
+from symposium.taskspaces.git.repository import Repository, add_worktree, commit_of, worktrees
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import forget, save
 from symposium.taskspaces.model import Standing, Taskspace
@@ -116,9 +116,11 @@ async def _add_worktree(
     if any(each.path == path for each in await worktrees(git)):
         return
     start = snapshot.tip or manifest.taskspace.base_commit
-    await git.ask(
-        *("worktree", "add", "--quiet", "--force", "--no-checkout", "--detach"),
-        *("--lock", "--reason", lock_reason(taskspace.id), "--", str(path), start),
+    await add_worktree(
+        git,
+        path,
+        *("--force", "--no-checkout", "--detach", "--lock", "--reason", lock_reason(taskspace.id)),
+        *("--", str(path), start),
     )
     branch = snapshot.head or f"refs/heads/{taskspace.branch}"
     if manifest.tip and await commit_of(git, branch) is None:

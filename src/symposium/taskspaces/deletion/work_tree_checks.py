@@ -10,7 +10,6 @@ from typing import Final
 
 from symposium.taskspaces.deletion.inside import repositories_in
 from symposium.taskspaces.deletion.report import Finding, Risk, Unknown
-from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 
 _REBUILT: Final = (
@@ -179,7 +178,7 @@ async def of_repository(directory: Path, name: str) -> list[Finding | Unknown]:
     Raises:
         TaskspaceError: git cannot say.
     """
-    git = await neutral(Git(directory))
+    git = Git(directory)
     status = await status_of(git)
     ahead = await git.run("rev-list", "--count", "--all", "--not", "--remotes")
     if ahead.code:

@@ -1,7 +1,7 @@
-"""Runs git: arguments only, a clean environment, bounded output, nothing that a repository brings.
+"""Run git: arguments only, a clean environment, bounded output, no program of the repository.
 
-What a repository's own configuration would run (hooks, monitors, editors) is switched off here;
-what it names under names of its own (filters, merge drivers) is switched off by `neutral`.
+Git reads a configuration that Symposium writes in place of the clone's (`git_isolation`), without
+hooks. Settings of the user that would start a program for a person are overridden here.
 """
 
 import asyncio
@@ -13,6 +13,21 @@ from pathlib import Path
 from typing import Final
 
 from symposium.diffs.git import end_process, start_process
+from symposium.git_isolation.allowed_settings import Setting
+from symposium.git_isolation.git_directories import (
+    GitDirectories,
+    find_git_directories,
+    git_directories_at,
+)
+from symposium.git_isolation.isolation import (
+    GitConfigError,
+    Isolation,
+    clean_environment,
+    config_variables,
+    isolate,
+)
+from symposium.git_isolation.protocols import allowed_protocols
+from symposium.git_isolation.stand_in import EMPTY, in_words
 from symposium.taskspaces.failures import GitError, TaskspaceError
 
 PATIENCE: Final = 120.0
@@ -24,20 +39,15 @@ MOST_OUTPUT: Final = 256 * 1024 * 1024
 _SAID: Final = 4000
 """Bytes at the end of stderr that are kept."""
 
-_KEPT: Final = frozenset(
-    {
-        *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"),
-        *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"),
-        *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
-    }
-)
-"""What the user may have set for all git; every other GIT_ variable means some other place."""
+_REFUSED: Final = 128
+"""The exit code of a git that cannot begin."""
 
 _SETTINGS: Final = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "core.askPass="),
     *("core.editor=true", "sequence.editor=true", "core.quotePath=false", "diff.external="),
     *("gc.auto=0", "maintenance.auto=false", "protocol.ext.allow=never", "log.showSignature=false"),
     *("submodule.recurse=false", "fetch.recurseSubmodules=false", "advice.detachedHead=false"),
+    *("core.alternateRefsCommand=true", "worktree.useRelativePaths=false"),
 )
 
 _OURS: Final = {
@@ -79,13 +89,22 @@ class Git:
     """Git in one directory.
 
     Attributes:
-        variables: set for git on top of the clean environment, as in `GIT_INDEX_FILE`.
+        variables: set for git on top of the clean environment, as in `GIT_INDEX_FILE`. `GIT_DIR`
+            names the repository; without it the repository of the directory is found.
         settings: `key=value` each, on top of ours.
+        is_own: `GIT_DIR` is a directory that Symposium made: its configuration is trusted.
+        is_outside: no repository is used: for a command that makes one.
+        protocols: `GIT_ALLOW_PROTOCOL` (git(1)); no remote is reached without one.
+        is_completing: what a partial clone lacks is fetched.
     """
 
     directory: Path
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     settings: tuple[str, ...] = ()
+    is_own: bool = False
+    is_outside: bool = False
+    protocols: str = ""
+    is_completing: bool = False
 
     async def run(self, *words: str, stdin: bytes = b"", patience: float = PATIENCE) -> Done:
         """Run to the end, whatever its exit code.
@@ -95,11 +114,15 @@ class Git:
         """
         argv = ["git", *(w for s in (*_SETTINGS, *self.settings) for w in ("-c", s)), *words]
         try:
+            environment = await asyncio.to_thread(self._environment)
+        except GitConfigError as error:
+            return Done(_REFUSED, b"", f"fatal: {error}")
+        try:
             process = await start_process(
                 asyncio.create_subprocess_exec(
                     *argv,
                     cwd=self.directory,
-                    env=clean_environment() | _OURS | dict(self.variables),
+                    env=environment,
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=asyncio.subprocess.PIPE,
@@ -147,6 +170,12 @@ class Git:
         done = await self.run(*words)
         return (done.text or None) if not done.code else None
 
+    async def config(self, *words: str) -> Done:
+        """Run `git config` on the clone's own file: git reads it as data and does not obey it."""
+        found = await asyncio.to_thread(self.directories)
+        file = self.directory / "config" if found is None else found.common / "config"
+        return await self.run("config", "--file", str(file), "--no-includes", *words)
+
     def at(self, directory: Path) -> "Git":
         """The same in another directory."""
         return replace(self, directory=directory)
@@ -155,14 +184,77 @@ class Git:
         """The same with more variables."""
         return replace(self, variables={**self.variables, **variables})
 
+    async def online(self) -> "Git":
+        """The same with remotes to reach, by the protocols that the user allows.
 
-def clean_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment, ours by default, without what would send git to another place."""
-    return {
-        name: value
-        for name, value in (os.environ if environment is None else environment).items()
-        if not name.startswith("GIT_") or name in _KEPT
-    }
+        Raises:
+            TaskspaceError: git cannot be run there.
+        """
+        listed = await self.run("config", "-z", "--get-regexp", r"^protocol\..*\.allow$")
+        entries = [entry.partition("\n") for entry in listed.names]
+        rules = {key.removeprefix("protocol.").removesuffix(".allow"): v for key, _, v in entries}
+        return replace(self, protocols=allowed_protocols(rules, os.environ))
+
+    async def completing(self) -> "Git":
+        """The same, which fetches what a partial clone lacks (git-clone(1), `--filter`).
+
+        Raises:
+            TaskspaceError: git cannot be run there.
+        """
+        return replace(await self.online(), is_completing=True)
+
+    async def without_checkout(self) -> "Git":
+        """Git for the clone's objects alone, which finds no submodule and no file.
+
+        `.gitattributes` are those of the index.
+
+        Raises:
+            TaskspaceError: there is no repository.
+        """
+        try:
+            isolation = await asyncio.to_thread(self._isolation)
+        except GitConfigError as error:
+            raise TaskspaceError(error.message, error.hint) from error
+        if isolation is None:
+            raise TaskspaceError(f"{self.directory} is in no git repository", "")
+        empty, index = isolation.stand_in / EMPTY, isolation.directories.git_dir / "index"
+        variables = {
+            "GIT_DIR": str(isolation.stand_in),
+            "GIT_WORK_TREE": str(empty),
+            "GIT_INDEX_FILE": str(index),
+            **config_variables(isolation.promisors if self.is_completing else ()),
+        }
+        return replace(self, directory=empty, variables=variables, is_own=True)
+
+    async def of_worktree(self) -> tuple[Setting, ...]:
+        """The settings that a worktree of the clone has for itself, as for a sparse checkout."""
+        isolation = await asyncio.to_thread(self._isolation)
+        return () if isolation is None else isolation.of_worktree
+
+    def directories(self) -> GitDirectories | None:
+        """Where the repository is; None if there is none."""
+        named = self.variables.get("GIT_DIR")
+        if named is not None:
+            return git_directories_at(Path(named))
+        return find_git_directories(self.directory)
+
+    def _isolation(self) -> Isolation | None:
+        found = None if self.is_outside else self.directories()
+        return None if found is None else isolate(found)
+
+    def _environment(self) -> dict[str, str]:
+        environment = clean_environment() | _OURS | {"GIT_ALLOW_PROTOCOL": self.protocols}
+        if self.is_own:
+            return environment | dict(self.variables)
+        isolation = self._isolation()
+        if isolation is None:
+            if not self.is_outside and self.directory.is_dir():
+                raise GitConfigError("not a git repository", "")
+            # Git looks for none above: it would read that one's configuration.
+            return environment | {"GIT_CEILING_DIRECTORIES": str(self.directory.parent)}
+        settings = isolation.of_worktree + (isolation.promisors if self.is_completing else ())
+        environment |= isolation.variables
+        return environment | config_variables(settings) | dict(self.variables)
 
 
 async def _talk(process: asyncio.subprocess.Process, stdin: bytes, words: tuple[str, ...]) -> Done:
@@ -177,7 +269,7 @@ async def _talk(process: asyncio.subprocess.Process, stdin: bytes, words: tuple[
     except* TaskspaceError as group:
         raise group.exceptions[0] from None
     code = await process.wait()
-    return Done(code, out.result(), said.result().decode(errors="replace").strip())
+    return Done(code, out.result(), in_words(said.result().decode(errors="replace").strip()))
 
 
 async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:

@@ -1,11 +1,13 @@
-"""Talks to remotes: fetches a branch, sends one, asks whether one answers; never by force.
+"""Talk to remotes: fetch a branch, push one, ask whether one answers; never by force.
 
-The programs at the other end are named here: of a setting that names them git takes the first it
-reads, which is the repository's.
+The programs at the other end have their usual names: a clone's settings do not name them.
 """
 
+import asyncio
 from typing import Final
 
+from symposium.git_isolation.isolation import push_hook
+from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import BaseBranch
 
@@ -14,6 +16,10 @@ PATIENCE: Final = 20.0
 
 _PUSH_PATIENCE: Final = 120.0
 _THEIR_END: Final = "--upload-pack=git-upload-pack"
+_FETCH: Final = (
+    *("fetch", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"),
+    *("--no-auto-maintenance", "--refmap="),
+)
 
 
 async def fetch(git: Git, base: BaseBranch) -> None:
@@ -24,8 +30,8 @@ async def fetch(git: Git, base: BaseBranch) -> None:
     """
     if base.remote is not None:
         refspec = f"+refs/heads/{base.branch}:{base.ref}"
-        words = ("fetch", "--no-tags", "--no-write-fetch-head", _THEIR_END, "--end-of-options")
-        await git.ask(*words, base.remote, refspec, patience=PATIENCE)
+        words = (*_FETCH, _THEIR_END, "--end-of-options", base.remote, refspec)
+        await (await git.online()).ask(*words, patience=PATIENCE)
 
 
 async def ask(git: Git, remote: str) -> None:
@@ -35,7 +41,7 @@ async def ask(git: Git, remote: str) -> None:
         TaskspaceError: it does not, or not in time.
     """
     words = ("ls-remote", "--quiet", "--heads", _THEIR_END, "--end-of-options", remote)
-    await git.ask(*words, patience=PATIENCE)
+    await (await git.online()).ask(*words, patience=PATIENCE)
 
 
 async def push(git: Git, remote: str, commit: str, branch: str) -> None:
@@ -44,6 +50,14 @@ async def push(git: Git, remote: str, commit: str, branch: str) -> None:
     Raises:
         TaskspaceError: it is not, or the remote does not take it.
     """
-    words = ("push", "--no-force", "--no-verify", "--receive-pack=git-receive-pack")
+    online = await git.online()
+    for url in (await online.text("remote", "get-url", "--push", "--all", "--", remote)).split(
+        "\n"
+    ):
+        if hook := await asyncio.to_thread(push_hook, url):
+            reason = f"a push to {remote!r} would run {hook}; nothing was pushed"
+            raise TaskspaceError(reason, f"push by hand: git push {remote} {branch}")
+    words = ("push", "--no-force", "--no-verify", "--no-signed", "--recurse-submodules=no")
     refspec = f"{commit}:refs/heads/{branch}"
-    await git.ask(*words, "--end-of-options", remote, refspec, patience=_PUSH_PATIENCE)
+    rest = ("--receive-pack=git-receive-pack", "--end-of-options", remote, refspec)
+    await online.ask(*words, *rest, patience=_PUSH_PATIENCE)

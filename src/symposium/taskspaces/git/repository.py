@@ -1,11 +1,18 @@
 """What a repository is and has: its directories, its base branch, its worktrees."""
 
+import asyncio
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from symposium.taskspaces.failures import AbsentError, GitError, TaskspaceError
-from symposium.taskspaces.git.neutral import neutral
+from symposium.config.atomic_file import write_whole
+from symposium.git_isolation.stand_in import common_of
+from symposium.taskspaces.failures import AbsentError, TaskspaceError
 from symposium.taskspaces.git.program import Git
+
+_ADD_PATIENCE: Final = 600.0
+"""Seconds that writing the files of a worktree may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +39,21 @@ async def open_repository(path: Path) -> Repository:
         AbsentError: there is none, or git does not trust it.
     """
     git = Git(_directory(path))
-    try:
-        said = await git.text("rev-parse", "--path-format=absolute", "--git-common-dir")
-    except GitError as error:
+    found = git.directories()
+    done = await git.run("rev-parse", "--git-dir")
+    if found is None or done.code:
         hint = "go to a git clone, or make one with git init"
-        raise AbsentError(f"{path} is in no git repository: {error.said}", hint) from error
-    common = _real(said)
-    shared = Git(common, {"GIT_DIR": str(common)})
-    is_bare = await shared.maybe("config", "--type=bool", "core.bare") == "true"
-    root = common if is_bare or common.name != ".git" else common.parent
-    quiet = await neutral(git)
-    return Repository(quiet.at(root), common, root, is_bare or root == common)
+        raise AbsentError(f"{path} is in no git repository: {done.said}", hint)
+    inside = Git(found.common, {"GIT_DIR": str(found.common)})
+    is_bare = await inside.maybe("config", "--type=bool", "core.bare") == "true"
+    root = found.common if is_bare else found.main_checkout
+    return Repository(git.at(root), found.common, root, is_bare or root == found.common)
 
 
 def _directory(path: Path) -> Path:
     if not path.is_dir():
         raise AbsentError(f"{path} is no directory", "name one inside a git clone")
     return path
-
-
-def _real(path: str) -> Path:
-    return Path(path).resolve()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,14 @@ class Worktree:
     prunable: str | None = None
 
 
+def _named(path: str) -> Path:
+    """A worktree's path; git names the main one by the directory that stands for the clone's."""
+    common = common_of(Path(path))
+    if common is None:
+        return Path(path)
+    return common.parent if common.name == ".git" else common
+
+
 async def worktrees(git: Git) -> list[Worktree]:
     """All of a clone's, the main one first."""
     listed = (await git.ask("worktree", "list", "--porcelain", "-z")).text
@@ -82,7 +91,7 @@ async def worktrees(git: Git) -> list[Worktree]:
         if "worktree" in facts:
             found.append(
                 Worktree(
-                    Path(facts["worktree"]),
+                    _named(facts["worktree"]),
                     facts.get("HEAD"),
                     facts.get("branch"),
                     facts.get("locked"),
@@ -90,6 +99,36 @@ async def worktrees(git: Git) -> list[Worktree]:
                 )
             )
     return found
+
+
+async def add_worktree(git: Git, path: Path, *words: str) -> None:
+    """Add a worktree to a clone.
+
+    Args:
+        git: runs in the clone.
+        path: where it is made.
+        words: the options of `git worktree add`, then `--`, the path, and a commit.
+
+    Raises:
+        TaskspaceError: git cannot, or the worktree's own settings cannot be written.
+    """
+    completing = await git.completing()
+    await completing.ask("worktree", "add", "--quiet", *words, patience=_ADD_PATIENCE)
+    try:
+        admin = await asyncio.to_thread(_link_to_clone, path)
+    except OSError as error:
+        raise TaskspaceError(f"{path}/.git cannot be written: {error.strerror}", "") from error
+    for key, value in await git.of_worktree():
+        # A clone with a sparse checkout: what git would copy of its configuration.
+        await git.ask("config", "--file", str(admin / "config.worktree"), key, value or "true")
+
+
+def _link_to_clone(path: Path) -> Path:
+    """Name the clone in the worktree's `.git`, not the directory that stands for it."""
+    link = path / ".git"
+    admin = Path(os.fsdecode(link.read_bytes()).removeprefix("gitdir: ").rstrip("\n")).resolve()
+    write_whole(link, os.fsencode(f"gitdir: {admin}\n"))
+    return admin
 
 
 @dataclass(frozen=True, slots=True)

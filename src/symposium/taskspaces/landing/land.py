@@ -16,7 +16,6 @@ from symposium.taskspaces.deletion.work_tree_checks import status_of
 from symposium.taskspaces.events import Said
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git import remotes
-from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import BaseBranch, Repository, commit_of, worktrees
 from symposium.taskspaces.ground import Ground
@@ -101,7 +100,7 @@ async def land(
     base = base_of(taskspace)
     if base is None:
         raise TaskspaceError(f"{taskspace.name!r} has no base branch", "land it by hand")
-    git = await neutral(Git(Path(taskspace.worktree)))
+    git = Git(Path(taskspace.worktree))
     await _check_clean(git, taskspace, repository)
     operation = Operation(taskspace.id, Kind.LAND, "land.recorded", {})
     try:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Final
 
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.model import Taskspace
 
@@ -20,7 +19,7 @@ async def is_landed(taskspace: Taskspace) -> bool:
     if not taskspace.landed:
         return False
     try:
-        git = await neutral(Git(Path(taskspace.worktree)))
+        git = Git(Path(taskspace.worktree))
         seen = await git.run(*_STATUS, *_QUICK)
     except TaskspaceError:
         return False

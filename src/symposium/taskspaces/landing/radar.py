@@ -6,7 +6,6 @@ from itertools import combinations
 
 from symposium.taskspaces.creation import base_of
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.neutral import neutral
 from symposium.taskspaces.git.repository import Repository, commit_of
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge
@@ -87,7 +86,7 @@ class Radar:
         """What it has changed since it left its base: what the base did is not its."""
         pair = tip, work
         if pair not in self._own:
-            git = await neutral(repository.git)
+            git = repository.git
             words = ("diff-tree", "-r", "--name-only", "--no-renames", "-z", "--merge-base")
             done = await git.run(*words, tip, work)
             # Where nothing is in common, the comparison itself says so.
@@ -98,7 +97,7 @@ class Radar:
         pair = first.commit, second.commit
         if pair not in self._known:
             try:
-                git = await neutral(repository.git)
+                git = repository.git
                 self._known[pair] = (await dry_merge(git, *pair)).conflicts
             except TaskspaceError as error:
                 return [Overlap(first.id, second.id, problem=error.message)]

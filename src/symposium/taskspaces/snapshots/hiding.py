@@ -23,12 +23,12 @@ async def hide(git: Git) -> None:
     Raises:
         TaskspaceError: git is not there, or takes too long.
     """
-    known = await git.maybe("config", "--local", "--get-all", _HIDE)
-    if REFS in (known or "").splitlines():
+    known = await git.config("--get-all", _HIDE)
+    if REFS in known.text.splitlines():
         return
     for _ in range(_TRIES):
         # Another git may hold the clone's settings for a moment.
-        if not (await git.run("config", "--local", "--add", _HIDE, REFS)).code:
+        if not (await git.config("--add", _HIDE, REFS)).code:
             return
 
 
@@ -38,7 +38,7 @@ async def mirrors(git: Git) -> list[str]:
     Raises:
         TaskspaceError: git is not there, or takes too long.
     """
-    listed = await git.run("config", "-z", "--get-regexp", r"^remote\..*\.(mirror|fetch|push)$")
+    listed = await git.config("-z", "--get-regexp", r"^remote\..*\.(mirror|fetch|push)$")
     found: list[str] = []
     for setting in listed.names:
         key, _, value = setting.partition("\n")

@@ -249,4 +249,4 @@ async def _upstream(subject: Subject, snapshot: Snapshot, details: Details) -> N
     git, name = subject.clone(), snapshot.head.removeprefix("refs/heads/")
     for key, value in details.upstream.items():
         if name and await git.maybe("config", "--local", f"branch.{name}.{key}") is None:
-            await git.run("config", "--local", f"branch.{name}.{key}", value)
+            await git.config(f"branch.{name}.{key}", value)

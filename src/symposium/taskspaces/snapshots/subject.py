@@ -66,6 +66,7 @@ class Subject:
                 "GIT_OBJECT_DIRECTORY": str(self.common / "objects"),
                 "GIT_OPTIONAL_LOCKS": "1",
             },
+            is_own=True,
         )
 
     async def prepare(self) -> None:

@@ -1,0 +1,1 @@
+"""Run git in a clone without the clone's own configuration, hooks, and programs."""

@@ -1,0 +1,120 @@
+"""Which settings of a clone reach git: an allow-list, so that a setting new in git does not.
+
+None of these names a program, a file that names one, or a way to reach another host. The settings
+of the user and of the system are not the clone's and reach git unchanged.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
+
+Setting: TypeAlias = tuple[str, str | None]
+"""A key as `git config --list` writes it, and its value; None for a key without `=`."""
+
+_CORE: Final = (
+    *("repositoryformatversion", "bare", "filemode", "symlinks", "ignorecase"),
+    *("precomposeunicode", "protecthfs", "protectntfs", "autocrlf", "eol", "safecrlf"),
+    *("logallrefupdates", "sharedrepository", "compression", "loosecompression"),
+    *("bigfilethreshold", "checkstat", "trustctime", "sparsecheckout", "sparsecheckoutcone"),
+    *("excludesfile", "attributesfile", "untrackedcache", "preloadindex", "splitindex"),
+    *("commitgraph", "multipackindex", "usereplacerefs", "longpaths", "hidedotfiles"),
+    *("fsync", "fsyncmethod", "createobject", "filesreflocktimeout", "packedrefstimeout"),
+    *("checkroundtripencoding", "ignorestat", "deltabasecachelimit"),
+)
+
+_EXACT: Final = frozenset(
+    {
+        *(f"core.{name}" for name in _CORE),
+        *("user.name", "user.email", "user.useconfigonly", "user.signingkey", "gpg.format"),
+        *("author.name", "author.email", "committer.name", "committer.email"),
+        *("index.version", "index.threads", "index.sparse", "index.skiphash"),
+        *("i18n.commitencoding", "diff.renames", "diff.renamelimit"),
+        *("merge.renames", "merge.renamelimit", "merge.directoryrenames"),
+        *("transfer.fsckobjects", "fetch.fsckobjects", "receive.fsckobjects"),
+        *("receive.denynonfastforwards", "receive.denydeletes", "uploadpack.allowfilter"),
+        *("uploadpack.allowanysha1inwant", "uploadpack.allowreachablesha1inwant"),
+        *("uploadpack.allowtipsha1inwant", "uploadpack.allowrefinwant"),
+        *("credential.username", "credential.usehttppath", "http.extraheader"),
+    }
+)
+
+_IN_A_SUBSECTION: Final = frozenset(
+    {
+        *(("branch", "remote"), ("branch", "merge"), ("branch", "description")),
+        *(("remote", "url"), ("remote", "pushurl"), ("remote", "fetch")),
+        *(("credential", "username"), ("credential", "usehttppath"), ("http", "extraheader")),
+    }
+)
+"""Section and key of settings whose middle part is a name that the user chose."""
+
+_DENY_CURRENT: Final = frozenset({"true", "false", "refuse", "ignore", "warn"})
+"""`updateInstead` is missing: it writes into a checkout, and asks a hook for it."""
+
+KNOWN_EXTENSIONS: Final = frozenset(
+    {"objectformat", "compatobjectformat", "refstorage", "preciousobjects", "noop"}
+)
+_LEFT_OUT: Final = frozenset({"worktreeconfig", "partialclone", "relativeworktrees"})
+"""Extensions that are understood without git: their settings are read here, or not at all."""
+
+
+def allowed(settings: Iterable[Setting]) -> list[Setting]:
+    """Those of a clone's settings that may reach git, in their order."""
+    return [each for each in settings if _is_allowed(*each)]
+
+
+def _is_allowed(key: str, value: str | None) -> bool:
+    section, _, rest = key.partition(".")
+    subsection, dot, name = rest.rpartition(".")
+    if key == "receive.denycurrentbranch":
+        return (value or "true").lower() in _DENY_CURRENT
+    if section == "extensions":
+        return rest in KNOWN_EXTENSIONS
+    if not dot:
+        return key in _EXACT
+    return bool(subsection) and (section, name) in _IN_A_SUBSECTION
+
+
+def unknown_extensions(settings: Sequence[Setting]) -> list[str]:
+    """The extensions of a repository's format that cannot be left out and are not known.
+
+    Git ignores what it does not know of version 0 (gitrepository-layout(5)).
+    """
+    if last_value(settings, "core.repositoryformatversion") in {None, "", "0"}:
+        return []
+    names = {key.partition(".")[2] for key, _ in settings if key.startswith("extensions.")}
+    return sorted(names - KNOWN_EXTENSIONS - _LEFT_OUT)
+
+
+def last_value(settings: Iterable[Setting], key: str) -> str | None:
+    """What git takes for a key that has one value: the last; `true` where there is no `=`."""
+    found = None
+    for each, value in settings:
+        if each == key:
+            found = "true" if value is None else value
+    return found
+
+
+def is_on(settings: Iterable[Setting], key: str) -> bool:
+    """Whether a yes-or-no setting is on (git-config(1), `Values`)."""
+    value = (last_value(settings, key) or "").lower()
+    return value in {"true", "yes", "on"} or (value.isdigit() and int(value) != 0)
+
+
+_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"}
+_SPECIAL: Final = re.compile(r'[\\"\n\t\b]')
+
+
+def as_config_file(settings: Iterable[Setting]) -> bytes:
+    """Settings in the syntax of git's configuration files."""
+    lines: list[str] = []
+    for key, value in settings:
+        section, _, rest = key.partition(".")
+        subsection, dot, name = rest.rpartition(".")
+        quoted = re.sub(r'[\\"]', lambda found: "\\" + found[0], subsection)
+        lines.append(f'[{section} "{quoted}"]' if dot else f"[{section}]")
+        lines.append(f"\t{name}" if value is None else f"\t{name} = {_quoted(value)}")
+    return "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
+
+
+def _quoted(value: str) -> str:
+    return '"' + _SPECIAL.sub(lambda found: _ESCAPES[found[0]], value) + '"'

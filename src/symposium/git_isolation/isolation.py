@@ -1,0 +1,241 @@
+"""The environment in which git works in a clone and reads none of the clone's configuration."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from symposium.errors import SymposiumError
+from symposium.git_isolation.allowed_settings import (
+    Setting,
+    allowed,
+    is_on,
+    last_value,
+    unknown_extensions,
+)
+from symposium.git_isolation.git_directories import GitDirectories, repository_at
+from symposium.git_isolation.stand_in import (
+    common_of,
+    config_of,
+    is_current,
+    local_path,
+    make_stand_in,
+    remote_stand_in_of,
+    stand_in_of,
+)
+
+_PARSE_SECONDS: Final = 20.0
+_MAX_CONFIG: Final = 16 * 1024 * 1024
+
+_OF_THE_WORKTREE: Final = ("core.sparsecheckout", "core.sparsecheckoutcone", "index.sparse")
+"""Settings that git keeps in `config.worktree` (git-sparse-checkout(1))."""
+
+_SERVER_HOOKS: Final = (
+    *("pre-receive", "update", "proc-receive", "post-receive", "post-update"),
+    *("reference-transaction", "push-to-checkout"),
+)
+"""Hooks of a repository that is pushed to (githooks(5))."""
+
+KEPT_VARIABLES: Final = frozenset(
+    {
+        *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"),
+        *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"),
+        *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
+    }
+)
+"""Variables that a user sets for all of git; every other `GIT_` variable names another place."""
+
+
+class GitConfigError(SymposiumError):
+    """The configuration of a clone cannot be read, or the clone needs what is not known here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """How to run git in a clone.
+
+    Attributes:
+        variables: name the clone's data, and the stand-in for its shared directory.
+        stand_in: the directory that git takes for the clone's shared one.
+        settings: what the clone has set and may reach git.
+        of_worktree: settings of this worktree alone, for the command line.
+        promisors: `remote.<name>.promisor` and `.partialclonefilter`: a partial clone is
+            completed from these remotes where that is wanted.
+    """
+
+    directories: GitDirectories
+    variables: Mapping[str, str]
+    stand_in: Path
+    settings: tuple[Setting, ...]
+    of_worktree: tuple[Setting, ...]
+    promisors: tuple[Setting, ...]
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the clone has no checkout of its own."""
+        return is_on(self.settings, "core.bare")
+
+
+def clean_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """An environment, ours by default, without variables that send git to another place."""
+    return {
+        name: value
+        for name, value in (os.environ if environment is None else environment).items()
+        if not name.startswith("GIT_") or name in KEPT_VARIABLES
+    }
+
+
+def isolate(found: GitDirectories) -> Isolation:
+    """Prepare a clone, or bring what was prepared up to date; blocks for some milliseconds.
+
+    Raises:
+        GitConfigError: its configuration cannot be read, or nothing can be written here.
+    """
+    config = _read(found.common / "config")
+    settings = _parsed(config, found.common / "config")
+    of_worktree: tuple[Setting, ...] = ()
+    if is_on(settings, "extensions.worktreeconfig"):
+        settings = (*settings, *_bare_of_all(found))
+        of_worktree = _of_worktree(found)
+    if unknown := unknown_extensions(settings):
+        raise GitConfigError(
+            f"{found.common} uses the git extension {unknown[0]!r}, which Symposium does not know",
+            "update Symposium",
+        )
+    kept = allowed(settings)
+    text, remotes = config_of(kept, found)
+    stand_in = stand_in_of(found.common)
+    try:
+        if not is_current(stand_in, text, found.common):
+            make_stand_in(stand_in, text, found.common)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise GitConfigError(f"{stand_in} cannot be written: {reason}", "make room") from error
+    for common in remotes:
+        if common != found.common:
+            _prepare_remote(common)
+    variables = {"GIT_DIR": str(found.git_dir), "GIT_COMMON_DIR": str(stand_in)}
+    if found.worktree is not None:
+        variables["GIT_WORK_TREE"] = str(found.worktree)
+    promisors = tuple(each for each in settings if _is_promisor(each[0]))
+    return Isolation(found, variables, stand_in, tuple(kept), of_worktree, promisors)
+
+
+def config_variables(settings: Sequence[Setting]) -> dict[str, str]:
+    """Variables that set these for one git, as `git -c` would, with any character in a key."""
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        found[f"GIT_CONFIG_KEY_{number}"] = key
+        found[f"GIT_CONFIG_VALUE_{number}"] = "true" if value is None else value
+    return found
+
+
+def _is_promisor(key: str) -> bool:
+    return key.startswith("remote.") and key.endswith((".promisor", ".partialclonefilter"))
+
+
+def _prepare_remote(common: Path) -> None:
+    """Let a repository on this machine be fetched from without its settings.
+
+    Its own remotes stay as they are: nothing at the other end of a fetch follows them.
+    """
+    settings = _parsed(_read(common / "config"), common / "config")
+    kept = [each for each in allowed(settings) if not each[0].startswith("remote.")]
+    text, _ = config_of(kept, GitDirectories(common, common, None))
+    stand_in = remote_stand_in_of(common)
+    try:
+        if not is_current(stand_in, text, common):
+            make_stand_in(stand_in, text, common)
+    except OSError as error:
+        raise GitConfigError(f"{stand_in} cannot be written: {error}", "make room") from error
+
+
+def url_to_fetch(url: str, folder: Path) -> str:
+    """A URL to clone from: for a repository on this machine, the directory that stands for it.
+
+    Raises:
+        GitConfigError: the repository's configuration cannot be read.
+    """
+    local = local_path(url, folder)
+    other = None if local is None else repository_at(local)
+    if other is None:
+        return url
+    _prepare_remote(other.common)
+    return str(remote_stand_in_of(other.common))
+
+
+def push_hook(url: str) -> Path | None:
+    """A program that a push to a repository on this machine runs there; None if there is none.
+
+    Raises:
+        GitConfigError: the repository's configuration cannot be read.
+    """
+    common = common_of(Path(url))
+    if common is None:
+        return None
+    named = last_value(_parsed(_read(common / "config"), common / "config"), "core.hookspath")
+    folder = common / "hooks" if named is None else common / named
+    found = (folder / name for name in _SERVER_HOOKS)
+    return next((hook for hook in found if os.access(hook, os.X_OK)), None)
+
+
+def _of_worktree(found: GitDirectories) -> tuple[Setting, ...]:
+    own = found.git_dir / "config.worktree"
+    return tuple(each for each in _parsed(_read(own), own) if each[0] in _OF_THE_WORKTREE)
+
+
+def _bare_of_all(found: GitDirectories) -> list[Setting]:
+    shared = found.common / "config.worktree"
+    bare = last_value(_parsed(_read(shared), shared), "core.bare")
+    return [] if bare is None else [("core.bare", bare)]
+
+
+def _read(file: Path) -> bytes:
+    try:
+        if not file.is_file():
+            return b""
+        with file.open("rb") as opened:
+            text = opened.read(_MAX_CONFIG + 1)
+    except OSError as error:
+        raise GitConfigError(f"{file} cannot be read: {error.strerror}", "") from error
+    if len(text) > _MAX_CONFIG:
+        raise GitConfigError(f"{file} is larger than {_MAX_CONFIG} bytes", "remove what is in it")
+    return text
+
+
+def _parsed(text: bytes, file: Path) -> tuple[Setting, ...]:
+    try:
+        return _settings(text)
+    except GitConfigError as error:
+        raise GitConfigError(f"{file}: {error.message}", error.hint) from error
+
+
+@lru_cache(maxsize=512)
+def _settings(text: bytes) -> tuple[Setting, ...]:
+    """What git makes of a configuration file; it is data, and names no file to include."""
+    if not text.strip():
+        return ()
+    command = ("git", "config", "--file", "-", "--no-includes", "--list", "-z")
+    environment = clean_environment() | {"GIT_DIR": "/nonexistent", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(  # noqa: S603 - the words are constants
+            command,
+            input=text,
+            capture_output=True,
+            check=False,
+            cwd="/",
+            env=environment,
+            timeout=_PARSE_SECONDS,
+        )
+    except FileNotFoundError as error:
+        raise GitConfigError("git was not found", "install git 2.38 or newer") from error
+    except subprocess.TimeoutExpired as error:
+        raise GitConfigError(f"git config took longer than {_PARSE_SECONDS:g} s", "") from error
+    if done.returncode:
+        said = os.fsdecode(done.stderr).strip().removeprefix("fatal: ")
+        raise GitConfigError(said, "fix the file")
+    entries = [os.fsdecode(entry).partition("\n") for entry in done.stdout.split(b"\0") if entry]
+    return tuple((key, value if newline else None) for key, newline, value in entries)
