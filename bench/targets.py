@@ -77,7 +77,7 @@ TARGETS: Final = (
     Target(f"memory in MB, {_OURS}", "pass x3", "memory", None, _MOST, 40, 30),
     Target(_START, "eliza", "start", "python sdk", _MOST, 0.30, 0.20),
     Target(_START, "eliza", "start", "typescript sdk", _MOST, 0.65, 0.45),
-    Target(_RUN_START, "eliza in run mode", "start", "python sdk", _MOST, 0.30, 0.20),
+    Target(_RUN_START, "eliza in run mode", "start", "python sdk", _MOST, 0.18, 0.15),
     Target(_RUN_START, "eliza in run mode", "start", "typescript sdk", _MOST, 0.65, 0.45),
 )
 """Every target of the design that is about chains; those of the bus come with the bus."""

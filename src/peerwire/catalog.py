@@ -1,6 +1,5 @@
 """What a package offers, one object a module: found by name, imported only when asked for."""
 
-import pkgutil
 from importlib import import_module
 from importlib.util import find_spec
 from keyword import iskeyword
@@ -31,6 +30,8 @@ def has_module(package: str, name: str) -> bool:
 
 def names_in(package: str) -> list[str]:
     """The names of all that the package offers, sorted; imports the package and nothing in it."""
+    import pkgutil  # noqa: PLC0415 - see IMPORTS_LATE
+
     found = pkgutil.iter_modules(import_module(package).__path__)
     return sorted(offered_name(entry.name) for entry in found if not entry.name.startswith("_"))
 

@@ -1,9 +1,12 @@
 """Starts the command line: `symposium` and `python -m symposium`."""
 
-import click
+from symposium.cli.quick_imports import quick_imports
 
-from symposium.cli.front import Front
-from symposium.config.paths import leave_relative_places
+with quick_imports():
+    import click
+
+    from symposium.cli.front import Front
+    from symposium.config.paths import leave_relative_places
 
 
 @click.group(cls=Front, context_settings={"help_option_names": ["--help", "-h"]})

@@ -235,11 +235,12 @@ def test_the_config_and_what_is_recorded_can_be_elsewhere(
     assert "C →" in logs or "C ←" in logs
 
 
-@pytest.mark.requirement("run-mode.imports")
+@pytest.mark.requirement("run-mode.imports", "cli.start-without-tls")
 def test_starting_imports_nothing_heavy(imported: Callable[[], set[str]]) -> None:
     names = imported()
     assert "symposium.run_mode.config_agent" in names
     assert names & BANNED == set()
+    assert names & {"_ssl", "symposium.cli.failures", "peerwire.mcp.client"} == set()
     assert not {name for name in names if name.startswith("symposium.registry")}
 
 

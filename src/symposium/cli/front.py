@@ -2,18 +2,18 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from linecache import getlines
+from sys import modules
 from typing import Any, Final
 
 import click
 
 from peerwire.catalog import has_module, module_name, names_in
 from symposium.cli.ending import ExitCode, Failure, ended_by_reader, say
-from symposium.cli.failures import failure_of
-from symposium.cli.json_events import event_line
+from symposium.cli.quick_imports import quick_imports
 from symposium.near_names import near_names
 
 COMMANDS: Final = "symposium.cli.commands"
@@ -46,7 +46,9 @@ class Front(click.Group):
         del ctx
         if not has_module(COMMANDS, cmd_name):
             return None
-        command = import_module(f"{COMMANDS}.{module_name(cmd_name)}").command
+        name = f"{COMMANDS}.{module_name(cmd_name)}"
+        with quick_imports() if name not in modules else nullcontext():
+            command = import_module(name).command
         return _in_whole(command) if command.name == cmd_name else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -101,6 +103,8 @@ class Front(click.Group):
         except KeyboardInterrupt:
             code = ExitCode.INTERRUPTED
         except Exception as error:  # noqa: BLE001 - the boundary of the command line
+            from symposium.cli.failures import failure_of  # noqa: PLC0415 - see IMPORTS_LATE
+
             failure = failure_of(error)
             _tell_program(ctx, failure)
             code = say(failure)
@@ -119,6 +123,8 @@ def _tell_program(ctx: click.Context, failure: Failure) -> None:
     """With `--json` say on stdout, too, what has failed; people are told on stderr."""
     words: list[str] = ctx.meta[_WORDS]
     if "--json" in words[: words.index("--") if "--" in words else None]:
+        from symposium.cli.json_events import event_line  # noqa: PLC0415 - see IMPORTS_LATE
+
         with suppress(BrokenPipeError):
             click.echo(event_line("error", failure.body()), nl=False)
 

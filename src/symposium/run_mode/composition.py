@@ -21,8 +21,6 @@ from symposium.config.component_source import ComponentSource
 from symposium.config.paths import trusted_places
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import NotFoundError, SpecError, SymposiumError
-from symposium.run_mode.mcp_servers import SERVERS, McpServers
-from symposium.run_mode.neutral_ground import away, away_words
 from symposium.run_mode.settings import Composition
 
 POLICY: Final = "policy"
@@ -117,6 +115,11 @@ class Composer(Struct, frozen=True):
                 parts.notes.append(f"_The mod `{entry.name}` is left out: {_told(error)}_\n\n")
         mods = list(parts.mods)
         if parts.servers:
+            from symposium.run_mode.mcp_servers import (  # noqa: PLC0415 - seldom needed
+                SERVERS,
+                McpServers,
+            )
+
             servers = parts.servers
             mods.append(
                 lambda: InProcess(SERVERS, McpServers(servers, self.bridge), is_hidden=True)
@@ -174,6 +177,8 @@ class Composer(Struct, frozen=True):
 
             # The agent starts it, and would tell nobody that it is not there.
             command = await reachable(command, os.environ)
+        from symposium.run_mode.neutral_ground import away_words  # noqa: PLC0415 - seldom needed
+
         argv = away_words(command.argv, is_recommended=entry.origin is not None)
         return {
             "name": entry.name,
@@ -214,6 +219,8 @@ async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
         from symposium.registry.path_probe import reachable  # noqa: PLC0415 - seldom needed
 
         command = await reachable(command, os.environ)
+    from symposium.run_mode.neutral_ground import away  # noqa: PLC0415 - seldom needed
+
     command = away(command, is_recommended=entry.origin is not None)
     program = replace(made, name=entry.name, command=command)
     return lambda: program
@@ -223,6 +230,8 @@ def _agent_away(chain: ChainSpec) -> ChainSpec:
     agent = chain.agent
     if not isinstance(agent, Program):
         return chain
+    from symposium.run_mode.neutral_ground import away  # noqa: PLC0415 - seldom needed
+
     return replace(chain, agent=replace(agent, command=away(agent.command, is_recommended=False)))
 
 

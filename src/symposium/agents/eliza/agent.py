@@ -22,7 +22,6 @@ from symposium.agents.eliza.commands import (
     render_error,
 )
 from symposium.agents.eliza.engine import DETERMINISTIC_SEED, Eliza
-from symposium.agents.eliza.tools import carry_out
 from symposium.conductor.agent_spec import AgentSpec
 
 VERSION: Final = 1
@@ -159,6 +158,8 @@ class ElizaAgent:
         call = {"toolCallId": f"call-{self._calls}"}
         self._update(session_id, {"sessionUpdate": "tool_call", **call, **_told(command)})
         status = "failed"
+        from symposium.agents.eliza.tools import carry_out  # noqa: PLC0415 - see IMPORTS_LATE
+
         try:
             report = await carry_out(command, session.servers, session.directory)
             status = "failed" if report.has_failed else "completed"

@@ -1,0 +1,124 @@
+"""Import a command's module in less time: no garbage collection, and no TLS before it is used.
+
+A collection in the middle of an import finds next to nothing to free, and looks at everything that
+was imported before. `asyncio` imports `ssl`, which loads OpenSSL; few commands ever use it.
+"""
+
+import gc
+import sys
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, Final, cast
+
+ON_DEMAND: Final = frozenset({"ssl", "asyncio.sslproto"})
+"""Modules that are executed when something first reads one of their names."""
+
+
+_STATE: Final = "_on_demand"
+
+
+@contextmanager
+def quick_imports() -> Generator[None]:
+    """Import quickly inside the block; what was imported is not collected later either."""
+    was_enabled = gc.isenabled()
+    finder = _OnDemandFinder()
+    sys.meta_path.insert(0, finder)
+    gc.disable()
+    try:
+        _import_msgspec()
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        if was_enabled:
+            # Modules live as long as the process: no later collection need look at them.
+            gc.freeze()
+            gc.enable()
+
+
+def _import_msgspec() -> None:
+    """Have msgspec take from `typing` what it would take from `typing_extensions`, if it is there.
+
+    They are the same from Python 3.11 on, and the latter is slow to import.
+    """
+    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
+        return
+    cast("dict[str, ModuleType | None]", sys.modules)["typing_extensions"] = None
+    try:
+        import_module("msgspec")
+    finally:
+        del sys.modules["typing_extensions"]
+
+
+class _OnDemandFinder:
+    """Finds the modules of `ON_DEMAND`; all others are found as usual."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The specification of a module that is executed later."""
+        spec = PathFinder.find_spec(name, path, target) if name in ON_DEMAND else None
+        if spec is not None and spec.loader is not None:
+            cast("Any", spec).loader = _OnDemandLoader(spec.loader)
+        return spec
+
+
+class _OnDemandLoader:
+    """Makes the module, and leaves its execution to the module itself."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module, with nothing in it but what the import system puts there."""
+        return _OnDemandModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the real loader in place for the first use."""
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+
+
+class _OnDemandModule(ModuleType):
+    """A module that is executed when a name is read that it does not have yet."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__dict__[_STATE] = _State()
+
+    def __getattr__(self, name: str) -> Any:
+        state: _State | None = self.__dict__.get(_STATE)
+        # The import system asks for `__path__` and the like itself.
+        if state is None or name.startswith("__"):
+            return super().__getattribute__(name)
+        # Threads that read a name meanwhile wait until the module is whole.
+        with state.lock:
+            if state.is_loading:
+                return super().__getattribute__(name)
+            if _STATE in self.__dict__:
+                self._load(state)
+        return getattr(self, name)
+
+    def _load(self, state: "_State") -> None:
+        spec = self.__spec__
+        assert spec is not None
+        assert spec.loader is not None
+        state.is_loading = True
+        try:
+            spec.loader.exec_module(self)
+        finally:
+            state.is_loading = False
+        del self.__dict__[_STATE]
+        cast("Any", self).__class__ = ModuleType
+
+
+class _State:
+    """How far a module is: it is loaded by one thread."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.is_loading = False

@@ -1,0 +1,127 @@
+"""Imports of the command line, each in an interpreter of its own."""
+
+import gc
+import subprocess
+import sys
+
+import pytest
+
+from symposium.cli.quick_imports import quick_imports
+
+BEGIN = """
+import gc, sys, threading
+from symposium.cli.quick_imports import quick_imports
+with quick_imports():
+    import asyncio
+    import ssl
+assert "_ssl" not in sys.modules
+"""
+
+TLS = """
+async def echo(reader, writer):
+    writer.write(await reader.readline())
+    writer.close()
+
+def context(side):
+    made = ssl.SSLContext(side)
+    made.check_hostname = False
+    made.verify_mode = ssl.CERT_NONE
+    made.maximum_version = ssl.TLSVersion.TLSv1_2
+    made.set_ciphers("aNULL:@SECLEVEL=0")
+    return made
+
+async def main():
+    server = await asyncio.start_server(
+        echo, "127.0.0.1", 0, ssl=context(ssl.PROTOCOL_TLS_SERVER)
+    )
+    port = server.sockets[0].getsockname()[1]
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=context(ssl.PROTOCOL_TLS_CLIENT)
+    )
+    writer.write(b"hello\\n")
+    print((await reader.readline()).decode().strip())
+    server.close()
+
+asyncio.run(main())
+"""
+
+THREADS = """
+gate = threading.Barrier(8)
+found = []
+
+def read():
+    gate.wait()
+    found.append((ssl.SSLContext, ssl.create_default_context, asyncio.sslproto.SSLProtocol))
+
+threads = [threading.Thread(target=read) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(found), len(set(found)))
+"""
+
+
+def said(script: str) -> str:
+    """What a script prints in an interpreter of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.requirement("cli.start-without-tls")
+def test_tls_is_loaded_when_a_connection_uses_it() -> None:
+    assert said(TLS) == "hello"
+
+
+@pytest.mark.requirement("cli.start-without-tls")
+def test_threads_that_use_tls_at_once_see_a_whole_module() -> None:
+    assert said(THREADS) == "8 1"
+
+
+@pytest.mark.requirement("cli.start-without-tls")
+def test_missing_name_of_an_on_demand_module_is_an_attribute_error() -> None:
+    assert (
+        said("print(hasattr(ssl, 'nothing_of_that_name'), '_ssl' in sys.modules)") == "False True"
+    )
+
+
+@pytest.mark.requirement("cli.start-without-collections")
+def test_garbage_is_not_collected_during_an_import_and_is_afterwards() -> None:
+    before = gc.get_freeze_count()
+
+    with quick_imports():
+        assert not gc.isenabled()
+
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > before
+    gc.unfreeze()
+
+
+@pytest.mark.requirement("cli.start-without-collections")
+def test_collection_stays_off_where_it_was_off() -> None:
+    gc.disable()
+    try:
+        with quick_imports():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.requirement("cli.start-without-collections")
+def test_import_that_fails_leaves_the_import_system_as_it_was() -> None:
+    finders = list(sys.meta_path)
+
+    with pytest.raises(ModuleNotFoundError), quick_imports():
+        __import__("no_module_of_that_name")
+
+    assert sys.meta_path == finders
+    assert gc.isenabled()
+    gc.unfreeze()
