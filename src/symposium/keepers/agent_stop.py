@@ -66,7 +66,7 @@ class AgentStop:
                 habit.sent(line)
                 self._fit()
 
-        return TappedTransport(transport, sent)
+        return _TappedSending(transport, sent)
 
     def begin_turn(self) -> None:
         """Find out what has changed since the last turn: its habit, and who writes its output."""
@@ -121,3 +121,10 @@ class AgentStop:
         if self._stop is not None:
             self._stop.resume()
         self._on_late()
+
+
+class _TappedSending(TappedTransport):
+    """Shows what is sent alone: what is received was checked when it was read."""
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        self._listener.lines_received(lines)
