@@ -55,6 +55,7 @@ class StopOnWrite:
         self._check = check
         self._loop = asyncio.get_running_loop()
         self._room = PipeRoom(fd)
+        self._waiting = array.array("i", [0])
         self._further: dict[int, int] = {}
         self._is_held = False
         self._is_over = False
@@ -105,10 +106,16 @@ class StopOnWrite:
         return f"pipe:[{os.fstat(self._fd).st_ino}]"
 
     def read(self, lines: Sequence[bytes | Overlong]) -> None:
-        """Check what a read completed, and continue the program unless it is to stay stopped."""
+        """Check what a read completed; continue the program once all that it wrote was checked.
+
+        Not before: a SIGCONT would undo the stop of a write that has not been read yet. And a
+        write that finds its pipe empty has room, so that no signal cuts it short.
+        """
+        was_armed = self.is_armed
         was_held, self._is_held = self._is_held, True
         self._is_held = self._check(lines) or was_held
-        self._continue()
+        if was_armed and not self._is_held and self._is_pipe_empty():
+            self._continue()
 
     def resume(self) -> None:
         """Continue a program that was held."""
@@ -161,17 +168,18 @@ class StopOnWrite:
             stopped = _stopped({self._group, *self._further})
         else:
             stopped = [self._group] if _is_leader_stopped(self._group) else []
-        if stopped and self._is_pipe_empty():
+        if not stopped or not self._is_pipe_empty():
+            return
+        if self._group in stopped:
+            # Once: a second SIGCONT could meet the stop that belongs to the next line.
+            self._send_continue()
+        else:
             for pid in stopped:
-                if pid == self._group:
-                    self._send_continue()
                 _signal(os.kill, pid)
 
     def _is_pipe_empty(self) -> bool:
-        waiting = array.array("i", [0])
-        with suppress(OSError):
-            fcntl.ioctl(self._fd, termios.FIONREAD, waiting)
-        return not waiting[0]
+        fcntl.ioctl(self._fd, termios.FIONREAD, self._waiting)
+        return not self._waiting[0]
 
 
 def _signal_writes(fd: int, group: int) -> bool:

@@ -35,8 +35,7 @@ class AgentStop:
         on_late: Callable[[], None],
     ) -> None:
         self._announces = announces
-        self._on_late = on_late
-        self._halting = Halting(self._late)
+        self._halting = Halting(on_late)
         self._habit = ApprovalHabit()
         self._stop: StopOnWrite | None = None
         self._leader = 0
@@ -52,6 +51,7 @@ class AgentStop:
 
     def listen(self, transport: Transport) -> Transport:
         """The transport of a new life, on which announcements are heard before they are handled."""
+        self._halting.go_on()
         self._habit = habit = ApprovalHabit()
         self._stop = None
         if not isinstance(transport, ProcessTransport):
@@ -75,10 +75,8 @@ class AgentStop:
         self._find_writers()
 
     def release(self) -> None:
-        """Continue the agent."""
+        """Continue the agent, if it was stopped for an announcement."""
         self._halting.go_on()
-        if self._stop is not None:
-            self._stop.resume()
 
     def _hear(self, direction: Literal["received", "sent"], line: bytes | Overlong) -> None:
         """For an agent that is no program of its own: nothing of it can be stopped."""
@@ -92,7 +90,7 @@ class AgentStop:
             if not isinstance(line, Overlong):
                 self._habit.heard(line)
             if self._announces(line, None if is_armed else time.time()):
-                self._halting.halt(self._leader)
+                self._halting.halt(self._leader, self._resume)
                 is_announced = True
         if is_announced:
             self._find_writers()
@@ -117,10 +115,9 @@ class AgentStop:
         self._halting.watch((self._leader, *groups))
         self._stop.also(groups)
 
-    def _late(self) -> None:
+    def _resume(self) -> None:
         if self._stop is not None:
             self._stop.resume()
-        self._on_late()
 
 
 class _TappedSending(TappedTransport):

@@ -40,6 +40,7 @@ class Halting:
     def __init__(self, on_late: Callable[[], None]) -> None:
         self._on_late = on_late
         self._leader: int | None = None
+        self._resume: Callable[[], None] | None = None
         self._others: list[int] = []
         self._watched: tuple[int, ...] = ()
         self._timer: asyncio.TimerHandle | None = None
@@ -72,11 +73,17 @@ class Halting:
             self._watched = watched
             self._tell_guard()
 
-    def halt(self, leader: int) -> None:
-        """Stop a program, the leader of its group; one that stands still already stays so."""
+    def halt(self, leader: int, resume: Callable[[], None] | None = None) -> None:
+        """Stop a program, the leader of its group; one that stands still already stays so.
+
+        Args:
+            leader: the program.
+            resume: continues its group, in place of our SIGCONT.
+        """
         if self._leader is not None:
             return
         self._leader = leader
+        self._resume = resume
         # First the guard: nobody may stand still of whom it does not know.
         self._tell_guard()
         _send(os.killpg, leader, signal.SIGSTOP)
@@ -97,7 +104,11 @@ class Halting:
         # Who waits for another goes on after it: a shell would take it for one stopped by hand.
         for pid in reversed(self._others):
             _send(os.kill, pid, signal.SIGCONT)
-        _send(os.killpg, self._leader, signal.SIGCONT)
+        # Once, and last: a second SIGCONT could meet the stop that belongs to its next line.
+        if self._resume is not None:
+            self._resume()
+        else:
+            _send(os.killpg, self._leader, signal.SIGCONT)
         self._leader = None
         self._others.clear()
         self._tell_guard()
