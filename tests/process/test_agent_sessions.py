@@ -66,8 +66,9 @@ def words(spec: str) -> list[str]:
 
 
 def keeper_pid(tmp_path: Path, session: str) -> int:
-    text = (tmp_path / "home" / "sessions" / session / "state.json").read_text()
-    return json.loads(text)["keeper"]
+    """Of its session server; 0 until that has written it, which is after it can be reached."""
+    file = tmp_path / "home" / "sessions" / session / "state.json"
+    return json.loads(file.read_text())["keeper"] if file.exists() else 0
 
 
 def events(tmp_path: Path, session: str) -> list[dict[str, Any]]:

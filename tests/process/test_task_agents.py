@@ -1,7 +1,10 @@
 """The agent that a task has: named, found and started as whoever makes the task would."""
 
 import json
+import os
+import re
 import shlex
+import signal
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -221,3 +224,25 @@ def test_a_program_that_only_the_path_of_who_starts_it_leads_to_is_found(
     shell.new("task", "--agent", "terminal:own-agent")
 
     until(began.exists)
+
+
+@pytest.mark.requirement("agent-sessions.asked-at-once")
+def test_a_list_says_since_when_a_session_server_has_not_answered(desk: Desk) -> None:
+    hangs, works = (desk.new(name, "hello", "--agent", "eliza") for name in ("hangs", "works"))
+    until(lambda: [each["state"] for each in desk.tasks().values()] == ["idle", "idle"])
+    server = desk.keeper(hangs["id"])
+    os.kill(server, signal.SIGSTOP)
+    try:
+        listed = desk.tasks()
+        shown = desk.ok("task", "list")
+        refused = desk.run("task", "say", "hangs", "more")
+    finally:
+        os.kill(server, signal.SIGCONT)
+    again = until(lambda: desk.tasks()["hangs"]["state"] == "idle")
+
+    assert listed["hangs"]["state"].startswith("no answer since 20")
+    assert listed["works"]["state"] == "idle"
+    assert re.search("^! hangs +no answer since 20", shown, re.MULTILINE)
+    assert "did not answer within" in refused.stderr
+    assert works["id"] == listed["works"]["id"]
+    assert again

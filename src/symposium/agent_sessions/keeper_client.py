@@ -36,27 +36,45 @@ _OF_PROMPTS: Final = frozenset({SAY, CANCEL, QUESTIONS, ANSWER})
 STOP_PATIENCE: Final = 15.0
 """Seconds in which a keeper ends its agent, gently first."""
 
+ANSWER_TIME: Final = 10.0
+"""Seconds that a session server has for an answer; none of them takes work."""
+
 LOOK_AGAIN: Final = 0.02
 """Seconds between two looks at a lock that says whether a keeper lives."""
 
 Notified = Callable[[Any], None]
 
 
+class NoAnswerError(SessionError):
+    """A session server runs and does not answer."""
+
+
 class KeeperClient:
     """One connection to a keeper; made by `reach`."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, session: str) -> None:
         self._connection = connection
+        self._session = session
         self.gone = asyncio.Event()
 
-    async def ask(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
+    async def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float = ANSWER_TIME,  # noqa: ASYNC109 - of the answer, not of the caller's task
+    ) -> Any:
         """Ask, and wait for the answer.
 
         Raises:
+            NoAnswerError: there was none within `timeout` seconds.
             SessionError: the keeper refuses, or has gone.
         """
         try:
-            return await self._connection.request(method, dict(params or {}))
+            async with asyncio.timeout(timeout):
+                return await self._connection.request(method, dict(params or {}))
+        except TimeoutError as error:
+            raise _no_answer(self._session, f"within {timeout:g} s") from error
         except ConnectionClosedError as error:
             raise SessionError("the keeper of the session has gone", "") from error
         except RpcError as error:
@@ -94,6 +112,8 @@ async def reach(
     store.spec(id_)
     try:
         transport = connect_unix(store.socket(id_))
+    except BlockingIOError as error:
+        raise _no_answer(id_, "any of those who wait already") from error
     except OSError as error:
         state = store.state(id_)
         raise SessionError(
@@ -101,7 +121,7 @@ async def reach(
             f"`symposium session resume {id_}` starts it again",
         ) from error
     connection = Connection(transport, Handlers(notifications=dict(notified or {})))
-    client = KeeperClient(connection)
+    client = KeeperClient(connection, id_)
 
     async def run() -> None:
         await connection.run()
@@ -116,6 +136,13 @@ async def reach(
         connection.close()
     if caught.error is not None:
         raise caught.error
+
+
+def _no_answer(session: str, when: str) -> NoAnswerError:
+    return NoAnswerError(
+        f"the session server of {session} did not answer {when}",
+        f"try again; if it stays silent, `symposium session kill {session}` ends it",
+    )
 
 
 class AgentSessions:

@@ -8,14 +8,15 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from symposium.agent_sessions.keeper_client import ANSWER, QUESTIONS, SAY, reach
-from symposium.agent_sessions.session import SessionError, SessionKind
+from symposium.agent_sessions.keeper_client import ANSWER, SAY, reach
+from symposium.agent_sessions.session import SessionKind
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.task_shapes import InboxCall, InboxChoice, InboxItem
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.ended_agents import SEEN, choose_way, ended_agent
 from symposium.daemon.tasks.put_off import PutOff
+from symposium.daemon.tasks.session_servers import AgentNow, SessionServers
 from symposium.daemon.tasks.setup_questions import KIND as SET_UP
 from symposium.daemon.tasks.setup_questions import SetUpQuestions
 from symposium.daemon.tasks.setup_trust import SetUpTrust
@@ -51,6 +52,9 @@ class Inbox:
         trust: what the user trusts.
         budgets: what agents may spend.
         put_off: what is not to be told of.
+
+    Attributes:
+        servers: what the agents do now.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class Inbox:
         put_off: PutOff,
     ) -> None:
         self._engine = engine
+        self.servers = SessionServers(store)
         self._store = store
         self._set_ups = SetUpQuestions(engine, trust)
         self._budgets = budgets
@@ -85,8 +90,9 @@ class Inbox:
             ),
         ]
         found += await self._budgets.items(list(known.values()))
+        agents = await self.servers.all(known)
         for taskspace in known.values():
-            found += await self._of(taskspace)
+            found += await self._of(taskspace, agents[taskspace.id])
         marked = [replace(item, put_off_at=self._put_off.at(item.id)) for item in found]
         return sorted(marked, key=lambda item: (_URGENCY.index(item.kind), item.at))
 
@@ -100,10 +106,6 @@ class Inbox:
         found = await self._find(item_id)
         self._put_off.add(item_id)
         return f"{found.name} waits on, and nobody is told of it"
-
-    async def asks(self, taskspace: str) -> bool:
-        """Whether the agent of a taskspace waits for a permission."""
-        return bool(await self._permissions(taskspace))
 
     async def answer(self, item_id: str, answer: str, by: str) -> str:
         """Answer an item; what came of it, for people.
@@ -190,10 +192,10 @@ class Inbox:
         requests.decide(item.taskspace, Decision.DELETED)
         return f"{item.name} is deleted; `symposium task undo {item.taskspace}` brings it back"
 
-    async def _of(self, taskspace: Taskspace) -> list[InboxItem]:
+    async def _of(self, taskspace: Taskspace, agent: AgentNow) -> list[InboxItem]:
         if taskspace.standing is Standing.SETUP_FAILED:
             return [_item("failed", taskspace, taskspace.reason, _FAILED)]
-        found = [_permission(taskspace, each) for each in await self._permissions(taskspace.id)]
+        found = [_permission(taskspace, each) for each in agent.questions]
         ended = ended_agent(taskspace, self._store)
         found += [each for each in ended if each.id not in self._settled]
         return found + await self._set_ups.of(taskspace)
@@ -207,18 +209,6 @@ class Inbox:
         choose_way(item.taskspace, self._store, answer)
         await self._engine.resume(item.taskspace)
         return f"the agent of {item.name} is started again"
-
-    async def _permissions(self, taskspace: str) -> list[Mapping[str, Any]]:
-        if not self._store.is_kept(taskspace):
-            return []
-        try:
-            if self._store.spec(taskspace).kind is not SessionKind.ACP:
-                return []
-            async with reach(self._store, taskspace) as keeper:
-                return (await keeper.ask(QUESTIONS))["questions"]
-        except SessionError:
-            # It has just ended: then it asks nothing.
-            return []
 
     def _note(self, item_id: str, by: str) -> None:
         # A set-up that was answered, changed, and is again what it was, waits again.

@@ -5,12 +5,11 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from symposium.agent_sessions.keeper_client import DESCRIBE, AgentSessions, reach
+from symposium.agent_sessions.keeper_client import AgentSessions
 from symposium.agent_sessions.launch import launch
 from symposium.agent_sessions.session import (
     AS_ASKED,
     OF_TASK,
-    SessionError,
     SessionKind,
     SessionNotFoundError,
     SessionSpec,
@@ -128,20 +127,6 @@ class TaskAgents:
         """Whether it has a terminal of its own: what it does there is not known."""
         is_known = self.status(taskspace) is not None
         return is_known and self._store.spec(taskspace).kind is SessionKind.TERMINAL
-
-    async def is_idle(self, taskspace: str) -> bool:
-        """Whether it runs, and has done all that it was told; a terminal's is not known to be."""
-        if not self._store.is_kept(taskspace):
-            return False
-        try:
-            if self._store.spec(taskspace).kind is not SessionKind.ACP:
-                return False
-            async with reach(self._store, taskspace) as keeper:
-                now = await keeper.ask(DESCRIBE)
-        except SessionError:
-            # It has just ended, or has only begun.
-            return False
-        return now["acpSession"] is not None and not now["working"] and not now["waiting"]
 
     def wants_login(self, taskspace: str) -> bool:
         """Whether it has ended since it wants a login before it answers."""

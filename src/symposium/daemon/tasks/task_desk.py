@@ -20,6 +20,7 @@ from symposium.bus.task_shapes import TaskView
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.radar_watch import RadarWatch
+from symposium.daemon.tasks.session_servers import AgentNow
 from symposium.daemon.tasks.setup_questions import shown_lines
 from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.daemon.tasks.task_agents import TaskAgents
@@ -114,7 +115,8 @@ class TaskDesk:
         del asked
         project = Path(message.project) if message.project else None
         found = await self._engine.taskspaces(project)
-        views = [await self._view_if_there(each) for each in found]
+        agents = await self._inbox.servers.all([each.id for each in found])
+        views = [await self._view_if_there(each, agents[each.id]) for each in found]
         return Tasks(taskspaces=tuple(each for each in views if each is not None))
 
     async def _show(self, message: ShowTaskspace, asked: Asked) -> TaskShown:
@@ -190,29 +192,29 @@ class TaskDesk:
         del asked
         return InboxAnswered(text=await self._inbox.put_off(message.item))
 
-    async def _view_if_there(self, taskspace: Taskspace) -> TaskView | None:
+    async def _view_if_there(self, taskspace: Taskspace, agent: AgentNow) -> TaskView | None:
         try:
-            return await self._view(taskspace)
+            return await self._view(taskspace, agent)
         except UnknownTaskspaceError:
             # Its making was undone, or its archive let go, since it was looked up.
             return None
 
-    async def _view(self, taskspace: Taskspace) -> TaskView:
+    async def _view(self, taskspace: Taskspace, agent: AgentNow | None = None) -> TaskView:
+        agent = agent or await self._inbox.servers.now(taskspace.id)
         log = await self._engine.logs.summary(taskspace.id)
-        asks = await self._inbox.asks(taskspace.id)
         session = self._agents.status(taskspace.id)
         spent, reckoning = self._budgets.spent(taskspace.id), None
         if taskspace.archived_at is None:
             reckoning = await self._budgets.reckoning(taskspace)
-        is_idle = await self._agents.is_idle(taskspace.id)
-        is_quiet = is_idle or self._agents.has_terminal(taskspace.id)
+        is_quiet = agent.is_idle or self._agents.has_terminal(taskspace.id)
         now = Now(
-            asks=asks,
+            asks=bool(agent.questions),
             is_paused=reckoning is not None and reckoning.is_over,
             spent=reckoning.text if reckoning is not None else spent.text if spent.turns else "",
             costs=spent.costs,
             conflicts=self._radar.lines(taskspace.id),
-            is_idle=is_idle,
+            is_idle=agent.is_idle,
+            no_answer_since=agent.no_answer_since,
             is_landed=(session is not Status.RUNNING or is_quiet) and await is_landed(taskspace),
             ended=self._agents.why_ended(taskspace.id),
             wants_login=self._agents.wants_login(taskspace.id),

@@ -7,6 +7,7 @@ from typing import Final
 from symposium.agent_label import agent_label
 from symposium.agent_sessions.session import Status
 from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
+from symposium.local_time import minute_of
 from symposium.taskspaces.log_reader import LogSummary
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace
 from symposium.taskspaces.setting_up import UNTRUSTED
@@ -43,6 +44,7 @@ class Now:
         is_idle: whether its agent has done all that it was told.
         ended: why its agent has ended, where nobody has asked for that.
         wants_login: whether its agent has ended, and only a login is missing.
+        no_answer_since: since when its session server has not answered; empty while it does.
         is_landed: whether all of it has landed, and its agent is not known to be at work again.
     """
 
@@ -54,6 +56,7 @@ class Now:
     is_idle: bool = False
     ended: str = ""
     wants_login: bool = False
+    no_answer_since: str = ""
     is_landed: bool = False
 
 
@@ -126,7 +129,9 @@ def _state(taskspace: Taskspace, session: Status | None, waiting: int, now: Now)
     if taskspace.standing in _STATES and not (is_finished and now.is_landed):
         return _STATES[taskspace.standing]
     is_running = session is Status.RUNNING
+    silence = f"no answer since {minute_of(now.no_answer_since)}"
     words = (
+        (bool(now.no_answer_since) and is_running, silence),
         (now.is_paused and is_running, "paused: budget"),
         (UNTRUSTED in taskspace.reason, "waiting: trust"),
         (now.asks, "waiting: approval"),
