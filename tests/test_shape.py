@@ -53,6 +53,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.cli.commands.mcp": "the MCP SDK takes half a second, for who asks for help too",
     "symposium.cli.front": "errors are put in words only where there is one",
     "symposium.agents.eliza.agent": "an MCP client is for who is told to use a tool",
+    "symposium.policy.judge": "scripts are read with a grammar and tables, which no start needs",
     "symposium.near_names": "only a name that is wrong is compared with others",
 }
 """Module to reason: the few that import inside a function, so that the program starts fast."""

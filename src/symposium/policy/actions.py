@@ -20,10 +20,14 @@ class RunScript:
     Attributes:
         text: the script.
         is_exact: whether it is what will run, not a title made for people.
+        directory: where it runs; None for the root of the workspace.
+        doubts: what else the call asks for that no rule can judge.
     """
 
     text: str
     is_exact: bool = True
+    directory: str | None = None
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +62,25 @@ class Workspace:
     others: tuple[Path, ...] = ()
 
     def resolved(self, path: str) -> Path:
-        """Where a path really leads, links followed; it need not exist."""
+        """The file that a path leads to, links followed; it need not exist.
+
+        Raises:
+            ValueError: no file can have that name.
+        """
         return (self.root / path).resolve()
+
+    def is_path(self, path: str) -> bool:
+        """Whether a file can have that name; one with a NUL byte, or a loop of links, cannot."""
+        try:
+            self.resolved(path)
+        except (ValueError, OSError, RuntimeError):
+            return False
+        return True
 
     def holds(self, path: str) -> bool:
         """Whether it leads to a place inside; a link that leads out does not."""
+        if not self.is_path(path):
+            return False
         target = self.resolved(path)
         return any(
             target.is_relative_to(directory.resolve()) for directory in (self.root, *self.others)

@@ -9,12 +9,22 @@ from typing import Any, Final, cast
 from symposium.errors import SymposiumError
 from symposium.policy.actions import Access
 from symposium.policy.judge import Policy
+from symposium.policy.programs.vocabulary import ANY_OPTION, Style, option_kinds
 from symposium.policy.rules import Effect, Rule
 
 FILE_NAME: Final = "policy.toml"
 
 _SUBJECTS: Final = ("command", "write", "read", "tool")
-_KNOWN: Final = {"name", "effect", "options", "anywhere", "match", "not_match", *_SUBJECTS}
+_KNOWN: Final = {
+    "name",
+    "effect",
+    "options",
+    "anywhere",
+    "accepts",
+    "match",
+    "not_match",
+    *_SUBJECTS,
+}
 _HINT: Final = "docs/how-to/policy.md has a whole file as an example"
 
 
@@ -89,6 +99,7 @@ def _rule(entry: Any, place: str) -> Rule:
         files=_files(members, place),
         tool=_tool(members, place),
         anywhere=members.get("anywhere") is True,
+        accepts=_accepts(members, place),
         match=_texts(members, "match", place),
         not_match=_texts(members, "not_match", place),
     )
@@ -113,6 +124,16 @@ def _command(members: Mapping[str, Any], place: str) -> tuple[str, ...]:
     if not words:
         raise PolicyError(f"{place}: `command` holds no words", 'for example command = "git push"')
     return words
+
+
+def _accepts(members: Mapping[str, Any], place: str) -> tuple[str, ...]:
+    options = _texts(members, "accepts", place)
+    for option in options:
+        try:
+            option_kinds("" if option == ANY_OPTION else option, Style.WORDS)
+        except ValueError as error:
+            raise PolicyError(f"{place}: accepts: {error}", _HINT) from error
+    return options
 
 
 def _files(members: Mapping[str, Any], place: str) -> tuple[Access, tuple[str, ...]] | None:

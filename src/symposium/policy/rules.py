@@ -15,8 +15,9 @@ OUTSIDE: Final = "outside-workspace"
 """Stands for every path that leads out of the workspace."""
 
 INSIDE: Final = "inside-workspace"
-"""Stands for every path that stays in it."""
+"""Every path in the workspace; to allow writing, only those that are not in `.git`."""
 
+_PATTERN: Final = re.compile(r"[*?\[]")
 _SHORT_OPTION: Final = re.compile(r"-[A-Za-z0-9]")
 
 
@@ -26,6 +27,34 @@ class Effect(Enum):
     ALLOW = "allow"
     ASK = "ask"
     FORBID = "forbid"
+
+
+STRICTNESS: Final = (Effect.ALLOW, Effect.ASK, Effect.FORBID)
+"""The effects, the milder first."""
+
+
+UNRULED: Final = "no rule speaks of it"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why one part of an action is judged so.
+
+    Attributes:
+        effect: what follows for the part.
+        what: the part: a command, a redirect, a path, a tool.
+        rule: the name of the rule; None where none decided.
+        why: the same for a person, where no rule decided.
+    """
+
+    effect: Effect
+    what: str
+    rule: str | None
+    why: str = ""
+
+    def __str__(self) -> str:
+        by = f"rule {self.rule}" if self.rule is not None else self.why
+        return f"{self.effect.value}: {self.what} ({by})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +69,7 @@ class Rule:
         files: what happens to which files: patterns, `outside-workspace` or `inside-workspace`.
         tool: a pattern for names of tools.
         anywhere: whether arguments of an allowed command may lead out of the workspace.
+        accepts: options of an allowed command that its table lacks, in the tables' vocabulary.
         match: examples that it speaks of.
         not_match: examples that it does not.
     """
@@ -51,6 +81,7 @@ class Rule:
     files: tuple[Access, tuple[str, ...]] | None = None
     tool: str | None = None
     anywhere: bool = False
+    accepts: tuple[str, ...] = ()
     match: tuple[str, ...] = ()
     not_match: tuple[str, ...] = ()
 
@@ -64,7 +95,7 @@ class Rule:
             return False
         if self.effect is Effect.ALLOW:
             texts = command.texts
-            if texts is None or command.assignments or not is_direct:
+            if texts is None or not is_direct:
                 return False
             return _begins(texts, self.command) and self._has_option(texts)
         known = tuple(word.text if word.text is not None else word.source for word in command.words)
@@ -72,11 +103,32 @@ class Rule:
         is_meant = fnmatchcase(named[0], self.command[0]) and _in_order(named, self.command)
         return is_meant and self._has_option(named)
 
-    def speaks_of_file(self, access: Access, path: str, workspace: Workspace) -> bool:
-        """Whether it holds for this access to this path."""
+    def named_places(self, texts: Sequence[str]) -> frozenset[int]:
+        """The places of the words that the rule names exactly, without a pattern."""
+        begin = {at for at, word in enumerate(self.command) if not _PATTERN.search(word)}
+        others = {at for at, text in enumerate(texts) if at and text in self.options}
+        return frozenset(begin | others)
+
+    def speaks_of_file(
+        self, access: Access, path: str, workspace: Workspace, *, besides_outside: bool = False
+    ) -> bool:
+        """Whether it holds for this access to this path.
+
+        Args:
+            access: what happens to the file.
+            path: the file.
+            workspace: where the agent works.
+            besides_outside: leave out the pattern `outside-workspace`.
+        """
         if self.files is None or self.files[0] is not access:
             return False
-        return any(_is_path(pattern, path, workspace) for pattern in self.files[1])
+        if not workspace.is_path(path):
+            # No file has this name: no rule allows it, and every other rule holds for it.
+            return self.effect is not Effect.ALLOW
+        patterns = [each for each in self.files[1] if not (besides_outside and each == OUTSIDE)]
+        if self.effect is Effect.ALLOW and access is Access.WRITE and is_of_git(path, workspace):
+            patterns = [each for each in patterns if each != INSIDE]
+        return any(_is_path(pattern, path, workspace) for pattern in patterns)
 
     def speaks_of_tool(self, name: str) -> bool:
         """Whether it holds for this tool."""
@@ -86,6 +138,20 @@ class Rule:
         if not self.options:
             return True
         return any(_is_option(option, text) for option in self.options for text in texts[1:])
+
+
+def strictest(rules: Sequence[Rule], what: str) -> Reason:
+    """What the strictest of the rules that speak of a part says; asked where none does."""
+    rule = max(rules, key=lambda each: STRICTNESS.index(each.effect), default=None)
+    if rule is None:
+        return Reason(Effect.ASK, what, None, UNRULED)
+    return Reason(rule.effect, what, rule.name)
+
+
+def is_of_git(path: str, workspace: Workspace) -> bool:
+    """Whether a file is git's own: git runs the programs that such files name."""
+    parts = {*PurePosixPath(path).parts, *workspace.resolved(path).parts}
+    return ".git" in {part.lower() for part in parts}
 
 
 def _begins(texts: Sequence[str], pattern: Sequence[str]) -> bool:

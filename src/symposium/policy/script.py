@@ -16,13 +16,25 @@ from tree_sitter import Language, Node, Parser
 LONGEST: Final = 64 * 1024
 """Bytes of a script that is read; a longer one is one doubt."""
 
-_WRITES: Final = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
+READS: Final = frozenset({"<", "<>", "<&"})
+"""Redirects that open their target for reading."""
+
+WRITES: Final = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
+"""Redirects that open their target for writing."""
+
+_CHANGES_VARIABLES: Final = "it changes variables of the shell"
 _DOUBTFUL: Final = {
-    "declaration_command": "it changes variables of the shell",
-    "unset_command": "it changes variables of the shell",
-    "function_definition": "it defines a function, which may stand in for a program",
+    "declaration_command": _CHANGES_VARIABLES,
+    "unset_command": _CHANGES_VARIABLES,
+    "for_statement": _CHANGES_VARIABLES,
+    "c_style_for_statement": _CHANGES_VARIABLES,
+    "function_definition": "it defines a function, which can replace a program",
+    "arithmetic_expansion": "it evaluates arithmetic, which can run commands and set variables",
 }
-_LIVE: Final = re.compile(r"(?<!\\)[*?\[{}]|^~")
+_PLAIN_EXPANSION: Final = re.compile(r"\$\{\w+\}")
+_ODD_CHARACTER: Final = re.compile(r"[^\S \n\t]|[\x00-\x08\x0e-\x1f\x7f]")
+_COMPARES: Final = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s")
+_LIVE: Final = re.compile(r"(?<!\\)[*?\[{}]|(?:^|[=:])~")
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _QUOTED_ESCAPE: Final = re.compile(r'\\([$`"\\\n])')
 
@@ -42,7 +54,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Where the output of a command goes."""
+    """A file that the shell opens for a command."""
 
     operator: str
     target: Word
@@ -54,11 +66,11 @@ class SimpleCommand:
 
     Attributes:
         words: the program first; empty where there is none, as in `> file`.
-        assignments: names of the variables that are set for it alone.
+        assignments: the variables that are set for it alone, with their values.
     """
 
     words: tuple[Word, ...]
-    assignments: tuple[str, ...] = ()
+    assignments: tuple[tuple[str, Word], ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...] | None:
@@ -88,21 +100,83 @@ def read_script(text: str) -> Script:
         return Script((), (), (f"it is longer than {LONGEST // 1024} KiB",))
     if b"\0" in source:
         return Script((), (), ("it holds a NUL byte",))
+    if _ODD_CHARACTER.search(source.decode(errors="replace")):
+        # The shell and its grammar can disagree on where a word ends.
+        doubts = ["it contains a control character or an unusual space"]
+    else:
+        doubts: list[str] = []
     commands: list[SimpleCommand] = []
     redirects: list[Redirect] = []
-    doubts: list[str] = []
+    displaced: dict[int, list[Word]] = {}
     for node in _nodes(_parser().parse(source).root_node):
         if node.is_error or node.is_missing:
             doubts.append("it is not understood as a script of bash")
+        elif node.type == "redirected_statement":
+            doubts += _displace(node, displaced)
         elif node.type == "command":
-            commands.append(_command(node))
+            commands.append(_command(node, displaced.get(node.id, [])))
         elif node.type == "file_redirect":
             redirects += _redirect(node)
-        elif node.type == "variable_assignment" and not _is_in_command(node):
-            doubts.append("it changes variables of the shell")
-        elif node.type in _DOUBTFUL:
-            doubts.append(_DOUBTFUL[node.type])
+        else:
+            doubts += _hazards(node)
     return Script(tuple(commands), tuple(redirects), tuple(dict.fromkeys(doubts)))
+
+
+def _hazards(node: Node) -> list[str]:
+    """Constructs that change what the rest of the script does, or run text as code."""
+    if node.type in _DOUBTFUL:
+        return [_DOUBTFUL[node.type]]
+    source, doubt = _source(node), None
+    match node.type:
+        case "variable_assignment" if not _is_in_command(node):
+            doubt = _CHANGES_VARIABLES
+        case "expansion" if not _PLAIN_EXPANSION.fullmatch(source):
+            doubt = "it expands a variable with an operator, which can run commands"
+        case "compound_statement" if source.startswith("(("):
+            doubt = _DOUBTFUL["arithmetic_expansion"]
+        case "test_command" if _evaluates(source[2:-2]):
+            doubt = "its condition can run commands or set variables"
+        case _:
+            pass
+    return [] if doubt is None else [doubt]
+
+
+def _evaluates(condition: str) -> bool:
+    """Whether a condition evaluates text as arithmetic: `[[ 'a[$(x)]' -eq 0 ]]` runs x."""
+    is_subscript = "[" in condition and re.search(r"[$`]", condition) is not None
+    is_assignment = re.search(r"=|\+\+|--", condition) is not None
+    return is_subscript or (_COMPARES.search(condition) is not None and is_assignment)
+
+
+def _displace(statement: Node, displaced: dict[int, list[Word]]) -> list[str]:
+    """Note the words behind a redirect, which the grammar takes from their command.
+
+    In `git > log push` the word `push` is a second destination of the redirect.
+    """
+    words = [
+        _word(child)
+        for redirect in statement.children_by_field_name("redirect")
+        for child in _words_behind(redirect)
+    ]
+    if not words:
+        return []
+    body = statement.child_by_field_name("body")
+    end = body.end_byte if body is not None else None
+    commands = [each for each in _nodes(body) if each.type == "command"] if body else []
+    last = next((each for each in commands if each.end_byte == end), None)
+    if last is None:
+        return ["it is not understood as a script of bash"]
+    displaced.setdefault(last.id, []).extend(words)
+    return []
+
+
+def _words_behind(redirect: Node) -> list[Node]:
+    if redirect.type == "file_redirect":
+        return redirect.children_by_field_name("destination")[1:]
+    found = list(redirect.children_by_field_name("argument"))
+    for nested in redirect.children_by_field_name("redirect"):
+        found += _words_behind(nested)
+    return found
 
 
 @cache
@@ -128,28 +202,36 @@ def _is_in_command(node: Node) -> bool:
     return parent is not None and parent.type in {"command", "declaration_command"}
 
 
-def _command(node: Node) -> SimpleCommand:
+def _command(node: Node, displaced: list[Word]) -> SimpleCommand:
     words: list[Word] = []
-    assignments: list[str] = []
+    assignments: list[tuple[str, Word]] = []
     for child in node.children:
         if child.type == "variable_assignment":
-            name = child.child_by_field_name("name")
-            assignments.append(_source(name) if name is not None else _source(child))
+            assignments.append(_assignment(child))
         elif child.type == "command_name":
             words += [_word(each) for each in child.children]
         elif "redirect" not in child.type and child.type != "comment":
             words.append(_word(child))
-    return SimpleCommand(tuple(words), tuple(assignments))
+    return SimpleCommand((*words, *displaced), tuple(assignments))
+
+
+def _assignment(node: Node) -> tuple[str, Word]:
+    name = node.child_by_field_name("name")
+    value = node.child_by_field_name("value")
+    known = _source(name) if name is not None else _source(node)
+    if value is None:
+        return known, Word("", "")
+    return known, _word(value)
 
 
 def _redirect(node: Node) -> list[Redirect]:
     operator = next((each.type for each in node.children if not each.is_named), "")
-    if operator not in _WRITES:
+    if operator not in READS | WRITES:
         return []
     target = node.child_by_field_name("destination")
     if target is None:
         return [Redirect(operator, Word(_source(node), None))]
-    if operator == ">&" and target.type == "number":
+    if operator in {">&", "<&"} and target.type == "number":
         return []
     return [Redirect(operator, _word(target))]
 
@@ -164,7 +246,7 @@ def _text(node: Node) -> str | None:
     match node.type:
         case "word" if not _LIVE.search(source):
             return _ESCAPE.sub(_unescaped, source)
-        case "number" | "raw_string":
+        case "number" | "raw_string" if not (node.type == "number" and node.named_child_count):
             return source.strip("'")
         case "string" if _is_static(node):
             return _QUOTED_ESCAPE.sub(_unescaped, source[1:-1])

@@ -1,9 +1,14 @@
 """What programs run in their turn: `sudo x`, `bash -c 'x'`, `xargs x`; all the way down."""
 
+import re
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final
 
+from symposium.policy.environment import is_harmless
+from symposium.policy.programs.arguments import understand
+from symposium.policy.programs.catalog import system_program
+from symposium.policy.programs.vocabulary import Kind
 from symposium.policy.script import Redirect, Script, SimpleCommand, Word, read_script
 
 DEEPEST: Final = 8
@@ -16,6 +21,14 @@ FARTHEST: Final = 64
 """Words behind `sudo` and its like among which the command that it runs may begin."""
 
 SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
+
+_PLAIN_SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh"})
+_PLAIN_FLAGS: Final = re.compile(r"-[eluxvco]+")
+_PLAIN_SETTINGS: Final = frozenset({"errexit", "nounset", "pipefail", "noglob", "xtrace"})
+_SETTING: Final = re.compile(r"^[\w.*-]+=!?")
+"""What precedes a command in `exec=COMMAND` of tar and `alias.x=!COMMAND` of git."""
+
+_HOME: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)")
 
 _WRAPPERS: Final = frozenset(
     {
@@ -83,8 +96,11 @@ class _Walk:
             self.doubts.append("it runs scripts within scripts, too deep or too many to follow")
             return
         name = program_name(command)
+        self.doubts.extend(_changed_environment(command))
         script = _shell_script(name, command)
         if script is not None:
+            if not _is_plain_shell(command):
+                self.doubts.append(f"`{command.source}` is not a plain call of a shell")
             self.script(read_script(script), depth=depth + 1, is_direct=is_direct)
             return
         self.found.append(Found(command, is_direct))
@@ -94,6 +110,16 @@ class _Walk:
             self.doubts.append(f"`{name}` runs what cannot be read here")
         elif name in _WRAPPERS or _finds_and_runs(name, command):
             self._wrapped(name, command, depth)
+        else:
+            self._run_by_options(command, depth)
+
+    def _run_by_options(self, command: SimpleCommand, depth: int) -> None:
+        """Commands in options of known programs: `tar --to-command`, `git -c alias.x=!…`."""
+        uses = understand(guessed_words(command)).uses if command.words else ()
+        for use in uses:
+            if use.kind is Kind.RUN:
+                for text in dict.fromkeys((use.text, _SETTING.sub("", use.text))):
+                    self.script(read_script(text), depth=depth + 1, is_direct=False)
 
     def _wrapped(self, name: str | None, command: SimpleCommand, depth: int) -> None:
         """Options differ from wrapper to wrapper: each word may be where the command begins."""
@@ -118,14 +144,57 @@ def _shell_script(name: str | None, command: SimpleCommand) -> str | None:
     """The script of `bash -c SCRIPT` or `bash -lc SCRIPT`."""
     if name not in SHELLS:
         return None
-    words = command.words[1:]
-    for at, word in enumerate(words[:-1]):
-        text = word.text or ""
-        if text.startswith("-") and not text.startswith("--") and "c" in text:
-            return words[at + 1].text
-        if not text.startswith("-"):
-            return None
-    return None
+    words = [word.text for word in command.words[1:]]
+    flag = next((at for at, text in enumerate(words) if _holds_script(text)), None)
+    if flag is None or not _are_options(words[:flag]):
+        return None
+    return next((text for text in words[flag + 1 :] if text is None or text[:1] not in "-+"), None)
+
+
+def _are_options(words: list[str | None]) -> bool:
+    """Whether a shell reads all of them as options, with the values that some of them take."""
+    before = [None, *words]
+    return all(
+        (text or "").startswith(("-", "+"))
+        or (before[at] or "").endswith(("o", "O", "file", "rcfile"))
+        for at, text in enumerate(words)
+    )
+
+
+def _holds_script(text: str | None) -> bool:
+    return text is not None and re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", text) is not None
+
+
+def _is_plain_shell(command: SimpleCommand) -> bool:
+    """Whether it is a known shell with no options but those that leave the script as it is."""
+    texts = [word.text for word in command.words]
+    if system_program(texts[0] or "") not in _PLAIN_SHELLS:
+        return False
+    for at, text in enumerate(texts[1:], start=1):
+        if text in _PLAIN_SETTINGS and re.fullmatch(r"-[eluxv]*o", texts[at - 1] or ""):
+            continue
+        if not _PLAIN_FLAGS.fullmatch(text or " "):
+            return False
+        if "c" in (text or ""):
+            follows = texts[at + 1] if at + 1 < len(texts) else None
+            return "o" not in (text or "") and (follows or "-")[:1] not in "-+"
+    return False
+
+
+def _changed_environment(command: SimpleCommand) -> list[str]:
+    return [
+        f"`{name}` can change what runs"
+        for name, value in command.assignments
+        if not is_harmless(name, value.text)
+    ]
+
+
+def guessed_words(command: SimpleCommand) -> tuple[str, ...]:
+    """The words as the program gets them; where only a shell could know, as they are written."""
+    return tuple(
+        word.text if word.text is not None else _HOME.sub(str(Path.home()), word.source)
+        for word in command.words
+    )
 
 
 def _finds_and_runs(name: str | None, command: SimpleCommand) -> bool:

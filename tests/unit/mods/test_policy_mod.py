@@ -43,7 +43,7 @@ def shaped(shape: str, script: str) -> dict[str, Any]:
         case "text":
             return {"kind": "execute", "rawInput": {"command": script}}
         case "list":
-            return {"rawInput": {"command": ["bash", "-lc", script], "cwd": "/"}}
+            return {"rawInput": {"command": ["bash", "-lc", script], "cwd": "."}}
         case _:
             return {"title": "Shell", "rawInput": {"cmd": script}}
 

@@ -41,6 +41,16 @@ command = "git push"
 options = ["--force", "-f", "--force-with-lease", "+*"]
 
 [[rule]]
+name = "push"
+effect = "allow"
+command = "git push"
+
+[[rule]]
+name = "deploy"
+effect = "ask"
+command = "git push production"
+
+[[rule]]
 name = "secrets"
 effect = "forbid"
 read = [".env", "**/.ssh/*"]
@@ -64,6 +74,51 @@ def test_one_forbidden_command_forbids_the_whole_script(tmp_path: Path) -> None:
 
     assert (judgement.effect, judgement.rule) == (Effect.FORBID, "no-force")
     assert str(judgement.decisive) == "forbid: git push --force (rule no-force)"
+
+
+@pytest.mark.requirement("policy.strictest")
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(
+    ("script", "rule", "effect"),
+    [
+        ("git push origin main", "push", Effect.ALLOW),
+        ("git push production main", "deploy", Effect.ASK),
+        ("git push --force production", "no-force", Effect.FORBID),
+    ],
+)
+def test_the_strictest_rule_wins_in_any_order_of_the_file(
+    script: str, rule: str, effect: Effect, order: int, tmp_path: Path
+) -> None:
+    policy = Policy(POLICY.rules[::order])
+    judgement = policy.judge([RunScript(script)], Workspace(tmp_path))
+
+    assert (judgement.effect, judgement.rule) == (effect, rule)
+
+
+@pytest.mark.requirement("policy.strictest")
+def test_the_strictest_rule_on_a_file_wins(tmp_path: Path) -> None:
+    policy = read_policy(
+        "\n".join(
+            f'[[rule]]\nname = "{name}"\neffect = "{effect}"\nread = ["{pattern}"]'
+            for name, effect, pattern in (("f", "forbid", "*.key"), ("a", "allow", "*"))
+        ),
+        "p",
+    )
+
+    def rule(path: str) -> str | None:
+        return policy.judge([TouchFile(Access.READ, path)], Workspace(tmp_path)).rule
+
+    assert (rule("a.key"), rule("a.txt")) == ("f", "a")
+
+
+@pytest.mark.requirement("policy.no-such-path")
+@pytest.mark.parametrize("access", list(Access))
+def test_a_path_that_no_file_can_have_is_never_allowed(access: Access, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for path in ("a\0b", ".env\0.txt", "loop/x"):
+        judgement = POLICY.judge([TouchFile(access, path)], Workspace(tmp_path))
+
+        assert judgement.effect is not Effect.ALLOW
 
 
 @pytest.mark.requirement("policy.whole-script")
@@ -123,6 +178,23 @@ def test_a_script_is_allowed_if_each_command_in_it_is(script: str, tmp_path: Pat
         "trap 'git push -f' EXIT",
         "ssh host 'git push -f'",
         "time git push -f",
+        "git > log push -f",
+        "git <<E push -f\nE",
+        "ls | git > log push -f",
+        "bash -c -l 'git push -f'",
+        "./bash -c 'git push -f'",
+        "tar --to-command='git push -f' -xf a.tar",
+        "tar -cf a.tar --checkpoint-action='exec=git push -f' x",
+        "tar -I 'git push -f' -xf a.tar",
+        "sort --compress-program='git push -f' x",
+        "rg --pre 'git push -f' x",
+        "git -c alias.x='!git push -f' x",
+        "git -c core.pager='git push -f' log",
+        "awk 'BEGIN{system(\"git push -f\")}'",
+        "sed '1e git push -f' x",
+        "find . -execdir git push -f +",
+        "node -e 'x' && git push -f",
+        "PATH=. git push -f",
     ],
 )
 def test_a_forbidden_command_is_found_wherever_it_stands(script: str, tmp_path: Path) -> None:
@@ -188,7 +260,8 @@ def test_a_write_outside_the_workspace_is_asked_also_through_a_link(tmp_path: Pa
 def test_an_allowed_command_that_names_a_path_outside_is_asked(tmp_path: Path) -> None:
     judgement = judge("git status ../elsewhere", tmp_path)
 
-    assert (judgement.effect, judgement.rule) == (Effect.ASK, "outside")
+    assert (judgement.effect, judgement.rule) == (Effect.ASK, None)
+    assert "it is outside the workspace" in str(judgement.decisive)
     assert judge("git status > ../log", tmp_path).rule == "outside"
 
 

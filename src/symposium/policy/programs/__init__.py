@@ -1,0 +1,1 @@
+"""Tables of common programs: what each option and operand does."""

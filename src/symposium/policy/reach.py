@@ -1,0 +1,199 @@
+"""Judge the files that a command reaches, by the rules on files and by the workspace."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from symposium.policy.actions import Access, Workspace
+from symposium.policy.programs.meanings import Use
+from symposium.policy.programs.vocabulary import Kind
+from symposium.policy.rules import STRICTNESS, Effect, Rule, is_of_git
+from symposium.policy.script import READS, WRITES, Redirect
+from symposium.policy.unwrapped import Everything, program_name
+
+_HARMLESS: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "-"})
+_NETWORK: Final = ("/dev/tcp/", "/dev/udp/")
+_MOVES: Final = frozenset({"cd", "pushd", "popd"})
+_ACCESSES: Final = {
+    Kind.READ: (Access.READ,),
+    Kind.WRITE: (Access.WRITE,),
+    Kind.REMOVE: (Access.WRITE,),
+    Kind.OUTPUT: (Access.WRITE,),
+    Kind.UNKNOWN: (Access.READ, Access.WRITE),
+}
+_OUTSIDE: Final = "it is outside the workspace"
+_UNRULED_WRITE: Final = "no rule on files allows this"
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """The directories in which a command of a script can run.
+
+    Attributes:
+        paths: all that the script enters, the one where it starts first.
+        is_known: False if only a running shell could know where it goes.
+    """
+
+    paths: tuple[str, ...]
+    is_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A judgement of one use of a path.
+
+    Attributes:
+        effect: ask or forbid; what is allowed is not listed.
+        path: the path.
+        rule: the name of the rule; None where none decided.
+        why: the reason, where no rule decided.
+    """
+
+    effect: Effect
+    path: str
+    rule: str | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Judges paths by the rules on files.
+
+    Attributes:
+        rules: all rules; those on other things are passed over.
+        workspace: where the agent works.
+        directories: where the commands run.
+    """
+
+    rules: Sequence[Rule]
+    workspace: Workspace
+    directories: Directories
+
+    def ruled(self, use: Use, *, is_free: bool) -> Iterator[Touch]:
+        """What the rules on files say against a use; with is_free, it may lead outside."""
+        for path in self._paths(use):
+            for access in _ACCESSES[use.kind]:
+                rule = self._rule(access, path, is_free=is_free)
+                if rule is None or rule.effect is Effect.ALLOW:
+                    continue
+                # No one knows what an unknown program does with a path: it is asked.
+                effect = Effect.ASK if use.kind is Kind.UNKNOWN else rule.effect
+                yield Touch(effect, path, rule.name)
+
+    def unruled(self, use: Use, allows: Rule) -> Iterator[Touch]:
+        """Why a use is asked, although a rule allows the command and none speaks against it."""
+        if not self._is_path(use) or use.text in _HARMLESS:
+            return
+        if not self.workspace.is_path(use.text):
+            yield Touch(Effect.ASK, use.text, None, "no file can have this name")
+        elif not self.directories.is_known and not use.text.startswith("/"):
+            yield Touch(Effect.ASK, use.text, None, "the script changes its directory")
+        for path in self._paths(use):
+            why = self._why(use, path, allows) if self.workspace.is_path(path) else None
+            if why is not None:
+                yield Touch(Effect.ASK, path, None, why)
+
+    def redirect(self, redirect: Redirect) -> Touch | None:
+        """What speaks against a redirect; None for one that a rule allows or that is harmless."""
+        path, what = redirect.target.text, f"{redirect.operator} {redirect.target.source}"
+        if path is None:
+            return Touch(Effect.ASK, what, None, "where it leads cannot be known")
+        if path.startswith(_NETWORK):
+            return Touch(Effect.ASK, what, None, "it connects to another machine")
+        if path in _HARMLESS:
+            return None
+        if not self.directories.is_known and not path.startswith("/"):
+            return Touch(Effect.ASK, what, None, "the script changes its directory")
+        found: list[Touch] = []
+        for place in self._placed((path,)):
+            if redirect.operator in READS:
+                found += self._redirected(Access.READ, place, what)
+            if redirect.operator in WRITES:
+                found += self._redirected(Access.WRITE, place, what)
+        return max(found, key=lambda each: STRICTNESS.index(each.effect), default=None)
+
+    def _redirected(self, access: Access, path: str, what: str) -> list[Touch]:
+        rule = self._rule(access, path, is_free=False)
+        if rule is not None:
+            return [] if rule.effect is Effect.ALLOW else [Touch(rule.effect, what, rule.name)]
+        if access is Access.WRITE:
+            return [Touch(Effect.ASK, what, None, _UNRULED_WRITE)]
+        return [] if self.workspace.holds(path) else [Touch(Effect.ASK, what, None, _OUTSIDE)]
+
+    def _why(self, use: Use, path: str, allows: Rule) -> str | None:
+        if use.kind is Kind.REMOVE and not use.is_named and self._is_root(path):
+            return "it removes the workspace itself"
+        rules = [self._rule(access, path, is_free=False) for access in _ACCESSES[use.kind]]
+        why: str | None = None
+        if all(rule is not None for rule in rules):
+            return why
+        if use.kind is Kind.OUTPUT and not set(use.by.split()) & {*allows.command, *allows.options}:
+            why = f"`{use.by or 'the last word'}` writes it, and no rule on files allows this"
+        elif use.is_named:
+            return why
+        elif not self.workspace.holds(path) and not allows.anywhere:
+            why = _OUTSIDE
+        elif Access.WRITE in _ACCESSES[use.kind] and is_of_git(path, self.workspace):
+            why = "git runs programs that files in `.git` name"
+        return why
+
+    def _is_root(self, path: str) -> bool:
+        target = self.workspace.resolved(path)
+        return self.workspace.root.resolve().is_relative_to(target)
+
+    def _rule(self, access: Access, path: str, *, is_free: bool) -> Rule | None:
+        speaking = [
+            rule
+            for rule in self.rules
+            if rule.speaks_of_file(
+                access,
+                path,
+                self.workspace,
+                besides_outside=is_free and rule.effect is not Effect.FORBID,
+            )
+        ]
+        return max(speaking, key=lambda each: STRICTNESS.index(each.effect), default=None)
+
+    def _paths(self, use: Use) -> Iterable[str]:
+        if not self._is_path(use) or use.text in _HARMLESS:
+            return ()
+        return self._placed(_joined(base, use.text) for base in use.bases)
+
+    def _placed(self, paths: Iterable[str]) -> list[str]:
+        """The paths as they are meant in each directory of the script."""
+        return list(
+            dict.fromkeys(_joined(base, path) for path in paths for base in self.directories.paths)
+        )
+
+    def _is_path(self, use: Use) -> bool:
+        if use.kind is Kind.UNKNOWN:
+            return "/" in use.text or use.text.startswith(".")
+        return use.kind in _ACCESSES
+
+
+def directories_of(everything: Everything, start: str, workspace: Workspace) -> Directories:
+    """The directories that a script enters with `cd`."""
+    paths = [start]
+    moves = [each.command for each in everything.found if program_name(each.command) in _MOVES]
+    for command in moves:
+        texts = command.texts
+        words = [each for each in texts or () if each not in {"-P", "-L", "--"}]
+        is_plain = texts is not None and len(words) == len(("cd", "directory")) and texts[0] == "cd"
+        if not is_plain or words[1].startswith("-") or not workspace.is_path(words[1]):
+            return Directories(tuple(paths), is_known=False)
+        # A relative step up can be repeated or skipped: where it leads is not followed.
+        is_up = not words[1].startswith("/") and ".." in PurePosixPath(words[1]).parts
+        if is_up:
+            return Directories(tuple(paths), is_known=False)
+        paths += [_joined(base, words[1]) for base in list(paths)]
+        if len(paths) > _MOST_DIRECTORIES:
+            return Directories(tuple(paths), is_known=False)
+    return Directories(tuple(dict.fromkeys(paths)))
+
+
+_MOST_DIRECTORIES: Final = 64
+
+
+def _joined(base: str, path: str) -> str:
+    return path if not base or path.startswith("/") else f"{base}/{path}"
