@@ -4,6 +4,7 @@ A look-up imports the one module that it names. What other distributions offer i
 name that is no built-in's.
 """
 
+import logging
 from collections.abc import Iterable
 from typing import Final, Protocol
 
@@ -18,6 +19,8 @@ ENTRY_POINTS: Final = "symposium.components"
 _MODS: Final = "symposium.mods"
 _AGENTS: Final = "symposium.agents"
 
+
+_log = logging.getLogger(__name__)
 
 OTHER_NAMES: Final = {"sparkle": "guidance"}
 """Names by which configs of the reference call a mod of ours (acp-host §4.1)."""
@@ -77,6 +80,22 @@ def agent_names() -> list[str]:
 def installed_mod_names() -> list[str]:
     """The names of the mods that installed distributions offer, sorted; loads none."""
     return sorted({entry.name for entry in _installed()})
+
+
+def installed_mods() -> list[ComponentSpec]:
+    """Every mod that installed distributions offer, by name; one that cannot be had is logged."""
+    found: list[ComponentSpec] = []
+    for name in installed_mod_names():
+        if has_module(_MODS, name):
+            continue
+        try:
+            spec = _installed_mod(name)
+        except LocalError as error:
+            _log.warning("skipped an installed mod: %s", error)
+            continue
+        if spec is not None and spec.name == name:
+            found.append(spec)
+    return found
 
 
 def _installed() -> Iterable[_EntryPoint]:

@@ -1,6 +1,6 @@
 """From the components that are enabled to the chain that fits an editor (acp-host §3.3)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Literal, TypeAlias
 
@@ -9,16 +9,17 @@ from msgspec.structs import replace
 
 from peerwire.errors import LocalError
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
-from symposium.catalog import builtin_mods, find_mod
+from symposium.catalog import builtin_mods, find_mod, installed_mods
 from symposium.chain_spec import ChainSpec
 from symposium.conductor.agent_first import agent_first
 from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program
 from symposium.conductor.bridge.last_hop import bridge_components
 from symposium.conductor.component import ComponentSpec
+from symposium.conductor.needs import Needs
 from symposium.planning.advertisement import to_agent, to_chain, to_editor
 from symposium.planning.entry import Entry
 from symposium.planning.plan import MissingCapabilityError, Plan
-from symposium.planning.planner import plan
+from symposium.planning.planner import plan, provided
 from symposium.planning.primitives import primitives
 
 Order: TypeAlias = Literal["agent-first", "through-chain"]
@@ -45,17 +46,26 @@ class Wishes(Struct, frozen=True):
     Attributes:
         optional: whether the chain may go without one, by name; else the component itself says.
         without: names of those that have turned out not to be possible.
+        needs: what the config declares of a component's needs, by name; added to its own.
     """
 
     optional: Mapping[str, bool] = field(default_factory=dict[str, bool])
     without: AbstractSet[str] = frozenset()
+    needs: Mapping[str, Needs] = field(default_factory=dict[str, Needs])
 
     def of(self, entry: Entry) -> Entry:
-        """The entry, as optional as the user wants it."""
-        wish = self.optional.get(entry.id)
-        return (
-            entry if wish is None else replace(entry, needs=replace(entry.needs, is_optional=wish))
-        )
+        """The entry, as optional as the user wants it, with what the config declares."""
+        needs, wish = entry.needs, self.optional.get(entry.id)
+        if (declared := self.needs.get(entry.id)) is not None:
+            needs = replace(
+                needs,
+                kind=declared.kind if declared.kind == "adapter" else needs.kind,
+                requires=(*needs.requires, *declared.requires),
+                provides=(*needs.provides, *declared.provides),
+            )
+        if wish is not None:
+            needs = replace(needs, is_optional=wish)
+        return entry if needs is entry.needs else replace(entry, needs=needs)
 
 
 NO_WISHES: Final = Wishes()
@@ -124,7 +134,8 @@ def planned_chain(
     mods = [mod for mod in made_mods if not _is_hidden(mod) and mod.name not in wishes.without]
     entries = [wishes.of(entry_of(mod, look_up)) for mod in mods]
     try:
-        made = plan(primitives(params), entries, adapters_for(entries))
+        offered = primitives(params)
+        made = plan(offered, entries, adapters_for(entries, offered))
     except MissingCapabilityError as error:
         raise RpcError(INTERNAL_ERROR, error.data) from error
     # By identity: two mods of one name are two, and each stands where it was written.
@@ -143,12 +154,30 @@ def _is_hidden(component: Component) -> bool:
     return isinstance(component, InProcess) and component.is_hidden
 
 
-def adapters_for(enabled: Sequence[Entry]) -> list[Entry]:
-    """The built-in adapters, by name; none, and none imported, where no component needs any."""
+def adapters_for(enabled: Sequence[Entry], offered: Iterable[str] = ()) -> list[Entry]:
+    """The adapters to choose from: the built-in ones, then those of installed distributions.
+
+    None is imported where no component needs any; those of distributions only where something is
+    required that no other component provides.
+
+    Args:
+        enabled: the enabled components.
+        offered: the editor's primitives.
+    """
     if not any(entry.needs.requires for entry in enabled):
         return []
-    adapters = (spec for spec in builtin_mods() if spec.needs.kind == "adapter")
-    return [Entry(spec.name, spec.needs) for spec in adapters]
+    adapters = [Entry(spec.name, spec.needs) for spec in builtin_mods() if _is_adapter(spec)]
+    at_hand = [*enabled, *adapters]
+    required = {name for entry in at_hand for name in entry.needs.requires}
+    if required <= provided(at_hand) | set(offered):
+        return adapters
+    return adapters + [
+        Entry(spec.name, spec.needs) for spec in installed_mods() if _is_adapter(spec)
+    ]
+
+
+def _is_adapter(spec: ComponentSpec) -> bool:
+    return spec.needs.kind == "adapter"
 
 
 def entry_of(component: Component, look_up: LookUp = find_mod) -> Entry:

@@ -58,3 +58,30 @@ async def test_a_refinement_that_drops_what_is_required_starts_no_chain(tmp_path
         await it.greeted(1, {"protocolVersion": 1, "agentCapabilities": {"tags": True}})
         result = (await it.editor.read())["result"]
         assert result["agentCapabilities"]["loadSession"] is False
+
+
+NEEDS = {
+    "agent": "claude",
+    "proxies": [
+        {"name": "mine", "requires": ["teleport"]},
+        {"name": "supply", "kind": "adapter", "provides": ["teleport"]},
+    ],
+}
+
+
+@pytest.mark.requirement("run-mode.declared-needs")
+@pytest.mark.parametrize("has_it", [True, False])
+async def test_adapter_of_the_config_stands_in_the_chain_when_the_editor_lacks_what_it_provides(
+    tmp_path: Path,
+    has_it: bool,  # noqa: FBT001 - both forms of one parameter
+) -> None:
+    async with run_scene(tmp_path, NEEDS) as it:
+        it.workshop.mods = {"mine": Mod, "supply": Mod}
+        able = {"_meta": {"symposium": {"teleport": has_it}}}
+        it.editor.ask(0, "initialize", {**VERSION_ONE, "clientCapabilities": able})
+        await it.greeted()
+        capabilities = (await it.editor.read())["result"]["agentCapabilities"]
+        details = capabilities["_meta"]["symposium"]["details"]
+        names = [each["id"] for each in details["chain"]]
+        assert names == (["mine"] if has_it else ["supply", "mine"])
+        assert details["provided_by"]["teleport"] == ("editor" if has_it else "supply")

@@ -18,7 +18,7 @@ from symposium.config.component_source import ComponentSource, SourceError, read
 from symposium.config.jsonc import JsoncError, node_at, parse, place
 from symposium.errors import SymposiumError
 
-ModKind: TypeAlias = Literal["proxy", "mcp"]
+ModKind: TypeAlias = Literal["proxy", "mcp", "adapter"]
 
 _FORM: Final = 'write { "agent": "command of your agent", "proxies": [] }'
 _LOCAL_FORM: Final = (
@@ -50,11 +50,14 @@ class ModEntry(Struct, frozen=True):
         name: a built-in's name, or what its source is called.
         enabled: whether new sessions get it.
         source: where it comes from; None for a built-in.
-        kind: `proxy` stands in the chain, `mcp` is offered to each session as an MCP server.
+        kind: `proxy` stands in the chain, `adapter` only where a mod requires what it provides;
+            `mcp` is offered to each session as an MCP server.
         when: the predicate of the recommendation it came from, for people to read.
         origin: `recommendation` if we added it, so that we may take it away again.
         optional: whether sessions may go without it where it does not start, or lacks what it
             needs; None leaves that to the mod.
+        requires: primitives that it needs, beyond what a built-in declares.
+        provides: primitives that it adds, beyond what a built-in declares.
     """
 
     name: str
@@ -64,11 +67,14 @@ class ModEntry(Struct, frozen=True):
     when: Any = None
     origin: str | None = None
     optional: bool | None = None
+    requires: tuple[str, ...] = ()
+    provides: tuple[str, ...] = ()
 
     def key(self) -> Any:
         """What makes two entries the same for a conductor."""
         source = None if self.source is None else self.source.as_json()
-        return [self.name, self.enabled, source, self.kind, self.optional]
+        needs = [*self.requires], [*self.provides]
+        return [self.name, self.enabled, source, self.kind, self.optional, *needs]
 
 
 class Config(Struct, frozen=True):
@@ -177,14 +183,43 @@ def _read_entry(value: Any, where: str) -> ModEntry:
         raise _wrong(f"{where}.enabled", "true or false")
     kind = entry.get("kind", "proxy")
     if kind not in get_args(ModKind):
-        raise _wrong(f"{where}.kind", '"proxy" or "mcp"')
+        raise _wrong(f"{where}.kind", '"proxy", "mcp" or "adapter"')
     origin = entry.get("origin")
     if origin is not None and not isinstance(origin, str):
         raise _wrong(f"{where}.origin", "a string")
     optional = entry.get("optional")
     if optional is not None and not isinstance(optional, bool):
         raise _wrong(f"{where}.optional", "true or false")
-    return ModEntry(name, enabled, source, kind, entry.get("when"), origin, optional)
+    when, needs = entry.get("when"), _read_needs(entry, kind, where)
+    return ModEntry(name, enabled, source, kind, when, origin, optional, *needs)
+
+
+def _read_needs(
+    entry: Mapping[str, Any], kind: ModKind, where: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a mod requires and provides, by names of primitives."""
+    requires = _primitives(entry, "requires", where)
+    provides = _primitives(entry, "provides", where)
+    if kind == "mcp" and (requires or provides):
+        member = f"{where}.{'requires' if requires else 'provides'}"
+        hint = 'leave it out, or write "kind": "proxy"'
+        raise ConfigError(f"{member}: an MCP server has no place in the chain", hint, member)
+    if kind == "adapter" and entry.get("source") is not None and not provides:
+        hint = 'write "provides": ["name of a primitive"]'
+        raise ConfigError(f"{where}: an adapter provides nothing", hint, f"{where}.kind")
+    return requires, provides
+
+
+def _primitives(entry: Mapping[str, Any], member: str, where: str) -> tuple[str, ...]:
+    listed = entry.get(member, [])
+    names = [
+        name
+        for name in cast("list[Any]", listed if isinstance(listed, list) else [])
+        if isinstance(name, str) and name
+    ]
+    if names != listed:
+        raise _wrong(f"{where}.{member}", 'a list of names, such as ["ide_operations"]')
+    return tuple(names)
 
 
 def _wrong(where: str, form: str) -> ConfigError:
@@ -279,6 +314,10 @@ def _entry_json(mod: ModEntry) -> dict[str, Any]:
         value["origin"] = mod.origin
     if mod.optional is not None:
         value["optional"] = mod.optional
+    if mod.requires:
+        value["requires"] = list(mod.requires)
+    if mod.provides:
+        value["provides"] = list(mod.provides)
     return value
 
 

@@ -4,7 +4,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias
 
 from symposium.config.component_source import ComponentSource, SourceError, read_source
 from symposium.config.user_config import ModEntry, ModKind
@@ -95,7 +95,7 @@ def identity(mod: ModEntry) -> str:
 
 def _recommendation(entry: Mapping[str, Any], where: str, layer: Layer) -> Recommendation:
     kind: ModKind = entry.get("kind", "proxy")
-    if kind not in get_args(ModKind):
+    if kind not in {"proxy", "mcp"}:
         raise RecommendationError(f"`kind` is {kind!r}", 'write "proxy" or "mcp"')
     source = read_source(table_of(entry.get("source")), f"{where}.source")
     if kind == "mcp" and source.kind == "builtin":

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from peerwire.jsonrpc.errors import RpcError
 from symposium.conductor.gate import members_of
 from symposium.conductor.link import Link
-from symposium.config.user_config import Config
+from symposium.conductor.needs import Needs
+from symposium.config.user_config import Config, ModEntry
 from symposium.planned_chain import Wishes
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.settings import RunSettings
@@ -51,7 +52,7 @@ class Attempts(Struct, frozen=True):
             notes = [*composition.notes, *left_out.values()]
             composition = replace(composition, notes=notes)
             optional = {mod.name: mod.optional for mod in mods if mod.optional is not None}
-            wishes = Wishes(optional, dropped)
+            wishes = Wishes(optional, dropped, {mod.name: _needs(mod) for mod in mods})
             start = Start(self.editor, self.tasks, config, composition, self.greeting, wishes)
             settings = self.settings.chain_settings(composition.chain)
             try:
@@ -69,3 +70,9 @@ class Attempts(Struct, frozen=True):
                 from symposium.run_mode.trouble import manner  # noqa: PLC0415 - seldom needed
 
                 left_out[name] = f"_The mod `{name}` is left out: it {manner(error)}_\n\n"
+
+
+def _needs(mod: ModEntry) -> Needs:
+    """What the config declares that a mod needs and adds."""
+    kind = "adapter" if mod.kind == "adapter" else "component"
+    return Needs(kind, requires=mod.requires, provides=mod.provides)

@@ -89,6 +89,22 @@ def test_every_field_is_read() -> None:
     )
 
 
+@pytest.mark.requirement("config.needs")
+def test_what_a_mod_requires_and_provides_is_read_saved_and_told_apart(path: Path) -> None:
+    needs = {"requires": ["a"], "provides": ["b", "c"]}
+    value = {"agent": "x", "proxies": [{"name": "y", "kind": "adapter", **needs}]}
+
+    config = read_config(value)
+
+    expected = ModEntry("y", kind="adapter", requires=("a",), provides=("b", "c"))
+    assert config.mods == (expected,)
+    save(path, config, None)
+    loaded = load(path)
+    assert loaded is not None
+    assert loaded.config == config
+    assert config.key() != config.with_mods(ModEntry("y", kind="adapter")).key()
+
+
 @pytest.mark.requirement("config.mods-alias")
 def test_mods_is_another_name_for_proxies() -> None:
     assert read_config({"agent": "x", "mods": [{"name": "a"}]}).mods == (ModEntry("a"),)
@@ -115,7 +131,19 @@ def test_no_file_is_no_config(path: Path) -> None:
         ('{"agent": "x", "proxies": [\n  "a"]}', ":2:3", "proxies[0]: not an object"),
         ('{"agent": "x", "proxies": [\n  {}]}', ":2:3", "`name` is missing"),
         ('{"agent": "x", "mods": [{"name": "a",\n "enabled": 1}]}', ":2:13", "true or false"),
-        ('{"agent": "x", "mods": [{"name": "a",\n "kind": "MCP"}]}', ":2:10", '"proxy" or "mcp"'),
+        ('{"agent": "x", "mods": [{"name": "a",\n "kind": "MCP"}]}', ":2:10", '"proxy", "mcp" or'),
+        ('{"agent": "x", "mods": [{"name": "a",\n "requires": "b"}]}', ":2:14", "a list of names"),
+        ('{"agent": "x", "mods": [{"name": "a",\n "provides": [1]}]}', ":2:14", "a list of names"),
+        (
+            '{"agent": "x", "mods": [{"name": "a", "kind": "mcp",\n "requires": ["b"]}]}',
+            ":2:14",
+            "an MCP server has no place in the chain",
+        ),
+        (
+            '{"agent": "x", "mods": [{"source": {"url": "u"},\n "kind": "adapter"}]}',
+            ":2:10",
+            "an adapter provides nothing",
+        ),
         ('{"agent": "x", "mods": [{"name": "a",\n "origin": 1}]}', ":2:12", "a string"),
         (
             '{"agent": "x", "mods": [{"name": "a",\n "command": "y"}]}',

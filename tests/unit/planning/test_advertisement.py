@@ -77,7 +77,7 @@ def test_version_two_names_the_member_otherwise() -> None:
 
 @pytest.mark.requirement("planning.version-two")
 def test_answer_of_version_two_is_enriched_in_its_own_member() -> None:
-    answer = {"protocolVersion": 2, "capabilities": {"session": {}}}
+    answer: dict[str, Any] = {"protocolVersion": 2, "capabilities": {"session": {}}}
     told = to_editor(answer, plan([], [], []), "0.1.0")
     assert "agentCapabilities" not in told
     assert told["capabilities"]["session"] == {}

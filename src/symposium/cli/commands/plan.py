@@ -39,7 +39,7 @@ def command(file: IO[str], mods: str, *, as_json: bool) -> None:
     specs = [spec.strip() for spec in mods.split(",") if spec.strip()]
     enabled = [entry_of(make()) for make in read_chain(specs, None).mods]
     try:
-        made = plan(offered, enabled, adapters_for(enabled))
+        made = plan(offered, enabled, adapters_for(enabled, offered))
     except MissingCapabilityError as error:
         hint = f"let the editor declare {error.capability}, or leave {error.component} out"
         raise SymposiumError(str(error), hint) from error
