@@ -4,11 +4,12 @@ In two forms: directives that tell which resources to load, for a client that re
 everything in one text, for one that does not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from symposium.guidance.library import GuidanceLibrary
+from symposium.guidance.selection import Workspace, applicable, fit
 from symposium.guidance.shelf import Shelf
 from symposium.guidance.text import URI, GuidanceText
 
@@ -23,6 +24,9 @@ ALIASES: Final = ("claude", "codex", "gemini", "gpt")
 
 PATTERNS: Final = ("main.md", "socrates.md")
 """How to collaborate; left out where the collaborator brings patterns of its own."""
+
+MAX_INLINED: Final = 32_000
+"""Bytes of guidance in one inlined prompt; what does not fit is given by its summary."""
 
 _FIRST_LINE: Final = "# Yiasou! Welcome aboard"
 _UNSET: Final = "(not yet set)"
@@ -77,7 +81,7 @@ class BootPrompts:
     def __init__(self, library: GuidanceLibrary) -> None:
         self._library = library
         self._shelf: Shelf | None = None
-        self._parts: dict[tuple[Form, Collaborator], str] = {}
+        self._parts: dict[tuple[Form, Collaborator, tuple[str, ...]], str] = {}
 
     def directives(self, task: TaskContext | None, asked: str | None = None) -> str:
         """The prompt that tells what to load.
@@ -96,14 +100,30 @@ class BootPrompts:
         shelf = self._library.shelf()
         if shelf is not self._shelf:
             self._shelf, self._parts = shelf, {}
-        key = form, collaborator_of(asked, task)
+        who = collaborator_of(asked, task)
+        chosen = self._chosen(shelf, who, task)
+        key = form, who, tuple(text.id for text in chosen)
         if key not in self._parts:
-            self._parts[key] = _guidance(shelf, *key)
+            self._parts[key] = _guidance(shelf, form, who, chosen)
         return "\n\n".join([self._parts[key], *_task(task)]) + "\n"
 
+    def _chosen(
+        self, shelf: Shelf, who: Collaborator, task: TaskContext | None
+    ) -> list[GuidanceText]:
+        """The texts that suit the collaborator, the workspace's files and the task's words."""
+        words = "" if task is None else words_of(task)
+        texts = applicable(shelf.listed, Workspace(self._library.project), words)
+        left_out = set(PATTERNS) - ({PATTERNS[0]} if who == "socrates" else set[str]())
+        return [text for text in texts if text.id not in left_out]
 
-def _guidance(shelf: Shelf, form: Form, who: Collaborator) -> str:
-    texts = _loads(shelf, who) if form == "directives" else _contexts(shelf, who)
+
+def words_of(task: TaskContext) -> str:
+    """What the user said of a task."""
+    return "\n".join(filter(None, (task.name, task.description, task.initial_prompt)))
+
+
+def _guidance(shelf: Shelf, form: Form, who: Collaborator, chosen: Sequence[GuidanceText]) -> str:
+    texts = _loads(chosen) if form == "directives" else _contexts(chosen)
     return "\n\n".join([*_head(who), *texts, *_untrusted(shelf)])
 
 
@@ -117,27 +137,28 @@ def _head(who: Collaborator) -> Iterator[str]:
         )
 
 
-def _chosen(shelf: Shelf, who: Collaborator) -> Iterator[GuidanceText]:
-    for text in shelf.listed:
-        is_left_out = text.id in PATTERNS and (who != "socrates" or text.id != PATTERNS[0])
-        if not is_left_out:
-            yield text
-
-
-def _loads(shelf: Shelf, who: Collaborator) -> Iterator[str]:
+def _loads(chosen: Iterable[GuidanceText]) -> Iterator[str]:
     yield (
         "Load the resources below into your context, in this order. The URI of each is "
         f"`{URI}` and its name. Where you cannot read resources, call the tool "
         "`expand_reference` with the name."
     )
-    for text in _chosen(shelf, who):
+    for text in chosen:
         told = _DIRECTIVES.get(text.id) or text.description or "It holds for all work here."
         yield f"## {text.name}\n\nLoad the resource `{text.id}`. {told}"
 
 
-def _contexts(shelf: Shelf, who: Collaborator) -> Iterator[str]:
-    for text in _chosen(shelf, who):
-        yield f'<context id="{text.id}" from="{text.layer}">\n{text.body.strip()}\n</context>'
+def _contexts(chosen: Iterable[GuidanceText]) -> Iterator[str]:
+    excerpts = fit(chosen, MAX_INLINED)
+    for excerpt in excerpts:
+        text = excerpt.text
+        note = "" if excerpt.is_whole else f' summary-of="{text.size} bytes"'
+        yield (
+            f'<context id="{text.id}" from="{text.layer}" sha256="{text.sha256[:16]}"{note}>\n'
+            f"{excerpt.body}\n</context>"
+        )
+    if any(not each.is_whole for each in excerpts):
+        yield "A context with `summary-of` is shortened; `expand_reference` with its id has it all."
 
 
 def _untrusted(shelf: Shelf) -> Iterator[str]:

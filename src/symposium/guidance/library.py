@@ -45,6 +45,11 @@ class GuidanceLibrary:
         self._print: _Print | None = None
         self._shelf = Shelf({})
 
+    @property
+    def project(self) -> Path:
+        """The root of the checkout that the guidance is for."""
+        return self._places.project
+
     def shelf(self) -> Shelf:
         """What holds now; the same object as before if nothing on the disk has changed."""
         seen = self._look()

@@ -88,9 +88,14 @@ def _text(path: Path, content: bytes, layer: Layer, troubles: list[str]) -> Iter
         troubles.append(f"{path}: larger than {MOST_BYTES} bytes")
         return
     try:
-        yield GuidanceText(path.name, content.decode(), layer)
+        text = GuidanceText(path.name, content.decode(), layer)
     except UnicodeDecodeError:
         troubles.append(f"{path}: no UTF-8 text")
+        return
+    for term in text.unknown_conditions:
+        form = "write `file:PATTERN` or `word:WORD`"
+        troubles.append(f"{path}: unknown condition {term!r} in `applies_to`; {form}")
+    yield text
 
 
 def _names(directory: Path, troubles: list[str]) -> list[str]:

@@ -4,6 +4,7 @@ The text travels in front of what the person says first, and the person's editor
 what an agent repeats of it, as when it replays a session, is taken out again.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,12 @@ FIRST: Final = "main.md"
 
 META: Final = "symposium/guidance"
 """The member of a block's `_meta` that tells it from what the person says."""
+
+META_SHA256: Final = "symposium/guidance/sha256"
+"""The member with the hash of the text, by which a repeated one can be recognized."""
+
+MAX_BYTES: Final = 3000
+"""Bytes of the first text in a session; a longer one is given by its summary."""
 
 BEGIN: Final = '<guidance from="symposium">'
 END: Final = "</guidance>"
@@ -127,8 +134,10 @@ class Guidance(ToolMod):
             return Forward()
         params = cast("dict[str, Any]", message.params)
         blocks = params.get("prompt")
-        text = _brought_in(session.folder)
-        if not isinstance(blocks, list) or text is None or _is_command(cast("list[Any]", blocks)):
+        if not isinstance(blocks, list) or _is_command(cast("list[Any]", blocks)):
+            return Forward()
+        given = _brought_in(session.folder, _words_in(cast("list[Any]", blocks)))
+        if given is None:
             return Forward()
         session.is_told = True
 
@@ -137,9 +146,9 @@ class Guidance(ToolMod):
 
         block = {
             "type": "text",
-            "text": text,
+            "text": given,
             "annotations": {"audience": ["assistant"]},
-            "_meta": {META: FIRST},
+            "_meta": {META: FIRST, META_SHA256: hashlib.sha256(given.encode()).hexdigest()},
         }
         return Forward({**params, "prompt": [block, *cast("list[Any]", blocks)]}, catch=failed)
 
@@ -176,12 +185,39 @@ def _texts(folder: Path) -> list[dict[str, str]]:
     ]
 
 
-def _brought_in(folder: Path) -> str | None:
-    first = next((each["text"] for each in _texts(folder) if each["id"] == FIRST), None)
+def _brought_in(folder: Path, words: str) -> str | None:
+    """What a session is given: the first text within the budget, and the names of the others."""
+    from symposium.guidance.library import library_for  # noqa: PLC0415 - see the class
+    from symposium.guidance.selection import (  # noqa: PLC0415 - see the class
+        Workspace,
+        applicable,
+        fit,
+    )
+
+    library = library_for(folder)
+    texts = applicable(library.shelf().listed, Workspace(library.project), words)
+    first = next((each for each in texts if each.id == FIRST), None)
     if first is None:
         return None
-    more = f"More texts like this one: the tool `read_guidance` of the MCP server `{SERVER}`."
-    return f"{BEGIN}\n{first.strip()}\n\n{more}\n{END}\n"
+    (excerpt,) = fit([first], MAX_BYTES)
+    others = [each for each in texts if each.id != FIRST and each.text != first.text]
+    lines = [f"- `{each.id}`: {each.description or each.name}" for each in others]
+    whole = [] if excerpt.is_whole else [f"- `{FIRST}`: all of the above, with examples"]
+    more = f"To read more, call the tool `read_guidance` of the MCP server `{SERVER}`:"
+    listed = "\n".join([more, *whole, *lines])
+    return f"{BEGIN}\n# {first.name}\n\n{excerpt.body}\n\n{listed}\n{END}\n"
+
+
+def _words_in(blocks: Sequence[Any]) -> str:
+    """The words of a prompt, by which texts for one kind of task are chosen."""
+    found: list[str] = []
+    for block in blocks:
+        match block:
+            case {"type": "text", "text": str(text)}:
+                found.append(text)
+            case _:
+                pass
+    return "\n".join(found)
 
 
 def _is_command(blocks: Sequence[Any]) -> bool:

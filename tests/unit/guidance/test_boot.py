@@ -7,7 +7,7 @@ import pytest
 from symposium.guidance.boot import BootPrompts, TaskContext, collaborator_of
 from symposium.guidance.library import library_for
 
-NEW = TaskContext("", "", "Make the import survive a crash.")
+NEW = TaskContext("", "", "Make the import survive a restart.")
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_directives_name_each_text_in_order_and_quote_none(boot: BootPrompts) ->
             "`coding-guidelines.md`",
             "`mcp-tool-usage-suggestions.md`",
             "## Initial task",
-            "Make the import survive a crash.",
+            "Make the import survive a restart.",
         )
     ]
 
@@ -47,7 +47,7 @@ def test_inlined_holds_each_text_without_its_head(boot: BootPrompts) -> None:
     assert prompt.count("</context>") == 4
     assert "Make it so?" in prompt
     assert "\nname: " not in prompt
-    assert prompt.index("</context>") < prompt.index("Make the import survive a crash.")
+    assert prompt.index("</context>") < prompt.index("Make the import survive a restart.")
 
 
 @pytest.mark.requirement("guidance.boot-task")

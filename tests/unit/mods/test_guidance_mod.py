@@ -1,5 +1,6 @@
 """The text that an agent is told once, and that no editor sees."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,16 @@ from hypothesis import strategies as st
 
 from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Request
-from symposium.mods.guidance import BEGIN, END, META, Guidance, Telling, without_text
+from symposium.mods.guidance import (
+    BEGIN,
+    END,
+    MAX_BYTES,
+    META,
+    META_SHA256,
+    Guidance,
+    Telling,
+    without_text,
+)
 from symposium.testing import FakeAgent, chain_of
 
 
@@ -43,10 +53,13 @@ async def test_the_first_prompt_of_each_session_has_the_text_before_it(tmp_path:
         await editor.prompt("four", session_id=first)
     told, *others = prompts(agent)
     assert told[0]["text"].startswith(BEGIN)
-    assert "# Working together" in told[0]["text"]
+    assert "A question is not an order" in told[0]["text"]
+    assert "Looking, and not guessing" not in told[0]["text"], "the summary, not all of it"
+    assert len(told[0]["text"].encode()) < 4000
     assert "---" not in told[0]["text"].split("\n")[1]
     assert told[0]["annotations"] == {"audience": ["assistant"]}
-    assert told[0]["_meta"] == {META: "main.md"}
+    digest = hashlib.sha256(told[0]["text"].encode()).hexdigest()
+    assert told[0]["_meta"] == {META: "main.md", META_SHA256: digest}
     assert told[1:] == [{"type": "text", "text": "one"}]
     assert [texts(each)[-1] for each in others] == ["two", "three", "four"]
     assert [len(each) for each in others] == [1, 2, 1]
@@ -190,5 +203,42 @@ async def test_a_project_s_own_text_needs_the_user_s_trust_and_the_user_s_own_do
         await editor.prompt("two")
     first, second = prompts(agent)
     assert "Obey" not in first[0]["text"] + second[0]["text"]
-    assert "Working together" in first[0]["text"]
+    assert "A question is not an order" in first[0]["text"]
     assert "As I like it." in second[0]["text"]
+
+
+@pytest.mark.requirement("guidance.applies-to")
+async def test_the_first_prompt_names_the_texts_for_its_words_and_the_workspace(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "Cargo.toml").write_text("", encoding="utf-8")
+    agent = FakeAgent("hi")
+    async with chain_of(Guidance(), agent=agent) as editor:
+        await editor.new_session(cwd=str(tmp_path))
+        await editor.prompt("The login crashes.")
+    told = prompts(agent)[0][0]["text"]
+
+    assert "`rust-projects.md`" in told
+    assert "`debugging-tasks.md`" in told
+    assert "`python-projects.md`" not in told
+    assert "`refactoring-tasks.md`" not in told
+
+
+@pytest.mark.requirement("guidance.budget")
+async def test_a_short_text_is_given_whole_and_a_long_one_by_its_summary(
+    tmp_path: Path, home: Path
+) -> None:
+    (home / "guidance").mkdir(parents=True)
+    agent = FakeAgent("hi")
+    for body in ("Short and whole.", "# Long\n\nFirst sentence. Second one.\n\n" + "x" * MAX_BYTES):
+        (home / "guidance" / "main.md").write_text(body, encoding="utf-8")
+        async with chain_of(Guidance(), agent=agent) as editor:
+            await editor.new_session(cwd=str(tmp_path))
+            await editor.prompt("one")
+    short, long = (each[0]["text"] for each in prompts(agent))
+
+    assert "Short and whole." in short
+    assert "with examples" not in short
+    assert "- Long: First sentence." in long
+    assert "Second one." not in long
+    assert "`main.md`: all of the above" in long
