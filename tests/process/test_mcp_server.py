@@ -98,7 +98,9 @@ async def test_what_is_addressed_to_nobody_is_kept_by_the_daemon(home: Yard) -> 
     assert json.loads(answer["content"][0]["text"]) == [1]
 
 
-@pytest.mark.requirement("mcp-server.taskspace-tools", "mcp-server.prompts")
+@pytest.mark.requirement(
+    "mcp-server.taskspace-tools", "mcp-server.prompts", "guidance.read-visible"
+)
 async def test_a_real_taskspace_is_known_updated_and_told_of(home: Yard, tmp_path: Path) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
@@ -112,6 +114,8 @@ async def test_a_real_taskspace_is_known_updated_and_told_of(home: Yard, tmp_pat
         said = await until_recorded(server, {"message": "Half of it", "category": "milestone"})
         updated = await server.call("update_taskspace", {"name": "Importer", "description": "d"})
         after = await server.result("prompts/get", {"name": "hi"})
+        await server.result("resources/read", {"uri": "main.md"})
+        readings = await until_read(home, json.loads(made.out)["id"], "main.md")
     await home.symposium("session", "kill", json.loads(made.out)["id"])
 
     assert "Mend the import." in before["messages"][0]["content"]["text"]
@@ -120,6 +124,18 @@ async def test_a_real_taskspace_is_known_updated_and_told_of(home: Yard, tmp_pat
     text = after["messages"][0]["content"]["text"]
     assert "<name>Importer</name>" in text
     assert "Mend the import." not in text
+    assert readings["main.md"]["layer"] == "built-in"
+    assert readings.keys() == {"yiasou", "hi", "main.md"}
+
+
+async def until_read(home: Yard, task: str, text: str) -> dict[str, Any]:
+    """What `task show` lists of the guidance that was read, once a text is among it."""
+    async with asyncio.timeout(20):
+        while True:
+            shown = await home.symposium("task", "show", task, "--json")
+            found = {each["id"]: each for each in json.loads(shown.out)["guidance"]}
+            if text in found:
+                return found
 
 
 async def until_recorded(server: Spoken, report: dict[str, str]) -> Any:

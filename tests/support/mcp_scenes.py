@@ -20,6 +20,7 @@ from symposium.ide.dialect.port import IdePort, NoIde
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import Standing
 from symposium.mcp_server.outbox import Outbox
+from symposium.mcp_server.readings import Readings
 from symposium.mcp_server.registry import all_tools
 from symposium.mcp_server.review_desk import ReviewDesk
 from symposium.mcp_server.tool import Answer, Call
@@ -77,8 +78,9 @@ def workplace_in(
     checkout = root / "checkout"
     (checkout / ".git").mkdir(parents=True, exist_ok=True)
     library = library_for(checkout, {"HOME": str(root), "SYMPOSIUM_HOME": str(home)})
+    standing = Standing(checkout, str(checkout) if taskspace else "", taskspace)
     return Workplace(
-        standing=Standing(checkout, str(checkout) if taskspace else "", taskspace),
+        standing=standing,
         library=library,
         boot=BootPrompts(library),
         references=ReferenceStore(home),
@@ -87,6 +89,7 @@ def workplace_in(
         ide=ide or NoIde(),
         outbox=Outbox(home),
         reviews=ReviewDesk(home / "reviews" / "here"),
+        readings=Readings(standing),
     )
 
 

@@ -1,7 +1,7 @@
 """What the commands on taskspaces share: asking the daemon, finding one by name, showing it."""
 
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -11,7 +11,8 @@ from msgspec import to_builtins
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.messages.list_taskspaces import ListTaskspaces
 from symposium.bus.messages.progress import Progress
-from symposium.bus.messages.show_taskspace import TaskShown
+from symposium.bus.messages.show_taskspace import GuidanceReading, TaskShown
+from symposium.bus.shapes import SIGNS, ProgressCategory
 from symposium.bus.task_shapes import TaskView
 from symposium.bus.vocabulary import Request
 from symposium.cli.agent_views import print_json
@@ -109,6 +110,13 @@ def task_line(task: TaskView) -> str:
     return f"{glyph} {name:32}  {task.state:18}  {task.id[:8]}{last}"
 
 
+def reading_lines(guidance: Sequence[GuidanceReading]) -> Iterator[str]:
+    """Each text that the agents read, with its layer and when they last read it."""
+    for each in guidance:
+        layer = f" ({one_line(each.layer, width=20)})" if each.layer else ""
+        yield f"{one_line(each.id, width=100)}{layer} read at {minute_of(each.at)}"
+
+
 def show_task(shown: TaskShown) -> None:
     """All that is known of one."""
     about = shown.taskspace
@@ -125,13 +133,21 @@ def show_task(shown: TaskShown) -> None:
         ("spent", about.spent),
         ("conflicts", "; ".join(about.conflicts)),
         ("set-up", "; ".join(shown.recipe)),
+        ("guidance", "; ".join(reading_lines(shown.guidance))),
         ("not set up", _guessed(shown.guesses)),
         ("snapshots", str(len(shown.snapshots))),
     ):
         if value:
             click.echo(f"  {label:12} {value}")
     for entry in shown.log:
-        click.echo(f"  {minute_of(entry.at)} {entry.category:9} {entry.message}")
+        click.echo(f"  {minute_of(entry.at)} {category_text(entry.category):9} {entry.message}")
+
+
+def category_text(category: str) -> str:
+    """The word for a category, after its sign on a terminal."""
+    if not sys.stdout.isatty():
+        return category
+    return f"{SIGNS[ProgressCategory(category)][-1]} {category}"
 
 
 def _guessed(guesses: Sequence[str]) -> str:

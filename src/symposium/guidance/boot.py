@@ -96,6 +96,10 @@ class BootPrompts:
         """The prompt with everything in it; arguments as for `directives`."""
         return self._prompt("inlined", task, asked)
 
+    def texts(self, task: TaskContext | None, asked: str | None = None) -> list[GuidanceText]:
+        """The texts that the prompts hold or name; arguments as for `directives`."""
+        return self._chosen(self._library.shelf(), collaborator_of(asked, task), task)
+
     def _prompt(self, form: Form, task: TaskContext | None, asked: str | None) -> str:
         shelf = self._library.shelf()
         if shelf is not self._shelf:

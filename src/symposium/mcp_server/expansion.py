@@ -5,13 +5,14 @@ Here guidance and prompts come first: nobody who can store a value can tell an a
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from symposium.errors import SymposiumError
 from symposium.guidance.boot import BootPrompts, TaskContext
 from symposium.guidance.library import GuidanceLibrary
-from symposium.guidance.text import URI
+from symposium.guidance.text import URI, GuidanceText
 from symposium.references.store import ReferenceStore
 
 PROMPTS: Final = ("yiasou", "hi")
@@ -30,10 +31,12 @@ class Expanded:
     Attributes:
         source: where.
         text: what an agent reads; a stored value as indented JSON.
+        guidance: the guidance texts that it holds.
     """
 
     source: Source
     text: str
+    guidance: Sequence[GuidanceText] = ()
 
 
 class Expansion:
@@ -55,9 +58,9 @@ class Expansion:
         """
         text = self._library.shelf().get(id_.removeprefix(URI))
         if text is not None:
-            return Expanded("guidance", text.text)
+            return Expanded("guidance", text.text, [text])
         if id_ in PROMPTS:
-            return Expanded("prompt", self._boot.inlined(task))
+            return Expanded("prompt", self._boot.inlined(task), self._boot.texts(task))
         stored = self._references.get(id_)
         if stored is None:
             known = ", ".join(each.id for each in self._library.shelf().listed)

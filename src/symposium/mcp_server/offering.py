@@ -68,6 +68,7 @@ class Offering:
         del caller
         text = self._workplace.library.shelf().get(uri.removeprefix(URI))
         if text is not None:
+            self._workplace.readings.note([text])
             return {"contents": [{"uri": uri, "mimeType": MARKDOWN, "text": text.text}]}
         if uri == CONFLICTS:
             told = await conflicts(self._workplace)
@@ -110,6 +111,7 @@ class Offering:
         task = await look_up(workplace.standing, workplace.bus)
         await keep_collaborator(workplace.standing, workplace.bus, task, asked)
         text = workplace.boot.directives(task, asked)
+        workplace.readings.note_prompt(name, text)
         message = {"role": "user", "content": {"type": "text", "text": text}}
         return {"description": _SUMMARY, "messages": [message]}
 

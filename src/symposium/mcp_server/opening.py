@@ -26,6 +26,7 @@ from symposium.mcp_server.detection import standing_of
 from symposium.mcp_server.ide_port import EditorFirst
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.processes import terminal_of
+from symposium.mcp_server.readings import Readings
 from symposium.mcp_server.review_desk import ReviewDesk
 from symposium.mcp_server.site import Site
 from symposium.mcp_server.workplace import Workplace
@@ -51,11 +52,13 @@ async def at_work(site: Site, serve: Callable[[Workplace], Awaitable[_Result]]) 
     _answer(answers, references, bus)
     answers.to(UserFeedback, reviews.hear)
     outbox = Outbox(home)
+    workplace = workplace_of(site, bus, headless, reviews)
     async with bus, asyncio.TaskGroup() as tasks:
-        beside = [tasks.create_task(headless.run()), tasks.create_task(outbox.run(bus))]
+        works = (headless.run(), outbox.run(bus), workplace.readings.run(bus))
+        beside = [tasks.create_task(work) for work in works]
         try:
             with logged_to(bus.announce):
-                return await serve(workplace_of(site, bus, headless, reviews))
+                return await serve(workplace)
         finally:
             for task in beside:
                 task.cancel()
@@ -71,8 +74,9 @@ def workplace_of(site: Site, bus: Bus, headless: Headless, reviews: ReviewDesk) 
     """The workplace of a site; nothing is asked yet."""
     home = paths(site.environment).home
     library = library_for(site.directory, site.environment)
+    standing = standing_of(site.directory, site.environment)
     return Workplace(
-        standing=standing_of(site.directory, site.environment),
+        standing=standing,
         library=library,
         boot=BootPrompts(library),
         references=ReferenceStore(home),
@@ -81,6 +85,7 @@ def workplace_of(site: Site, bus: Bus, headless: Headless, reviews: ReviewDesk) 
         ide=EditorFirst(bus, HeadlessPort(headless, checkout_of(site.directory))),
         outbox=Outbox(home),
         reviews=reviews,
+        readings=Readings(standing),
     )
 
 

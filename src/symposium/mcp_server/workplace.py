@@ -12,6 +12,7 @@ from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import Standing
 from symposium.mcp_server.expansion import Expansion
 from symposium.mcp_server.outbox import Outbox
+from symposium.mcp_server.readings import Readings
 from symposium.mcp_server.review_desk import ReviewDesk
 from symposium.references.store import ReferenceStore
 from symposium.walkthroughs.store import WalkthroughStore
@@ -34,6 +35,7 @@ class Workplace:
         bus: whom to ask about taskspaces, editors and people.
         ide: whom to ask about code.
         outbox: where reports wait for a daemon.
+        readings: takes which guidance the agent was given.
         reviews: those that were asked for, and who waits for a word on them.
     """
 
@@ -46,6 +48,7 @@ class Workplace:
     ide: IdePort
     outbox: Outbox
     reviews: ReviewDesk
+    readings: Readings
 
     @property
     def expansion(self) -> Expansion:

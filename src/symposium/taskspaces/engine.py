@@ -9,6 +9,7 @@ from symposium.taskspaces.agent_commands import BUILT_IN, AgentCommands
 from symposium.taskspaces.creation import Order, create
 from symposium.taskspaces.git.lease import Lease
 from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.guidance_log import GuidanceLog
 from symposium.taskspaces.history import History
 from symposium.taskspaces.landing.land import Landed, LandOptions, LandOutcome, land
 from symposium.taskspaces.landing.radar import Overlap, Radar
@@ -38,6 +39,7 @@ class Engine:
     Attributes:
         records: their state, progress and questions.
         logs: reads what was logged.
+        guidance: which texts their agents have read.
         spawning: those that agents make.
         trash: deletion and its undo.
         history: snapshots and their undo.
@@ -51,6 +53,7 @@ class Engine:
         self.presence = Presence()
         self.records = Records(ground, table)
         self.logs = LogReader(ground)
+        self.guidance = GuidanceLog(ground)
         self.spawning = Spawning(ground)
         self.trash = Trash(ground, self.presence, self.spawning.wake)
         self.history = History(ground)

@@ -40,6 +40,10 @@ CREATE INDEX IF NOT EXISTS log_taskspace ON log (taskspace, number);
 CREATE TABLE IF NOT EXISTS ports (
     first INTEGER PRIMARY KEY, count INTEGER NOT NULL, taskspace TEXT NOT NULL UNIQUE
 );
+CREATE TABLE IF NOT EXISTS guidance (
+    taskspace TEXT NOT NULL, id TEXT NOT NULL, layer TEXT NOT NULL, sha256 TEXT NOT NULL,
+    at TEXT NOT NULL, count INTEGER NOT NULL, UNIQUE (taskspace, id, layer, sha256)
+);
 CREATE TABLE IF NOT EXISTS operation (
     taskspace TEXT PRIMARY KEY, kind TEXT NOT NULL, stage TEXT NOT NULL, detail BLOB NOT NULL
 );
@@ -133,7 +137,7 @@ def save(connection: sqlite3.Connection, taskspace: Taskspace) -> None:
 
 def forget(connection: sqlite3.Connection, id_: str) -> None:
     """Take a taskspace out, with all that belongs to it."""
-    for table in ("log", "ports", "operation"):
+    for table in ("log", "ports", "operation", "guidance"):
         connection.execute(f"DELETE FROM {table} WHERE taskspace = ?", (id_,))  # noqa: S608 - ours
     connection.execute("DELETE FROM taskspace WHERE id = ?", (id_,))
 

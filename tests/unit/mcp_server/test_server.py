@@ -193,6 +193,11 @@ async def test_guidance_is_listed_and_read_whole(client: RawClient) -> None:
         "walkthrough-format.md",
         "coding-guidelines.md",
         "mcp-tool-usage-suggestions.md",
+        "debugging-tasks.md",
+        "node-projects.md",
+        "python-projects.md",
+        "refactoring-tasks.md",
+        "rust-projects.md",
         "socrates.md",
         "conflicts",
     ]

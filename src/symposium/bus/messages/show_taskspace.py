@@ -2,9 +2,29 @@
 
 from typing import ClassVar
 
+from msgspec import Struct
+
 from symposium.bus.roles import PEOPLE
 from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
 from symposium.bus.vocabulary import About, Reply, Request, Target
+
+
+class GuidanceReading(Struct, frozen=True):
+    """A text that an agent of the taskspace has read.
+
+    Attributes:
+        id: its file name, or the name of a prompt.
+        layer: who wrote it; empty for a prompt.
+        sha256: the hash of its content at that time.
+        at: when it was last read, ISO 8601, UTC.
+        count: how often.
+    """
+
+    id: str
+    layer: str
+    sha256: str
+    at: str
+    count: int
 
 
 class TaskShown(Reply, frozen=True):
@@ -13,6 +33,7 @@ class TaskShown(Reply, frozen=True):
     Attributes:
         recipe: what its set-up files ask for, each line with its file, and `digest` of all of it.
         guesses: what its lock files suggest, where no file asks for anything; never run unasked.
+        guidance: the texts that its agents have read, the first first.
     """
 
     taskspace: TaskView
@@ -21,6 +42,7 @@ class TaskShown(Reply, frozen=True):
     recipe: tuple[str, ...] = ()
     guesses: tuple[str, ...] = ()
     digest: str = ""
+    guidance: tuple[GuidanceReading, ...] = ()
 
 
 class ShowTaskspace(Request[TaskShown], frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ from symposium.cli.task_opening import open_editor, show_diff
 from symposium.cli.task_removing import remove_task
 from symposium.cli.tasks import (
     ask,
+    category_text,
     doing,
     find_task,
     sessions,
@@ -222,7 +223,7 @@ def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool)
             words = f"symposium task attach --no-follow {found.id[:8]}"
             click.echo(f"No progress was logged. `{words}` shows what was said.", err=True)
         for entry in shown.log:
-            click.echo(f"{second_of(entry.at)}  {entry.category:9}  {entry.message}")
+            click.echo(f"{second_of(entry.at)}  {category_text(entry.category):9}  {entry.message}")
         return ExitCode.OK
 
     return doing(work)

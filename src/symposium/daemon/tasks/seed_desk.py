@@ -5,6 +5,7 @@ from collections.abc import Callable
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.delete_taskspace import Decided, DeleteTaskspace
+from symposium.bus.messages.guidance_read import GuidanceRead
 from symposium.bus.messages.log_progress import LogProgress
 from symposium.bus.messages.register_taskspace_window import Registered, RegisterTaskspaceWindow
 from symposium.bus.messages.signal_user import SignalUser
@@ -57,6 +58,7 @@ class SeedDesk:
         answers.to(SignalUser, self._signal)
         answers.to(DeleteTaskspace, self._delete)
         answers.to(RegisterTaskspaceWindow, self._register)
+        answers.to(GuidanceRead, self._guidance)
         return answers
 
     async def _state(self, message: TaskspaceState, asked: Asked) -> TaskspaceInfo:
@@ -121,6 +123,13 @@ class SeedDesk:
         if decision is Decision.CANCELLED:
             raise BusRefusedError(CANCELLED, "cancelled")
         return Decided(outcome=decision.value)
+
+    async def _guidance(self, message: GuidanceRead, asked: Asked) -> Done:
+        del asked
+        taskspace = await self._live(message.taskspace_uuid, message.project_path)
+        id_, layer, sha256 = message.id[:200], message.layer[:20], message.sha256[:64]
+        await self._engine.guidance.note(taskspace.id, id_, layer, sha256)
+        return Done()
 
     async def _register(self, message: RegisterTaskspaceWindow, asked: Asked) -> Registered:
         taskspace = await self._live(message.taskspace_uuid)

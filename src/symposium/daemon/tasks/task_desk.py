@@ -15,7 +15,7 @@ from symposium.bus.messages.list_taskspaces import ListTaskspaces, Tasks
 from symposium.bus.messages.put_off_inbox import PutOffInbox
 from symposium.bus.messages.rename_taskspace import RenameTaskspace
 from symposium.bus.messages.retry_taskspace import RetryTaskspace
-from symposium.bus.messages.show_taskspace import ShowTaskspace, TaskShown
+from symposium.bus.messages.show_taskspace import GuidanceReading, ShowTaskspace, TaskShown
 from symposium.bus.task_shapes import TaskView
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.inbox import Inbox
@@ -127,6 +127,7 @@ class TaskDesk:
         snapshots = await self._engine.history.snapshots(taskspace.id) if is_there else []
         recipe = await self._engine.recipe(taskspace.id) if is_there else SetUp()
         guesses = () if recipe.recipes else recipe.guesses
+        readings = await self._engine.guidance.of(taskspace.id)
         return TaskShown(
             taskspace=await self._view(taskspace),
             log=tuple(log_view(entry) for entry in entries),
@@ -134,6 +135,10 @@ class TaskDesk:
             recipe=tuple(shown_lines(recipe)),
             digest=recipe.digest,
             guesses=tuple(f"{each.command} ({each.source})" for each in guesses),
+            guidance=tuple(
+                GuidanceReading(each.id, each.layer, each.sha256, each.at, each.count)
+                for each in readings
+            ),
         )
 
     async def _retry(self, message: RetryTaskspace, asked: Asked) -> TaskMade:

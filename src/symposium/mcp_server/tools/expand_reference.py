@@ -29,4 +29,6 @@ async def expand_reference(params: Params, call: Call) -> Answer:
     """
     workplace = call.workplace
     task = await look_up(workplace.standing, workplace.bus)
-    return Answer(workplace.expansion.expand(params.id, task).text)
+    expanded = workplace.expansion.expand(params.id, task)
+    workplace.readings.note(expanded.guidance)
+    return Answer(expanded.text)

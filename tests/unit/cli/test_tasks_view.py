@@ -1,0 +1,46 @@
+"""How a task's log looks."""
+
+import pytest
+
+from symposium.bus.messages.show_taskspace import GuidanceReading
+from symposium.cli import tasks
+from symposium.cli.tasks import category_text, reading_lines
+
+
+@pytest.mark.requirement("front.log-signs")
+@pytest.mark.parametrize(
+    ("category", "on_terminal"),
+    [("info", "\u2139 info"), ("error", "\u274c error"), ("milestone", "\u2705 milestone")],
+)
+def test_a_category_has_its_sign_on_a_terminal_only(
+    category: str, on_terminal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stream:
+        def __init__(self, *, is_terminal: bool) -> None:
+            self.is_terminal = is_terminal
+
+        def isatty(self) -> bool:
+            return self.is_terminal
+
+    shown: list[str] = []
+    for is_terminal in (True, False):
+        monkeypatch.setattr(tasks.sys, "stdout", Stream(is_terminal=is_terminal))
+        shown.append(category_text(category))
+    monkeypatch.undo()
+
+    assert shown == [on_terminal, category]
+
+
+@pytest.mark.requirement("guidance.read-visible")
+def test_what_was_read_is_shown_with_its_layer() -> None:
+    at = "2026-11-22T10:00:00Z"
+    readings = [
+        GuidanceReading("main.md", "team", "x", at, 1),
+        GuidanceReading("yiasou\x1b[2J", "", "x", at, 1),
+    ]
+
+    text, prompt = reading_lines(readings)
+
+    assert text.startswith("main.md (team) read at ")
+    assert prompt.startswith("yiasou")
+    assert "\x1b" not in prompt

@@ -1,0 +1,76 @@
+"""What is reported of the guidance that an agent reads."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.support.mcp_scenes import TASK, FakeBus, call_tool, workplace_in
+
+from symposium.bus.errors import BusUnreachableError
+from symposium.bus.messages.guidance_read import GuidanceRead
+from symposium.bus.vocabulary import Done, Message
+from symposium.mcp_server.readings import MAX_WAITING
+from symposium.mcp_server.workplace import Workplace
+
+
+class Caller:
+    """A client that is told nothing meanwhile."""
+
+    async def news(self, done: float, total: float | None, message: str) -> None:
+        del done, total, message
+
+
+def reported(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    return [(each.id, each.layer) for each in messages if isinstance(each, GuidanceRead)]
+
+
+@asynccontextmanager
+async def reporting(workplace: Workplace, bus: FakeBus) -> AsyncGenerator[None]:
+    """Reports what was read by the end of the block."""
+    yield
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(workplace.readings.run(bus))
+        for _ in range(3 * MAX_WAITING):
+            await asyncio.sleep(0)
+        running.cancel()
+
+
+@pytest.mark.requirement("guidance.read-visible")
+async def test_each_text_that_is_read_is_reported_with_its_layer_and_hash(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("guidance_read", Done())
+    workplace = workplace_in(tmp_path, bus)
+    async with reporting(workplace, bus):
+        await call_tool(workplace, "expand_reference", {"id": "coding-guidelines.md"})
+        await call_tool(workplace, "expand_reference", {"id": "yiasou"})
+    found = reported(bus.asked)
+    first = next(each for each in bus.asked if isinstance(each, GuidanceRead))
+    text = workplace.library.shelf().texts["coding-guidelines.md"]
+
+    assert found[0] == ("coding-guidelines.md", "built-in")
+    assert ("main.md", "built-in") in found[1:]
+    assert (first.taskspace_uuid, first.sha256) == (TASK, text.sha256)
+
+
+@pytest.mark.requirement("guidance.read-visible")
+async def test_outside_a_task_nothing_is_reported(tmp_path: Path) -> None:
+    bus = FakeBus()
+    workplace = workplace_in(tmp_path, bus, taskspace="")
+    async with reporting(workplace, bus):
+        await call_tool(workplace, "expand_reference", {"id": "main.md"})
+
+    assert reported(bus.asked) == []
+
+
+@pytest.mark.requirement("guidance.read-visible")
+async def test_a_report_that_fails_ends_nothing(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("guidance_read", BusUnreachableError("no daemon listens", ""))
+    workplace = workplace_in(tmp_path, bus)
+    async with reporting(workplace, bus):
+        for _ in range(2):
+            await call_tool(workplace, "expand_reference", {"id": "main.md"})
+
+    assert reported(bus.asked) == [("main.md", "built-in")] * 2
