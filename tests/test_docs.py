@@ -35,7 +35,7 @@ def status_of_generate(folder: Path, *arguments: str) -> int:
 
 
 @pytest.mark.requirement("house.docs-strict")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_broken_link_breaks_the_build_and_nothing_else_does(copy: Path) -> None:
     assert status_of_build(copy) == 0
 
@@ -46,7 +46,7 @@ def test_a_broken_link_breaks_the_build_and_nothing_else_does(copy: Path) -> Non
 
 
 @pytest.mark.requirement("house.docs-show-files")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_page_that_shows_a_file_shows_that_file(copy: Path) -> None:
     assert status_of_generate(copy) == 0
     example = copy / "examples" / "shout.py"
@@ -99,7 +99,7 @@ def test_the_ways_to_have_the_program_at_hand_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("house.docs-reference-current")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_generated_page_that_was_changed_by_hand_is_seen(copy: Path) -> None:
     assert status_of_generate(copy) == 0
     assert status_of_generate(copy, "--check") == 0

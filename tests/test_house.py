@@ -90,6 +90,7 @@ def test_the_distribution_asks_for_python_3_11() -> None:
     assert metadata("symposium-host")["Requires-Python"] == ">=3.11"
 
 
+@pytest.mark.requirement("house.light-start")
 def test_nothing_heavy_is_required_to_run() -> None:
     names = [line for line in requires("symposium-host") or [] if "extra ==" not in line]
 
@@ -103,6 +104,7 @@ def test_nothing_heavy_is_required_to_run() -> None:
     assert sorted(name.split(">")[0].split("<")[0] for name in names) == sorted([*start, *late])
 
 
+@pytest.mark.requirement("house.light-start")
 def test_the_start_of_the_program_imports_nothing_heavy() -> None:
     code = "import sys, symposium.__main__; print(*sys.modules, sep='\\n')"
 
@@ -253,6 +255,7 @@ def test_every_path_on_the_map_exists() -> None:
     assert not [path for path in sorted(named) if not (ROOT / path).exists()]
 
 
+@pytest.mark.requirement("house.pages-exact")
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
 def test_what_a_page_at_the_root_links_to_is_there(page: str) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text_of(page))
@@ -260,6 +263,7 @@ def test_what_a_page_at_the_root_links_to_is_there(page: str) -> None:
     assert not [link for link in links if not (ROOT / link).exists()]
 
 
+@pytest.mark.requirement("house.pages-exact")
 def test_every_target_that_a_page_names_is_in_the_makefile() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     named = {

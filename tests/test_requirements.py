@@ -4,7 +4,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -64,6 +64,40 @@ def marks_in(text: str, file: str) -> Iterator[tuple[str, str]]:
                 pass
 
 
+def unmarked_tests(text: str, file: str) -> Iterator[str]:
+    """Each test that neither it, its class nor its file marks with a requirement."""
+    yield from _unmarked(ast.parse(text).body, file)
+
+
+def _unmarked(body: Sequence[ast.stmt], file: str) -> Iterator[str]:
+    if any(_is_pytestmark(node) and _marks(node) for node in body):
+        return
+    for node in body:
+        match node:
+            case ast.ClassDef() if not any(map(_marks, node.decorator_list)):
+                yield from _unmarked(node.body, file)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name.startswith("test"):
+                if not any(map(_marks, node.decorator_list)):
+                    yield f"{file}:{node.lineno}: {node.name} proves no requirement"
+            case _:
+                pass
+
+
+def _is_pytestmark(node: ast.stmt) -> bool:
+    names = node.targets if isinstance(node, ast.Assign) else []
+    return any(isinstance(name, ast.Name) and name.id == "pytestmark" for name in names)
+
+
+def _marks(node: ast.AST) -> bool:
+    """Whether a mark of a requirement is in there, for all of the test: not for a parameter."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize"):
+        return False
+    return any(
+        isinstance(each, ast.Call) and ast.unparse(each.func).endswith("mark.requirement")
+        for each in ast.walk(node)
+    )
+
+
 def complaints(found: Iterable[Row | str], marks: Iterable[tuple[str, str]]) -> Iterator[str]:
     """What keeps rows and tests from proving each other, one line for each cause or file."""
     found, marks = [*found], [*marks]
@@ -101,7 +135,12 @@ def test_rows_and_tests_prove_each_other() -> None:
         for mark in marks_in(path.read_text(encoding="utf-8"), str(path.relative_to(TESTS)))
     ]
 
-    found = "\n".join(complaints(rows, marks))
+    sources = {
+        str(path.relative_to(TESTS)): path.read_text(encoding="utf-8")
+        for path in sorted(TESTS.rglob("test_*.py"))
+    }
+    unmarked = [test for file, text in sources.items() for test in unmarked_tests(text, file)]
+    found = "\n".join([*complaints(rows, marks), *unmarked])
 
     if found:
         pytest.fail(found, pytrace=False)
@@ -117,10 +156,12 @@ def complaints_about(rows: str, test: str = "") -> str:
     return "\n".join(complaints(rows_in(rows, "wire.toml"), marks_in(test, "test_wire.py")))
 
 
+@pytest.mark.requirement("house.manifest-both-ways")
 def test_a_row_with_a_test_is_fine() -> None:
     assert not complaints_about(GOOD_ROW, GOOD_TEST)
 
 
+@pytest.mark.requirement("house.manifest-both-ways")
 def test_a_row_with_a_reason_is_fine() -> None:
     assert not complaints_about(GOOD_ROW + 'reason = "We have no wire."\n')
 
@@ -135,6 +176,21 @@ def test_a_row_without_a_test_is_named_once_for_its_file() -> None:
 @pytest.mark.requirement("house.manifest-both-ways")
 def test_a_test_without_a_row_is_named() -> None:
     assert complaints_about("", GOOD_TEST) == "test_wire.py:1: wire.order has no row"
+
+
+@pytest.mark.requirement("house.manifest-both-ways")
+def test_a_test_without_a_mark_is_named_and_one_in_a_marked_class_or_file_is_not() -> None:
+    mark = 'pytest.mark.requirement("wire.order")'
+    others = "@pytest.mark.timeout(5)\nasync def test_other(): ...\ndef helper(): ...\n"
+    in_class = f"@{mark}\nclass TestIt:\n    def test_it(self): ...\n"
+    case = f'@pytest.mark.parametrize("x", [pytest.param(1, marks={mark})])\ndef test_x(x): ...\n'
+
+    assert not [*unmarked_tests(f"pytestmark = [{mark}]\n" + others, "t.py")]
+    assert not [*unmarked_tests(GOOD_TEST + in_class, "t.py")]
+    assert [*unmarked_tests(GOOD_TEST + others + case, "t.py")] == [
+        "t.py:4: test_other proves no requirement",
+        "t.py:7: test_x proves no requirement",
+    ]
 
 
 @pytest.mark.requirement("house.manifest-both-ways")

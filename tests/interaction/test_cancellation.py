@@ -102,6 +102,7 @@ async def test_an_agents_cancel_reaches_the_client_the_same_way(chain: Any) -> N
         assert (answer["id"], answer["error"]["code"]) == (0, -32800)
 
 
+@pytest.mark.requirement("conductor.cancel-without-request")
 @pytest.mark.parametrize(
     "params", [{}, {"requestId": "nobody"}, {"requestId": {}}, [1], {"requestId": None}]
 )
@@ -114,6 +115,7 @@ async def test_a_cancel_that_names_nothing_open_is_ignored(params: Any) -> None:
         assert (await agent.read())["method"] == "next"
 
 
+@pytest.mark.requirement("conductor.cancel-late-result")
 async def test_a_normal_result_after_a_cancel_is_relayed() -> None:
     async with scene(*mods(Rewrites())) as it:
         agent = await it.open()
@@ -165,6 +167,7 @@ async def test_an_agent_that_ignores_a_cancel_keeps_only_its_own_turn_open() -> 
         assert await it.exit_code() == 0
 
 
+@pytest.mark.requirement("conductor.cancel-client-leaves")
 async def test_a_client_that_leaves_has_its_open_requests_cancelled() -> None:
     async with scene(inner()) as it:
         agent = await it.open()

@@ -28,7 +28,7 @@ async def test_a_mods_own_answer_comes_though_the_agent_has_left() -> None:
     async with scene(*mods(thinker)) as it:
         agent = await it.open()
         it.client.ask(1, "_thinker/ask", {"about": "leaving"})
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(45):
             await thinker.asked.wait()
         await agent.hang_up()
         thinker.may_answer.set()

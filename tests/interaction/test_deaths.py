@@ -127,6 +127,7 @@ async def test_a_component_that_is_ended_gets_what_waits_and_may_ask_nothing_mor
         await proxy.ended()
 
 
+@pytest.mark.requirement("conductor.death-open-requests")
 async def test_what_a_dead_agent_has_asked_is_cancelled() -> None:
     async with scene(inner()) as it:
         agent = await it.open()
@@ -140,6 +141,7 @@ async def test_what_a_dead_agent_has_asked_is_cancelled() -> None:
         assert cancel["params"] == {"requestId": permission["id"]}
 
 
+@pytest.mark.requirement("conductor.death-open-requests")
 async def test_a_proxy_that_asks_for_a_dead_agent_is_told_at_once() -> None:
     stand = Stand("proxy")
     async with scene(stand.component) as it:
@@ -156,6 +158,7 @@ async def test_a_proxy_that_asks_for_a_dead_agent_is_told_at_once() -> None:
         assert answer["error"]["data"]["reason"] in {"component_exited", "shutting_down"}
 
 
+@pytest.mark.requirement("conductor.death-open-requests")
 async def test_what_a_mod_holds_when_the_agent_dies_is_answered_with_the_reason() -> None:
     class Keeps(Mod):
         @from_client("kept")
@@ -175,6 +178,7 @@ async def test_what_a_mod_holds_when_the_agent_dies_is_answered_with_the_reason(
         assert await it.exit_code() == 1
 
 
+@pytest.mark.requirement("conductor.death-open-requests")
 async def test_what_a_surviving_proxy_does_not_answer_is_answered_for_it() -> None:
     stand = Stand("mute")
     async with scene(stand.component) as it:
@@ -224,6 +228,7 @@ async def test_a_death_during_initialize_is_its_answer_and_another_try_starts_an
         assert await it.exit_code() == 0
 
 
+@pytest.mark.requirement("conductor.death-served")
 async def test_a_served_component_that_returns_or_raises_counts_as_dead() -> None:
     async def serve(transport: Transport) -> None:
         peer = Peer(transport)
@@ -278,6 +283,7 @@ async def test_text_among_the_messages_is_refused_shown_and_survived(
     assert "Loading model..." in caplog.text
 
 
+@pytest.mark.requirement("conductor.bad-response-settles")
 async def test_a_response_that_is_no_response_settles_who_waits_for_it() -> None:
     async with scene() as it:
         agent = await it.open()
@@ -342,6 +348,7 @@ async def test_a_death_while_a_mod_holds_the_answer_to_initialize_ends_the_chain
         assert await it.exit_code() == 1
 
 
+@pytest.mark.requirement("conductor.nothing-kept")
 async def test_nothing_is_kept_of_what_is_finished() -> None:
     async with scene(inner(), *mods(Mod())) as it:
         agent = await it.open()
@@ -359,6 +366,7 @@ async def test_nothing_is_kept_of_what_is_finished() -> None:
         assert link.state is PeerState.READY
 
 
+@pytest.mark.requirement("conductor.cancelled-whole")
 async def test_a_conductor_that_is_cancelled_while_it_ends_leaves_nothing_behind() -> None:
     async with scene(inner(), settings=Settings(quiet_grace=60)) as it:
         agent = await it.open()
@@ -375,6 +383,7 @@ async def test_a_conductor_that_is_cancelled_while_it_ends_leaves_nothing_behind
             await it.running
 
 
+@pytest.mark.requirement("conductor.cancelled-whole")
 async def test_a_conductor_that_is_cancelled_ends_what_it_started() -> None:
     stand = Stand("proxy")
     async with scene(stand.component) as it:

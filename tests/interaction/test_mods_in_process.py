@@ -85,6 +85,7 @@ async def test_a_mod_sees_what_it_declares_in_the_direction_it_declares_and_noth
     assert sorted(seen) == ["* a", "* b", "down a", "up a"]
 
 
+@pytest.mark.requirement("conductor.mod-handlers")
 async def test_of_a_mods_handlers_the_one_that_names_the_method_is_called() -> None:
     seen: list[str] = []
 
@@ -201,6 +202,7 @@ async def test_a_mod_that_raises_has_a_request_answered_and_a_notification_passe
     assert "mod Wants failed on m" in caplog.text
 
 
+@pytest.mark.requirement("conductor.mod-handlers")
 async def test_an_error_that_a_mod_raises_by_its_code_is_the_answer() -> None:
     def fail(_: Crossing) -> Outcome:
         raise RpcError(-32002, {"uri": "x"})
@@ -344,6 +346,7 @@ async def test_a_mod_that_waits_for_the_agent_hears_it_behind_any_flood() -> Non
         assert [message["params"]["n"] for message in await it.client.reads(500)] == [*range(500)]
 
 
+@pytest.mark.requirement("conductor.mod-handlers")
 async def test_later_answers_without_holding_anything_up() -> None:
     done = asyncio.Event()
 
@@ -509,6 +512,7 @@ async def test_a_mod_that_watches_session_new_has_the_answer_before_any_update(
     assert seen == [("fresh", True)]
 
 
+@pytest.mark.requirement("conductor.mod-life")
 async def test_mods_run_while_the_chain_lives_and_give_back_what_they_hold() -> None:
     life: list[str] = []
 
@@ -528,6 +532,7 @@ async def test_mods_run_while_the_chain_lives_and_give_back_what_they_hold() -> 
     assert life == ["runs", "stops", "closes"]
 
 
+@pytest.mark.requirement("conductor.mod-life")
 async def test_a_mod_whose_own_work_fails_is_logged_and_the_chain_lives(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -546,6 +551,7 @@ async def test_a_mod_whose_own_work_fails_is_logged_and_the_chain_lives(
     assert caplog.text.count("Fails failed") == 2
 
 
+@pytest.mark.requirement("conductor.mod-life")
 async def test_a_mod_asked_to_speak_when_the_chain_has_ended_gets_an_error() -> None:
     errors: list[RpcError] = []
 
@@ -568,6 +574,7 @@ async def reaches(it: Scene, agent: Peer, method: str) -> None:
     assert (await agent.read())["method"] == method
 
 
+@pytest.mark.requirement("conductor.mod-cancel")
 async def test_a_handler_that_is_cancelled_before_its_first_step_leaves_nothing_behind() -> None:
     async def never(_: Crossing) -> Outcome:
         raise AssertionError
@@ -580,6 +587,7 @@ async def test_a_handler_that_is_cancelled_before_its_first_step_leaves_nothing_
         await reaches(it, agent, "after")
 
 
+@pytest.mark.requirement("conductor.mod-cancel")
 async def test_a_request_that_waits_behind_another_is_cancelled_at_once() -> None:
     free = asyncio.Event()
     held: list[Crossing] = []
@@ -605,6 +613,7 @@ async def test_a_request_that_waits_behind_another_is_cancelled_at_once() -> Non
     assert len(held) == 1
 
 
+@pytest.mark.requirement("conductor.mod-cancel")
 async def test_a_handler_that_goes_on_although_it_was_cancelled_asks_nobody() -> None:
     started = asyncio.Event()
 
@@ -623,6 +632,7 @@ async def test_a_handler_that_goes_on_although_it_was_cancelled_asks_nobody() ->
         await reaches(it, agent, "after")
 
 
+@pytest.mark.requirement("conductor.mod-order")
 @pytest.mark.parametrize("name", [{}, {"id": 1}])
 async def test_what_a_mod_sends_before_it_lets_a_message_go_arrives_before_it(
     name: dict[str, int],
@@ -644,6 +654,7 @@ async def test_what_a_mod_sends_before_it_lets_a_message_go_arrives_before_it(
         assert [one["method"] for one in await agent.reads(2)] == ["first", "second"]
 
 
+@pytest.mark.requirement("conductor.mod-order")
 async def test_an_answer_to_a_mod_waits_for_nothing_behind_that_mod() -> None:
     class Background(Mod):
         def __init__(self) -> None:

@@ -344,6 +344,7 @@ async def test_initialize_can_be_cancelled_and_a_normal_one_follows(nested: list
         assert (await it.client.read())["id"] == "second"
 
 
+@pytest.mark.requirement("conductor.initialize-cancel")
 async def test_initialize_can_be_cancelled_while_the_components_are_chosen() -> None:
     stands = [Stand(), Stand()]
     left = iter(stands)
@@ -366,6 +367,7 @@ async def test_initialize_can_be_cancelled_while_the_components_are_chosen() -> 
         await (await stands[0].peer()).ended()
 
 
+@pytest.mark.requirement("conductor.initialize-cancel")
 async def test_no_further_form_is_tried_for_an_initialize_that_was_cancelled() -> None:
     stand = Stand("proxy")
     async with scene(stand.component) as it:
@@ -562,6 +564,7 @@ async def test_a_proxy_that_has_greeted_its_successor_hears_it_in_order() -> Non
         assert second["id"] == "greeting"
 
 
+@pytest.mark.requirement("conductor.initialize-once")
 async def test_a_component_is_greeted_once() -> None:
     stand = Stand("proxy")
     async with scene(stand.component) as it:
@@ -598,6 +601,7 @@ class Broken(Mod):
         raise LookupError("no settings")
 
 
+@pytest.mark.requirement("conductor.initialize-failed")
 @pytest.mark.parametrize("failing", ["choice", "mod"])
 async def test_a_chain_that_cannot_be_made_is_an_error_and_may_be_tried_again(failing: str) -> None:
     stand = Stand()
@@ -649,6 +653,7 @@ class Answers(Mod):
         return self._outcome
 
 
+@pytest.mark.requirement("conductor.initialize-mod")
 async def test_a_mod_may_answer_initialize_itself() -> None:
     async with scene(*mods(Answers(Reply({"protocolVersion": 1, "mine": 1})))) as it:
         it.client.ask(0, "initialize", VERSION_ONE)

@@ -364,6 +364,7 @@ async def test_the_same_id_open_in_both_directions_gives_each_its_own_answer() -
         assert await it.client.read() == {"jsonrpc": "2.0", "id": 0, "result": "done"}
 
 
+@pytest.mark.requirement("conductor.same-id-twice")
 async def test_two_open_requests_of_one_id_are_both_answered() -> None:
     async with scene() as it:
         agent = await it.open()
@@ -542,6 +543,7 @@ async def test_odd_batches_are_answered_as_json_rpc_says() -> None:
         assert not it.client.unread
 
 
+@pytest.mark.requirement("conductor.batch-agent-gone")
 async def test_a_batch_is_settled_when_the_agent_is_gone() -> None:
     async with scene() as it:
         agent = await it.open()

@@ -140,6 +140,7 @@ async def test_what_waits_behind_a_mod_counts_and_slows_the_agent() -> None:
         assert numbers == [*range(1000)]
 
 
+@pytest.mark.requirement("conductor.pressure-initialize")
 async def test_what_waits_for_a_component_that_is_greeted_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -160,6 +161,7 @@ async def test_what_waits_for_a_component_that_is_greeted_is_bounded(
         assert len(await agent.reads(1000)) == 1000
 
 
+@pytest.mark.requirement("conductor.pressure-both")
 async def test_one_who_is_made_to_wait_is_heard_again_when_it_is_slow_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -201,6 +203,7 @@ async def test_a_peer_that_never_reads_is_lost_alone_when_too_much_waits_for_it(
         assert await it.exit_code() == 1
 
 
+@pytest.mark.requirement("conductor.pressure-client")
 async def test_a_client_that_never_reads_is_left_within_the_grace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

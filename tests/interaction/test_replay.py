@@ -114,6 +114,7 @@ async def test_recorded_traffic_arrives_once_in_order_and_equal(
             assert not agent.peer.unread
 
 
+@pytest.mark.requirement("house.samples-present")
 def test_there_is_traffic_to_replay() -> None:
     lengths = [len(rows) for path in TRACES for rows in conversations(path)]
 

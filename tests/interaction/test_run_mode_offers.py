@@ -43,7 +43,7 @@ class FakeOffering:
         self.gate.set()
 
     def offer(self, directory: str, *, anew: bool) -> FakeOffer | None:
-        self.gate.wait(5)
+        self.gate.wait(45)
         self.asked.append((directory, anew))
         left = [name for name in self.names if f"{name} yes" not in self.answers]
         return FakeOffer(left[0], self.answers) if left else None

@@ -208,7 +208,7 @@ async def test_a_start_that_is_quick_enough_is_waited_for(tmp_path: Path) -> Non
         it.editor.ask("greet", "initialize", VERSION_ONE)
         agent = await it.chain()
         greeting = await agent.read()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(45):
             agent.answer(greeting, {**VERSION_ONE, "agentCapabilities": {"loadSession": True}})
             answer = await it.editor.read()
         assert answer["result"]["agentCapabilities"]["loadSession"] is True

@@ -12,7 +12,7 @@ import pytest
 from tests.support.own_home import another_home
 from tests.support.task_desk import Desk, task_desk
 
-PATIENCE: Final = 20.0
+PATIENCE: Final = 45.0
 """Seconds that a command may take; more means that it hangs."""
 
 AGENTS: Final = Path(__file__).parent / "agents"

@@ -48,7 +48,7 @@ async def test_a_keeper_that_is_ended_while_its_agent_dies_does_not_start_it_aga
     around = Around(NothingKept(), LastTurn(tmp_path, NoBudget()))
     life = AgentLife(spec, SessionState(Status.RUNNING), prompts, tell, around)
     with pytest.raises(asyncio.CancelledError):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(45):
             await life.run(Nobody(), lambda _: None)
 
     assert told == ["started", "prompt"]

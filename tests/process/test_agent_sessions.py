@@ -28,7 +28,7 @@ Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 Spec: TypeAlias = Callable[..., str]
 
 RETRY = 0.02
-PATIENCE = 8.0
+PATIENCE = 45.0
 
 
 @pytest.fixture

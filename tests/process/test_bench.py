@@ -59,6 +59,7 @@ def test_a_profile_says_where_the_host_spent_its_time(tmp_path: Path) -> None:
     assert "intake.py" in found.read_text(encoding="utf-8")
 
 
+@pytest.mark.requirement("bench.start-profile")
 def test_a_profile_of_the_start_is_what_was_imported(tmp_path: Path) -> None:
     target = next(target for target in TARGETS if target.figure == "start")
 
@@ -87,6 +88,7 @@ def test_a_slow_client_costs_no_memory_in_ten_minutes(row: Variant) -> None:
     assert found["slow_growth"] <= SLOW_CLIENT_GROWTH_MB
 
 
+@pytest.mark.requirement("bench.sees-unbounded")
 def test_a_queue_without_a_bound_is_found_out() -> None:
     """The measurement itself: a relay that keeps whatever the agent says grows before its eyes."""
     relay = f"""

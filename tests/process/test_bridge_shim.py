@@ -21,7 +21,7 @@ from symposium.conductor.debug_log import open_debug_log
 from symposium.conductor.trace import open_trace
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 
-PATIENCE = 8
+PATIENCE = 45.0
 SERVER = {"type": "acp", "name": "own", "serverId": "server-1"}
 
 

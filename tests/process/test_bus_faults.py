@@ -29,7 +29,7 @@ from symposium.bus.shapes import Selection, WindowKind
 from symposium.bus.starting import DaemonOptions
 from symposium.bus.vocabulary import Done
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 
 STEPS = 27
 """More than a conversation of two hellos, one presence and one request takes."""
@@ -147,7 +147,7 @@ async def test_a_daemon_killed_at_any_step_leaves_nobody_waiting(home: Yard) -> 
 async def ask_both(mcp: BusClient) -> tuple[str, str]:
     """Ask for what may be asked twice, and for what may not."""
     walkthrough = PresentWalkthrough(content="", base_uri="/")
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         select = tasks.create_task(settled(mcp.request(GetSelection())))
         show = tasks.create_task(settled(mcp.request(walkthrough)))
     return select.result(), show.result()

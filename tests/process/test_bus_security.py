@@ -21,7 +21,7 @@ from symposium.bus.messages.presence import Presence
 from symposium.bus.roles import Role
 from symposium.bus.shapes import Selection, WindowKind
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 
 HERE = {"workingDirectory": "/"}
 UUID = "0f6f3f2e-6a86-4b1e-9d5c-3c1a9f2b7d10"

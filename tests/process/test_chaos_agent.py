@@ -14,6 +14,7 @@ from symposium.taskspaces.model import Taskspace
 pytestmark = pytest.mark.chaos
 
 
+@pytest.mark.requirement("house.samples-present")
 def test_there_are_fifty_ways() -> None:
     assert len(WAYS) >= 50
 

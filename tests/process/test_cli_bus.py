@@ -17,7 +17,7 @@ from symposium.bus.messages.presence import Presence
 from symposium.bus.roles import Role
 from symposium.bus.shapes import Selection, WindowKind
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 SECRET = "sk-" + "a1" * 16
 

@@ -58,7 +58,7 @@ def end(process: subprocess.Popen[str]) -> int:
     """Close its input; its exit code."""
     assert process.stdin is not None
     process.stdin.close()
-    return process.wait(5)
+    return process.wait(45)
 
 
 @pytest.mark.requirement("cli.run-with-agent-mode", "cli.exit-ok", "cli.eliza-hello")
@@ -109,7 +109,7 @@ def test_stdout_is_protocol_whatever_the_agent_prints(start: Start, scripted: Sp
     process = start("run-with", "--agent", noise, "--log", "debug")
 
     assert say(process, "Hello") == "Answered."
-    rest, _ = process.communicate(timeout=5)
+    rest, _ = process.communicate(timeout=45)
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
 
 
@@ -147,7 +147,7 @@ def test_the_level_says_whether_an_agents_stderr_is_passed_on(
 ) -> None:
     process = start("run-with", "--agent", scripted("any=stderr:warming-up"), "--log", level)
     ask(process, 1, INITIALIZE)
-    _, talk = process.communicate(timeout=5)
+    _, talk = process.communicate(timeout=45)
 
     assert ("warming-up" in talk) == is_said
 
@@ -175,7 +175,7 @@ def test_until_initialize_is_answered_nothing_heavy_is_imported(
     environment["PYTHONPROFILEIMPORTTIME"] = "1"
     process = start("run-with", "--proxy", "arrow", "--proxy", "tag", "--agent", "eliza")
     ask(process, 1, INITIALIZE)
-    _, talk = process.communicate(timeout=5)
+    _, talk = process.communicate(timeout=45)
 
     imported = {line.rpartition("|")[2].strip() for line in talk.splitlines()}
     assert "symposium.conductor.conductor" in imported
@@ -193,7 +193,7 @@ def test_a_component_that_dies_ends_it_with_an_error_for_what_was_asked(
     answer = ask(process, 2, NEW)
 
     assert answer["error"]["data"]["exitCode"] == 3
-    assert process.wait(5) == 1
+    assert process.wait(45) == 1
 
 
 @pytest.mark.requirement("cli.exit-interrupted")
@@ -208,7 +208,7 @@ def test_a_signal_ends_it_and_every_program_it_has_started(
     agent = int((tmp_path / "pid").read_text())
     process.send_signal(number)
 
-    assert process.wait(6) == code
+    assert process.wait(45) == code
     with pytest.raises(ProcessLookupError):
         os.kill(agent, 0)
 

@@ -123,7 +123,7 @@ def asked_by_agent(house: House, kind: str, task: dict[str, Any], number: int) -
         house.client("inbox", "answer", items[0]["id"], "archive")
 
 
-SLOW = 25.0
+SLOW = 45.0
 """Seconds for several programs of ours that start one after the other on a busy machine."""
 
 

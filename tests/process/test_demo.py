@@ -21,7 +21,7 @@ def demo(environment: dict[str, str], agent: str = "") -> subprocess.CompletedPr
         env={**environment, "AGENT": agent},
         capture_output=True,
         text=True,
-        timeout=9,
+        timeout=45,
         check=False,
     )
 
@@ -53,7 +53,7 @@ def test_the_readme_shows_what_the_demo_prints(environment: dict[str, str]) -> N
     assert demo(environment).stdout.strip("\n") in readme
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.requirement("tasks.demo", "tasks.idle", "house.readme-use")
 def test_two_tasks_are_asked_lost_brought_back_and_landed_as_the_readme_shows(
     environment: dict[str, str],
@@ -64,7 +64,7 @@ def test_two_tasks_are_asked_lost_brought_back_and_landed_as_the_readme_shows(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=110,
         check=False,
     )
 

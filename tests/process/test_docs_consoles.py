@@ -29,7 +29,7 @@ def test_a_command_of_the_tutorial_prints_what_the_tutorial_says(command: str, o
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=9,
+        timeout=45,
         check=True,
     )
 

@@ -78,7 +78,7 @@ def open_host(start: Start, *words: str) -> tuple[subprocess.Popen[str], Any]:
 def end_input(host: subprocess.Popen[str]) -> int:
     assert host.stdin is not None
     host.stdin.close()
-    return host.wait(8)
+    return host.wait(45)
 
 
 def is_alive(pid: int) -> bool:
@@ -109,7 +109,7 @@ def test_a_signal_to_the_host_ends_its_components_too(
     host, _ = open_host(start, "--agent", script(tmp_path, STUBBORN))
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     host.send_signal(getattr(signal, name))
-    host.wait(8)
+    host.wait(45)
     assert not any(is_alive(pid) for pid in pids)
 
 
@@ -125,7 +125,7 @@ def test_what_waits_for_the_client_is_written_before_the_host_exits(
     assert host.stdout is not None
     host.stdin.close()
     heard = [json.loads(line) for line in host.stdout]
-    assert host.wait(8) == 0
+    assert host.wait(45) == 0
     assert len(heard) == 20002
     assert heard[-1] == {"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn"}}
 
@@ -203,7 +203,7 @@ def test_several_hosts_for_one_session_stand_alone(start: Start) -> None:
         ask(host, 1, "session/load", {"sessionId": "one", "cwd": "/", "mcpServers": []})
         assert "result" in hear(host)
     hosts[0].kill()
-    hosts[0].wait(8)
+    hosts[0].wait(45)
     for host in hosts[1:]:
         ask(host, 2, "session/prompt", {"sessionId": "one", "prompt": []})
         assert hear(host)

@@ -267,7 +267,7 @@ def test_no_command_starts_what_a_relative_path_leads_to(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=110,
         cwd=hostile.place,
         env={**environment, "SYMPOSIUM_REGISTRY": "none"},
     )

@@ -24,7 +24,7 @@ def test_each_time_that_an_agent_asks_to_delete_its_task_it_is_asked_and_answere
     task = desk.new("asks again")
     payload = json.dumps({"project_path": "", "taskspace_uuid": task["id"]})
     items: list[dict[str, Any]] = []
-    for answer, heard in (("keep", "cancelled by user"), ("archive", "{}")):
+    for answer, heard in (("keep", "cancelled by user"), ("archive", '"outcome":"deleted"')):
         asking = start("bus", "send", "delete_taskspace", payload, "--json")
         items += until(lambda: desk.json("inbox"))
         desk.ok("inbox", "answer", items[-1]["id"], answer)

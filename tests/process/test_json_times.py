@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.support.task_desk import Desk, git
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 def is_now(time: Any) -> bool:

@@ -19,7 +19,7 @@ from symposium.mods.ide_ops import IdeOps
 from symposium.mods.ide_ops_adapter import IdeOpsAdapter
 from symposium.testing import FakeEditor, chain_of
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 GREETING = '''"""Greetings, with 😀 before them."""
 

@@ -34,6 +34,7 @@ async def test_a_program_is_started_listed_called_and_ended() -> None:
             assert caught.value.code == INVALID_PARAMS
 
 
+@pytest.mark.requirement("bridge.client-errors")
 def test_the_echo_server_lives_through_broken_lines() -> None:
     lines = [b"nonsense", b"[]", b'{"id":1,"method":"ping"}', b'{"method":"x"}', b'{"id":2}']
     done = subprocess.run(
@@ -46,6 +47,7 @@ def test_the_echo_server_lives_through_broken_lines() -> None:
     assert [answer.get("error", {}).get("code") for answer in answers] == [-32700, -32600, None]
 
 
+@pytest.mark.requirement("bridge.client-stdio")
 async def test_the_environment_of_a_declaration_is_given_to_its_program() -> None:
     code = "import os,sys; sys.exit(int(os.environ['CODE']))"
     declaration = {
@@ -59,12 +61,14 @@ async def test_the_environment_of_a_declaration_is_given_to_its_program() -> Non
             pass
 
 
+@pytest.mark.requirement("bridge.client-stdio")
 async def test_a_program_that_is_not_there_is_named() -> None:
     with pytest.raises(SpawnError, match="no-such-program"):
         async with open_server({"name": "x", "command": "no-such-program"}):
             pass
 
 
+@pytest.mark.requirement("bridge.client-stdio")
 async def test_a_server_that_does_not_answer_is_given_up() -> None:
     declaration = {"name": "mute", "command": sys.executable, "args": ["-c", "input();input()"]}
     with pytest.raises(McpError, match=r"mute has not answered initialize in 0\.1 s"):
@@ -72,6 +76,7 @@ async def test_a_server_that_does_not_answer_is_given_up() -> None:
             pass
 
 
+@pytest.mark.requirement("bridge.client-stdio")
 @pytest.mark.parametrize(
     "declaration",
     [
@@ -88,12 +93,14 @@ async def test_a_declaration_that_leads_nowhere_is_refused(declaration: dict[str
             pass
 
 
+@pytest.mark.requirement("bridge.client-errors")
 async def test_what_the_block_raises_comes_out_as_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
         async with open_server(ECHO):
             raise ZeroDivisionError
 
 
+@pytest.mark.requirement("bridge.client-errors")
 async def test_a_call_that_is_given_up_is_taken_back_in_mcps_way(tmp_path: Path) -> None:
     code = """
 import json, sys
@@ -172,6 +179,7 @@ def good(head: str, body: dict[str, Any]) -> bytes:
             return b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
 
 
+@pytest.mark.requirement("bridge.client-http")
 async def test_json_and_events_are_understood_and_the_session_is_kept_and_ended(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -190,6 +198,7 @@ async def test_json_and_events_are_understood_and_the_session_is_kept_and_ended(
     assert "late answer" not in caplog.text  # each request is answered once
 
 
+@pytest.mark.requirement("bridge.client-http")
 @pytest.mark.parametrize(
     "answered",
     [
@@ -210,6 +219,7 @@ async def test_an_answer_that_is_none_fails_its_request_and_hangs_nobody(answere
             pass
 
 
+@pytest.mark.requirement("bridge.client-http")
 @pytest.mark.parametrize(
     ("name", "value", "is_sent"),
     [("X-Key", "café", True), ("X-Key", "a\nb", False), ("é", "x", False)],
@@ -234,6 +244,7 @@ async def test_a_header_that_http_does_not_allow_fails_as_an_answer_does(
     assert came.is_set() is is_sent
 
 
+@pytest.mark.requirement("bridge.client-http")
 async def test_a_server_that_is_not_there_is_said_to_be_unreachable() -> None:
     listening = await asyncio.start_server(_nobody, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]

@@ -14,7 +14,7 @@ from symposium.bus.messages.create_synthetic_pr import CreateSyntheticPr
 from symposium.bus.messages.user_feedback import UserFeedback
 from symposium.bus.roles import Role
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 
 ASKED = {"commit_range": "HEAD~1..HEAD", "title": "Two", "description": "why"}
 WALKTHROUGH = """# What I did
@@ -137,10 +137,10 @@ async def test_a_reviewer_on_the_bus_is_shown_the_change_and_its_words_reach_the
     ):
         await joined(reviewer)
         asking = tasks.create_task(server.call("request_review", ASKED))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(45):
             await came.wait()
         await reviewer.request(comment(shown[0].review_id, "why two?"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(45):
             answer = await asking
 
     assert [each.path for each in shown[0].files_changed] == ["app.py"]

@@ -14,7 +14,7 @@ KINDS = ["log", "log-away", "signal", "signal-away", "deliver", "delete"]
 
 @pytest.mark.chaos
 @pytest.mark.requirement("mcp-server.kill-anywhere")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kill_before_any_line_loses_no_report(kind: str, tmp_path: Path) -> None:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])

@@ -22,7 +22,7 @@ from symposium.bus.messages.store_reference import StoreReference
 from symposium.bus.roles import Role
 from symposium.bus.shapes import Selection, WindowKind
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 Begin = Callable[..., subprocess.Popen[str]]
 
@@ -66,7 +66,7 @@ async def test_a_real_bus_brings_an_editor_and_references(home: Yard) -> None:
 
 async def until(server: Spoken, tool: str, text: str) -> Any:
     """Call it until the answer holds a text: the server joins the bus in its own time."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(45):
         while True:
             answer = await server.call(tool, {})
             if text in answer["content"][0]["text"]:
@@ -140,7 +140,7 @@ async def until_read(home: Yard, task: str, text: str) -> dict[str, Any]:
 
 async def until_recorded(server: Spoken, report: dict[str, str]) -> Any:
     """Report until the daemon takes it: the server joins the bus in its own time."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(45):
         while True:
             answer = await server.call("log_progress", report)
             if answer["structuredContent"]["status"] == "recorded":
@@ -163,7 +163,7 @@ def test_a_probe_says_where_this_is(
 def spoken_over(url: str, token: str, message: Any, session: str = "") -> tuple[int, str, str]:
     """Post a message; the status, the body and the session."""
     host = url.removeprefix("http://").removesuffix("/mcp")
-    connection = http.client.HTTPConnection(host, timeout=10)
+    connection = http.client.HTTPConnection(host, timeout=45)
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
@@ -198,7 +198,7 @@ def test_http_is_for_those_who_have_the_token(start: Begin) -> None:
     resources = greeted["result"]["capabilities"]["resources"]
     assert resources == {"subscribe": True, "listChanged": True}
     assert "expand_reference" in tools[1]
-    assert server.wait(10) == 143
+    assert server.wait(45) == 143
 
 
 @pytest.mark.requirement("mcp-server.sdk-late")

@@ -56,7 +56,7 @@ def settings_of_a_developer(home: Path) -> dict[str, str]:
 
 
 @pytest.mark.requirement("house.own-home")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_settings_of_a_developer_take_no_part_in_a_test_of_commands_and_git(
     tmp_path: Path,
 ) -> None:

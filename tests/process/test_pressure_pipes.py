@@ -71,6 +71,7 @@ async def test_a_client_that_reads_in_sips_gets_all_and_little_is_held_for_it() 
     assert wires.transport.most < 512 * 1024
 
 
+@pytest.mark.requirement("conductor.pressure-client")
 async def test_a_client_that_vanishes_while_it_is_written_to_ends_the_chain() -> None:
     wires = Wires()
     conductor = wires.conductor(10**9)
@@ -79,6 +80,6 @@ async def test_a_client_that_vanishes_while_it_is_written_to_ends_the_chain() ->
         os.write(wires.there_write, OPEN)
         await asyncio.to_thread(os.read, wires.back_read, 16384)
         os.close(wires.back_read)
-        async with asyncio.timeout(6):
+        async with asyncio.timeout(45):
             assert await running == 0
     os.close(wires.there_write)

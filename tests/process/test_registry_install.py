@@ -145,7 +145,7 @@ async def test_who_is_killed_leaves_nothing_that_counts(web: Web, tmp_path: Path
         request.end_headers()
         request.wfile.write(b"x")
         begun.set()
-        over.wait(9)
+        over.wait(45)
 
     web.answers["/agent.tar.gz"] = hang
     given = binary(web.url("/agent.tar.gz"))
@@ -236,7 +236,7 @@ def wheel(place: Path) -> Path:
     return path
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.requirement("registry.install-npm", "registry.receipts")
 async def test_an_npm_package_is_installed_once_and_started_directly(
     around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -260,7 +260,7 @@ async def test_an_npm_package_is_installed_once_and_started_directly(
     assert (await resolved(given, around)).command == obtained.command
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.requirement("registry.install-python")
 @pytest.mark.parametrize("tool", ["uv", "pip"])
 async def test_a_python_package_is_installed_once_and_started_directly(
@@ -284,7 +284,7 @@ async def test_a_python_package_is_installed_once_and_started_directly(
     assert said(command) == "python --acp\n"
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(240)
 @pytest.mark.requirement("registry.install-falls-back")
 async def test_a_package_that_cannot_be_installed_is_run_by_its_tool(
     around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

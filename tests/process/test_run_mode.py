@@ -51,7 +51,7 @@ def imported(config: Path, environment: dict[str, str], ourselves: Spec) -> Call
             capture_output=True,
             text=True,
             env=environment,
-            timeout=20,
+            timeout=45,
             check=True,
         )
         assert '"agentCapabilities"' in ended.stdout
@@ -217,7 +217,7 @@ def test_what_is_open_when_the_editor_ends_is_answered(
     assert it.process.stdin is not None
     it.process.stdin.close()
     assert it.answer(turn)["result"] == {"stopReason": "end_turn"}
-    assert it.process.wait(5) == 0
+    assert it.process.wait(45) == 0
 
 
 @pytest.mark.requirement("run-mode.option-config", "run-mode.recorded")
@@ -289,7 +289,7 @@ def test_the_log_says_in_words_why_there_is_no_chain_yet(
 ) -> None:
     config.write_text(config_text("no-such-program --acp"))
     it = editor()
-    _, said = it.process.communicate(timeout=9)
+    _, said = it.process.communicate(timeout=45)
     (line,) = [each for each in said.splitlines() if "no chain" in each]
 
     assert "no-such-program" in line

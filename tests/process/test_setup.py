@@ -18,7 +18,7 @@ GREETING: dict[str, Any] = {
 
 
 @pytest.mark.requirement("editors.snippet", "editors.absolute-path")
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("editor", ["zed", "jetbrains", "vscode"])
 def test_the_snippet_starts_an_agent_that_answers(editor: str, tmp_path: Path) -> None:
     home = tmp_path / "home with space"

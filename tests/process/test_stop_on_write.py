@@ -100,7 +100,7 @@ class Held:
         return False
 
     async def next(self) -> bytes:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(45):
             await self.reached.wait()
         self.reached.clear()
         return self.line
@@ -153,7 +153,7 @@ async def test_a_program_does_nothing_after_a_line_that_is_held_until_it_is_resu
             os.sched_yield()
             assert not (tmp_path / str(number)).exists()
             stop.resume()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(45):
             await output.over.wait()
 
     assert count(tmp_path) == ROUNDS
@@ -235,7 +235,7 @@ async def test_a_program_that_is_not_armed_is_not_stopped(tmp_path: Path) -> Non
         stop.disarm()
         stands = not (tmp_path / "0").exists()
         stop.resume()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(45):
             await output.over.wait()
 
     assert stands

@@ -28,7 +28,7 @@ def deaf_watcher(path: Path) -> Generator[None]:
 
 
 @pytest.mark.requirement("tasks.twelve-answers")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_while_twelve_stream_and_a_watcher_reads_nothing_people_are_answered(
     desk: Desk, playing: Spec
 ) -> None:

@@ -50,4 +50,4 @@ def test_a_session_is_loaded_from_the_same_command_started_again(start: Start) -
                 answer = json.loads(host.stdout.readline())
             assert "result" in answer, answer
         host.stdin.close()
-        assert host.wait(8) == 0
+        assert host.wait(45) == 0

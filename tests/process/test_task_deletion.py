@@ -28,7 +28,7 @@ from symposium.bus.roles import Role
 from symposium.bus.shapes import WindowKind
 from symposium.bus.vocabulary import Request
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture

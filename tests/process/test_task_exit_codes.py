@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.task_desk import Desk, git
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.mark.requirement("front.task-exit-codes")

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import pytest
 from tests.support.task_desk import Desk, until
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 Spec: TypeAlias = Callable[..., str]
 

@@ -96,7 +96,7 @@ def test_another_user_can_neither_read_nor_reach_an_agent(desk: Desk) -> None:
     program = (
         "import os, socket, sys\n"
         "os.setgroups([]); os.setuid(65534)\n"
-        "s = socket.socket(socket.AF_UNIX); s.settimeout(5); s.connect(sys.argv[1])\n"
+        "s = socket.socket(socket.AF_UNIX); s.settimeout(45); s.connect(sys.argv[1])\n"
         """try: s.sendall(b'{"jsonrpc":"2.0","id":1,"method":"session/describe"}\\n')\n"""
         "except OSError: pass\n"
         "try: print(s.recv(100))\n"
@@ -187,7 +187,7 @@ def costing(amount: float, currency: str = "USD") -> str:
 
 
 @pytest.mark.requirement("tasks.budget")
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(240)
 def test_at_the_end_of_its_budget_a_turn_is_cancelled_and_a_question_asks_for_more(
     desk: Desk, scripted: Spec
 ) -> None:
@@ -210,7 +210,7 @@ def test_at_the_end_of_its_budget_a_turn_is_cancelled_and_a_question_asks_for_mo
 
 
 @pytest.mark.requirement("tasks.budget")
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(240)
 def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(desk: Desk, scripted: Spec) -> None:
     agent = scripted("prompt=say:done")
     task = desk.new("silent", "--agent", agent, "--budget", "1usd,2turns")
@@ -227,7 +227,7 @@ def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(desk: Desk, scri
 
 
 @pytest.mark.requirement("tasks.currencies")
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(240)
 def test_costs_in_another_currency_are_shown_and_said_not_to_count(
     desk: Desk, scripted: Spec
 ) -> None:
@@ -248,7 +248,7 @@ def test_costs_in_another_currency_are_shown_and_said_not_to_count(
 
 
 @pytest.mark.requirement("tasks.daemon-stays")
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(240)
 def test_the_daemon_stays_while_an_agent_needs_it_and_no_longer(desk: Desk) -> None:
     desk.ok("daemon", "start", "--idle-timeout", "0.2")
     task = desk.new("needs it", "--agent", "eliza")
@@ -264,7 +264,7 @@ def test_the_daemon_stays_while_an_agent_needs_it_and_no_longer(desk: Desk) -> N
 
 
 @pytest.mark.requirement("tasks.twelve")
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_twelve_agents_that_stream_leave_daemon_and_keepers_small_and_cut_only_who_does_not_read(
     desk: Desk, playing: Spec
 ) -> None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.chaos
 @pytest.mark.requirement("taskspaces.survives-kills")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kill_at_any_stage_loses_nothing(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

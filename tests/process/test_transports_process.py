@@ -119,6 +119,7 @@ async def test_a_program_gets_our_environment_and_its_own_on_top(
     await run.end()
 
 
+@pytest.mark.requirement("process.spawn-path")
 async def test_a_program_is_looked_for_on_the_path_it_is_given(tmp_path: Path) -> None:
     program = tmp_path / "only-here"
     program.write_text("#!/bin/sh\necho 1\n")
@@ -161,11 +162,12 @@ async def test_a_talkative_program_never_blocks_on_stderr() -> None:
     assert run.words == [b"x" * LONGEST_LINE + b" [cut, 5000000 bytes in all]"]
 
 
+@pytest.mark.requirement("process.stderr-life")
 async def test_stderr_is_read_before_anybody_listens(tmp_path: Path) -> None:
     done = tmp_path / "done"
     os.mkfifo(done)
     process = spawn(shell(f"head -c 1000000 /dev/zero >&2; echo 1 >{done}"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(45):
         await asyncio.to_thread(done.read_bytes)
 
     await process.stop()
@@ -217,6 +219,7 @@ async def test_a_command_line_is_quoted_in_part_when_it_is_long() -> None:
     assert len(str(failure.value)) < 400
 
 
+@pytest.mark.requirement("process.spawn-refused")
 async def test_too_many_open_files_are_no_mystery() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors() + 2, before[1]))
@@ -227,6 +230,7 @@ async def test_too_many_open_files_are_no_mystery() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
+@pytest.mark.requirement("process.spawn-refused")
 @pytest.mark.parametrize("command", [Command(("a\0b",)), Command(("sh",), {"A=B": "1"})])
 async def test_what_no_program_can_be_given_is_refused(command: Command) -> None:
     with pytest.raises(SpawnError, match=r"could not start .*; remove NUL characters, and = from"):
@@ -268,6 +272,7 @@ async def test_an_end_by_a_signal_names_it(name: str) -> None:
     assert str(error).endswith(f"was ended by {name}")
 
 
+@pytest.mark.requirement("process.exit-unnamed-signal")
 async def test_a_signal_without_a_name_is_told_by_its_number() -> None:
     run = Run(shell("kill -50 $$"))
 
@@ -315,6 +320,7 @@ async def test_one_that_closes_its_output_and_lives_on_has_ended_and_is_ended() 
     assert has_gone(run.process.pid)
 
 
+@pytest.mark.requirement("process.exit-early")
 async def test_one_that_closes_its_input_has_ended_when_something_is_sent() -> None:
     run = Run(shell("exec <&-; echo 1; exec sleep 60"), grace=SHORT)
     await run.line()
@@ -326,6 +332,7 @@ async def test_one_that_closes_its_input_has_ended_when_something_is_sent() -> N
     assert error.exit_code is None
 
 
+@pytest.mark.requirement("process.exit-early")
 async def test_one_that_ended_before_it_was_listened_to_is_heard_out() -> None:
     process = spawn(shell("echo 1"))
     assert has_gone(process.pid)
@@ -337,6 +344,7 @@ async def test_one_that_ended_before_it_was_listened_to_is_heard_out() -> None:
     assert told.lines == [b"1"]
 
 
+@pytest.mark.requirement("process.end-drain")
 async def test_the_end_waits_for_a_paused_listener_no_longer_than_the_grace() -> None:
     run = Run(shell("cat; echo 2; echo 3"), grace=SHORT)
     run.process.pause_reading()
@@ -447,6 +455,7 @@ async def test_one_that_reads_no_more_holds_nothing_up() -> None:
     assert (await run.end()).signal == "SIGTERM"
 
 
+@pytest.mark.requirement("process.end-drain")
 async def test_what_waits_for_a_program_reaches_it_before_the_end_of_its_input() -> None:
     run = Run(python("import sys; print(len(sys.stdin.buffer.read()))"))
     run.process.send(b"x" * 1_000_000)
@@ -457,6 +466,7 @@ async def test_what_waits_for_a_program_reaches_it_before_the_end_of_its_input()
     assert (await run.end()).exit_code == 0
 
 
+@pytest.mark.requirement("process.stop-any-state")
 async def test_one_nobody_listened_to_is_stopped_too() -> None:
     await spawn(shell("cat")).stop(eof_grace=LONG)
     await spawn(shell("exec sleep 60")).stop(eof_grace=SHORT)
@@ -466,15 +476,17 @@ async def test_one_nobody_listened_to_is_stopped_too() -> None:
         await process.stop(eof_grace=0, term_grace=0)
 
 
+@pytest.mark.requirement("process.stop-any-state")
 async def test_one_that_left_before_anybody_listened_is_not_waited_for() -> None:
     process = spawn(shell("exit 1"))
     assert has_gone(process.pid)
     await everything_served()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(45):
         await process.stop(eof_grace=LONG)
 
 
+@pytest.mark.requirement("process.stop-any-state")
 async def test_one_that_has_gone_is_stopped_already() -> None:
     run = Run(shell("exit 1"))
     await run.end()
@@ -485,6 +497,7 @@ async def test_one_that_has_gone_is_stopped_already() -> None:
     assert len(run.told.ends) == 1
 
 
+@pytest.mark.requirement("process.stop-any-state")
 async def test_it_can_be_stopped_by_many_at_once() -> None:
     run = Run(python(STUBBORN, "leaves"))
     await run.line()
@@ -502,7 +515,7 @@ async def test_a_stop_that_is_cancelled_kills_at_once(times: int) -> None:
     run = Run(python(STUBBORN, "stays"))
     await run.line()
 
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         stopping = tasks.create_task(run.process.stop(eof_grace=SHORT, term_grace=LONG))
         await run.told.received(2)
         for _ in range(times):
@@ -545,6 +558,7 @@ def no_pidfd(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "pidfd_open", refuse)
 
 
+@pytest.mark.requirement("process.wait-thread")
 @pytest.mark.usefixtures("no_pidfd")
 async def test_a_thread_waits_where_the_kernel_has_no_process_descriptors() -> None:
     run = Run(shell("echo 1; exit 3"))
@@ -557,6 +571,7 @@ async def test_a_thread_waits_where_the_kernel_has_no_process_descriptors() -> N
     assert (await stubborn.end()).signal == "SIGKILL"
 
 
+@pytest.mark.requirement("process.wait-thread")
 @pytest.mark.usefixtures("no_pidfd")
 def test_the_thread_may_outlive_the_loop() -> None:
     process = subprocess.Popen(["/bin/sh", "-c", "sleep 60"], start_new_session=True)
@@ -587,6 +602,7 @@ class Stuck(subprocess.Popen[bytes]):
         raise subprocess.TimeoutExpired(self.args, timeout)
 
 
+@pytest.mark.requirement("process.end-stuck")
 async def test_one_that_is_stuck_in_the_kernel_is_left_behind(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -619,6 +635,7 @@ async def test_stderr_is_told_line_by_line() -> None:
     ]
 
 
+@pytest.mark.requirement("process.stderr-life")
 async def test_its_last_words_are_told_before_its_end() -> None:
     told: list[bytes | Exception | None] = []
 
@@ -637,6 +654,7 @@ async def test_its_last_words_are_told_before_its_end() -> None:
     assert told == [b"last words", error]
 
 
+@pytest.mark.requirement("process.stderr-life")
 async def test_stderr_may_be_closed_while_the_program_runs() -> None:
     run = Run(shell("echo 1 >&2; exec 2>&-; cat"))
     run.process.send(b"2")

@@ -129,6 +129,7 @@ def test_streams_may_be_one_terminal_that_stays_as_it_was() -> None:
     assert shown == b'stray print\nstray write\n{}\n{"blocking":1}\nafter\n'
 
 
+@pytest.mark.requirement("process.stdio-kinds")
 def test_streams_may_be_named_pipes(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "in")
     script = 'exec "$@" <"$0"'
@@ -175,6 +176,7 @@ def standard_streams() -> Generator[tuple[int, int], None, None]:
             os.close(fd)
 
 
+@pytest.mark.requirement("process.stdio-kinds")
 async def test_the_streams_are_ours_until_we_close() -> None:
     with standard_streams() as (source, sink):
         os.write(source, b"1\n")
@@ -192,6 +194,7 @@ async def test_the_streams_are_ours_until_we_close() -> None:
         assert os.read(0, 100) == b"4\n"
 
 
+@pytest.mark.requirement("process.stdio-kinds")
 async def test_streams_that_were_closed_when_we_started(monkeypatch: pytest.MonkeyPatch) -> None:
     with standard_streams():
         monkeypatch.setattr(sys, "__stdin__", None)
@@ -207,6 +210,7 @@ async def test_streams_that_were_closed_when_we_started(monkeypatch: pytest.Monk
             stdio_transport()
 
 
+@pytest.mark.requirement("process.stdio-reader-gone")
 async def test_a_peer_that_no_longer_reads_is_found_out_by_writing() -> None:
     with standard_streams() as (_, sink):
         null = os.open(os.devnull, os.O_RDONLY)

@@ -86,6 +86,7 @@ async def test_only_our_user_may_come(place: Place) -> None:
     assert stat.S_IMODE(mode) == 0o600
 
 
+@pytest.mark.requirement("process.unix-connect")
 async def test_who_knocks_where_nobody_is_learns_which_kind_of_nobody(place: Place) -> None:
     with pytest.raises(FileNotFoundError):
         connect_unix(place.path)
@@ -96,6 +97,7 @@ async def test_who_knocks_where_nobody_is_learns_which_kind_of_nobody(place: Pla
         connect_unix(place.path)
 
 
+@pytest.mark.requirement("process.unix-connect")
 async def test_who_knocks_where_too_many_wait_is_not_kept(place: Place) -> None:
     with socket.socket(socket.AF_UNIX) as busy:
         busy.bind(str(place.path))
@@ -106,6 +108,7 @@ async def test_who_knocks_where_too_many_wait_is_not_kept(place: Place) -> None:
         first.close()
 
 
+@pytest.mark.requirement("process.unix-listen")
 async def test_a_place_is_taken_once(place: Place) -> None:
     listener = place.serve()
 
@@ -116,6 +119,7 @@ async def test_a_place_is_taken_once(place: Place) -> None:
     listener.close()
 
 
+@pytest.mark.requirement("process.unix-listen")
 async def test_a_path_that_is_too_long_is_named(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 108)
     for action in (lambda: connect_unix(path), Place(path).serve):
@@ -156,6 +160,7 @@ async def test_a_file_that_is_not_ours_any_more_is_left_alone(place: Place) -> N
     assert place.path.exists()
 
 
+@pytest.mark.requirement("process.unix-listen")
 async def test_many_may_come_at_once(place: Place) -> None:
     listener = place.serve(waiting=100)
     visitors = [connect_unix(place.path) for _ in range(100)]
@@ -168,6 +173,7 @@ async def test_many_may_come_at_once(place: Place) -> None:
     listener.close()
 
 
+@pytest.mark.requirement("process.unix-listen")
 async def test_two_may_wait_at_one_door(place: Place) -> None:
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(place.path))
@@ -209,6 +215,7 @@ async def test_without_descriptors_left_visitors_wait_for_one(
     listener.close()
 
 
+@pytest.mark.requirement("process.unix-listen")
 async def test_who_has_closed_does_not_ask_again(
     place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -254,6 +261,7 @@ async def test_closing_while_waiting_for_a_descriptor_is_fine(
     assert place.came == []
 
 
+@pytest.mark.requirement("process.unix-peer")
 async def test_a_visitor_nobody_can_name_is_refused(
     place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -271,6 +279,7 @@ async def test_a_visitor_nobody_can_name_is_refused(
     listener.close()
 
 
+@pytest.mark.requirement("process.unix-peer")
 def test_each_end_of_a_pair_knows_the_other() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:

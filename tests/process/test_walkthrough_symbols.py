@@ -27,7 +27,7 @@ nowhere
 """
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.requirement("dialect.headless", "dialect.exact-names", "walkthroughs.cli-check")
 def test_a_language_server_finds_what_comments_speak_of(tmp_path: Path) -> None:
     repository = GitRepository(tmp_path / "repo")

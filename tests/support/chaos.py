@@ -167,7 +167,7 @@ AGENT: Final = shlex.join(
 )
 """Asks nobody, and does each line of a prompt that begins with `$` at once."""
 
-PATIENCE: Final = 20.0
+PATIENCE: Final = 45.0
 
 
 @dataclass(frozen=True)

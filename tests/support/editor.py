@@ -77,7 +77,7 @@ class Editor:
         """Close its input; its exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.process.wait(5)
+        return self.process.wait(45)
 
     def _updated(self, params: dict[str, Any]) -> None:
         update, session = params["update"], params["sessionId"]

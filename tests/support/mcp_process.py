@@ -35,7 +35,7 @@ class Spoken:
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": self._ids, "method": method}
         message["params"] = params or {}
         self.child.stdin.write(json.dumps(message).encode() + b"\n")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(45):
             while True:
                 answer = json.loads(await self.child.stdout.readline())
                 if answer.get("id") == self._ids:
@@ -61,13 +61,13 @@ async def speaking(folder: Path, *words: str, **more: str) -> AsyncGenerator[Spo
     finally:
         assert child.stdin is not None
         child.stdin.close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(45):
             await child.wait()
 
 
 async def joined(editor: BusClient) -> Present:
     """The server, when it has joined the bus."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(45):
         while True:
             for each in await editor.request(Who()):
                 if each.role == "mcp-server":

@@ -162,7 +162,7 @@ class RawClient:
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": self._ids, "method": method}
         message["params"] = params or {}
         self.write(json.dumps(message).encode())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(45):
             return await future
 
     async def result(self, method: str, params: Any = None) -> Any:
@@ -181,7 +181,7 @@ class RawClient:
 
     async def next_unasked(self) -> Any:
         """The next message that is no answer."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(45):
             while not self.unasked:
                 self.came.clear()
                 await self.came.wait()
@@ -205,5 +205,5 @@ async def serving(
             yield client
         finally:
             await client.aclose()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(45):
                 await running

@@ -112,7 +112,7 @@ class Stand:
 
     async def peer(self) -> Peer:
         """Its end of the wire, once it was started."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(45):
             await self._came.wait()
         assert self._peer is not None
         return self._peer
@@ -194,7 +194,7 @@ class Scene:
 
     async def exit_code(self) -> int:
         """Wait for the conductor to end by itself."""
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(45):
             return await self.running
 
 

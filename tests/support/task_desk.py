@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from symposium.__main__ import main
 
-PATIENCE = 8.0
+PATIENCE = 45.0
 RETRY = 0.02
 GIT = shutil.which("git") or "git"
 

@@ -80,11 +80,13 @@ def test_a_mod_is_one_file_and_a_new_one_is_found(
     monkeypatch.delitem(sys.modules, "symposium.mods.new_here")
 
 
+@pytest.mark.requirement("house.catalog")
 def test_every_agent_is_called_like_its_package() -> None:
     assert [spec.name for spec in builtin_agents()] == ["eliza", "testy"]
     assert find_agent("eliza") is not None
 
 
+@pytest.mark.requirement("house.catalog")
 @pytest.mark.parametrize(
     "name",
     ["", "nobody", "pass_", "../arrow", "arrow.spec", "npx -y agent", "__init__", "{}", "é è"],
@@ -94,6 +96,7 @@ def test_what_is_no_name_of_ours_is_not_found(name: str) -> None:
     assert find_agent(name) is None
 
 
+@pytest.mark.requirement("house.catalog")
 @pytest.mark.parametrize("module", ["email", "shouting"])
 @pytest.mark.usefixtures("installed")
 def test_a_module_with_none_or_two_is_refused(module: str) -> None:

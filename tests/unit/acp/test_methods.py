@@ -62,6 +62,7 @@ def senders(name: str) -> set[Role]:
     return {role for role in Role if may_send(role, METHODS[name])}
 
 
+@pytest.mark.requirement("acp.method-table")
 def test_the_table_has_every_method_of_v1_and_no_other() -> None:
     stable = {name for name, method in METHODS.items() if method.is_stable}
 
@@ -90,6 +91,7 @@ def test_only_a_conductor_initializes_a_proxy_and_only_proxies_speak_in_envelope
     assert senders("_proxy/successor") == {Role.PROXY, Role.CONDUCTOR}
 
 
+@pytest.mark.requirement("acp.method-table")
 def test_what_is_told_and_what_is_asked() -> None:
     told = {name for name, method in METHODS.items() if method.kind is Kind.NOTIFICATION}
     assert told == {
@@ -112,6 +114,7 @@ LACKING: list[tuple[str, Any, list[str]]] = [
 ]
 
 
+@pytest.mark.requirement("acp.method-table")
 @pytest.mark.parametrize(("method", "params", "missing"), LACKING)
 def test_what_params_lack_is_named(method: str, params: Any, missing: list[str]) -> None:
     assert missing_params(method, params) == missing

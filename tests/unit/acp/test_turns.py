@@ -17,10 +17,12 @@ async def said(stop_reason: str) -> str:
     return stop_reason
 
 
+@pytest.mark.requirement("acp.turns")
 async def test_a_turn_says_why_it_ended() -> None:
     assert await Turns().run(said("max_tokens")) == "max_tokens"
 
 
+@pytest.mark.requirement("acp.turns")
 async def test_cancelling_without_a_turn_does_nothing_to_the_next() -> None:
     turns = Turns()
 
@@ -54,6 +56,7 @@ async def test_cancellation_stays_set_until_every_turn_of_then_has_ended() -> No
     assert not turns.is_cancelled
 
 
+@pytest.mark.requirement("acp.turns")
 async def test_a_turns_own_errors_come_out_as_they_are() -> None:
     turns = Turns()
 
@@ -67,6 +70,7 @@ async def test_a_turns_own_errors_come_out_as_they_are() -> None:
     await turns.quiet()
 
 
+@pytest.mark.requirement("acp.turns")
 async def test_a_turn_whose_request_is_taken_back_leaves_the_session_quiet() -> None:
     turns, begun = Turns(), asyncio.Event()
 

@@ -28,6 +28,7 @@ def test_a_ratio_is_the_median_of_ratios_within_one_repetition() -> None:
     assert ratio == 2  # of 0.5, 3 and 2; the ratio of the medians would be 1
 
 
+@pytest.mark.requirement("bench.figures")
 def test_a_repetition_that_failed_takes_no_part() -> None:
     results = {"ours": [{}, {"rate": 3.0}], "cat": [{"rate": 1.0}, {"rate": 2.0}]}
 
@@ -35,6 +36,7 @@ def test_a_repetition_that_failed_takes_no_part() -> None:
     assert median_ratio(results, "ours", "cat", "rate") == 1.5
 
 
+@pytest.mark.requirement("bench.figures")
 def test_what_was_not_measured_has_neither_median_nor_ratio() -> None:
     assert median_of(RESULTS, "ours", "start") is None
     assert median_of(RESULTS, "theirs", "rate") is None
@@ -42,6 +44,7 @@ def test_what_was_not_measured_has_neither_median_nor_ratio() -> None:
     assert median_ratio({"a": [{"x": 1.0}], "b": [{"x": 0.0}]}, "a", "b", "x") is None
 
 
+@pytest.mark.requirement("bench.figures")
 def test_added_latency_is_what_exceeds_the_base_in_the_same_repetition() -> None:
     results = {"ours": [{"p50": 50.0}, {"p50": 70.0}, {}], "direct": [{"p50": 20.0}, {"p50": 30.0}]}
 
@@ -51,11 +54,13 @@ def test_added_latency_is_what_exceeds_the_base_in_the_same_repetition() -> None
     assert found["ours"][0]["p50"] == 50
 
 
+@pytest.mark.requirement("bench.figures")
 @pytest.mark.parametrize(("share", "value"), [(0, 1), (0.5, 51), (0.99, 100), (1, 100)])
 def test_a_percentile_is_a_value_that_was_seen(share: float, value: int) -> None:
     assert percentile(range(100, 0, -1), share) == value
 
 
+@pytest.mark.requirement("bench.figures")
 def test_no_values_have_no_percentile() -> None:
     with pytest.raises(ValueError, match="no values"):
         percentile([], 0.5)

@@ -23,6 +23,7 @@ def test_the_rows_are_the_pipe_cat_both_sdks_and_ours_in_process_and_out() -> No
     ]
 
 
+@pytest.mark.requirement("bench.chosen-variants")
 def test_a_chain_has_as_many_mods_as_its_row_says() -> None:
     rows = {variant.name: variant for variant in standard(INSTALLED).variants}
 
@@ -60,6 +61,7 @@ def test_there_are_at_least_five_repetitions_unless_fewer_are_asked_for() -> Non
     assert not options([]).quick
 
 
+@pytest.mark.requirement("bench.chosen-variants")
 def test_what_others_are_divided_by_is_measured_whatever_is_asked_for() -> None:
     rows = [Variant(name, []) for name in ("direct", "cat", "python sdk", "pass x1", "pass x10")]
 

@@ -1,5 +1,7 @@
 """What is read out of the bytes that came: rate, latency, order, loss."""
 
+import pytest
+
 from bench.modes.slow import growth
 from bench.modes.stream import Arrivals, figures
 
@@ -16,6 +18,7 @@ def seen(*chunks: bytes, count: int) -> dict[str, float]:
     return figures(Arrivals(0, timed), count)
 
 
+@pytest.mark.requirement("bench.stream-faults")
 def test_a_whole_stream_has_lost_nothing() -> None:
     found = seen(update(0) + update(1), update(2) + REPLY, count=3)
 
@@ -23,18 +26,21 @@ def test_a_whole_stream_has_lost_nothing() -> None:
     assert found["rate"] == 3 / 2e-6
 
 
+@pytest.mark.requirement("bench.stream-faults")
 def test_an_update_arrives_with_the_read_that_completes_its_line() -> None:
     line = update(0, sent=500)
 
     assert seen(line[:9], line[9:], REPLY, count=1)["p50"] == 1.5
 
 
+@pytest.mark.requirement("bench.stream-faults")
 def test_an_update_that_never_came_is_lost() -> None:
     found = seen(update(0) + update(2) + REPLY, count=3)
 
     assert found["lost"] == 1
 
 
+@pytest.mark.requirement("bench.stream-faults")
 def test_an_update_that_was_overtaken_is_out_of_order() -> None:
     found = seen(update(1) + update(0) + update(2) + REPLY, count=3)
 
@@ -42,6 +48,7 @@ def test_an_update_that_was_overtaken_is_out_of_order() -> None:
     assert found["misordered"] == 2
 
 
+@pytest.mark.requirement("bench.stream-faults")
 def test_a_reply_that_overtook_updates_is_early_by_them() -> None:
     found = seen(update(0) + REPLY[:20], REPLY[20:] + update(1), update(2), count=3)
 
@@ -49,6 +56,7 @@ def test_a_reply_that_overtook_updates_is_early_by_them() -> None:
     assert found["lost"] == 0
 
 
+@pytest.mark.requirement("bench.stream-faults")
 def test_growth_is_how_far_memory_rose_above_its_first_look() -> None:
     assert growth([20.0, 23.5, 21.0]) == 3.5
     assert growth([20.0, 18.0]) == 0

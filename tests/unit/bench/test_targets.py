@@ -35,11 +35,13 @@ def test_every_target_of_chains_is_there_with_its_stretch() -> None:
     ]
 
 
+@pytest.mark.requirement("bench.targets")
 def test_rates_have_a_least_and_costs_a_most() -> None:
     assert {row.bound for row in TARGETS if row.figure == "rate"} == {Bound.AT_LEAST}
     assert {row.bound for row in TARGETS if row.figure != "rate"} == {Bound.AT_MOST}
 
 
+@pytest.mark.requirement("bench.targets")
 @pytest.mark.parametrize(
     ("measured", "verdict"),
     [
@@ -54,6 +56,7 @@ def test_a_rate_is_held_to_its_target(measured: float | None, verdict: Verdict) 
     assert Check(RATE, measured).verdict is verdict
 
 
+@pytest.mark.requirement("bench.targets")
 @pytest.mark.parametrize(
     ("measured", "verdict"),
     [(1.15, Verdict.STRETCH), (1.4, Verdict.MET), (1.41, Verdict.MISSED)],
@@ -64,6 +67,7 @@ def test_a_cost_is_held_to_its_target(measured: float, verdict: Verdict) -> None
     assert Check(cost, measured).verdict is verdict
 
 
+@pytest.mark.requirement("bench.targets")
 def test_a_figure_with_a_base_is_divided_by_it_and_one_without_is_not() -> None:
     results = {
         "pass x3": [{"rate": 50.0, "memory": 24.0}],

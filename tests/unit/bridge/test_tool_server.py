@@ -107,6 +107,7 @@ async def test_a_plain_function_becomes_a_tool() -> None:
     )
 
 
+@pytest.mark.requirement("bridge.tool-functions")
 async def test_a_tool_with_types_of_its_own_says_so_in_its_schema_and_gets_them() -> None:
     class Point(Struct):
         x: int
@@ -124,6 +125,7 @@ async def test_a_tool_with_types_of_its_own_says_so_in_its_schema_and_gets_them(
     assert result["structuredContent"] == {"x": 2, "y": 1}
 
 
+@pytest.mark.requirement("bridge.tool-functions")
 async def test_a_tool_may_say_its_content_block_by_block() -> None:
     def picture() -> Content:
         return Content([{"type": "image", "data": "AA==", "mimeType": "image/png"}])
@@ -132,6 +134,7 @@ async def test_a_tool_may_say_its_content_block_by_block() -> None:
     assert result["content"] == [{"type": "image", "data": "AA==", "mimeType": "image/png"}]
 
 
+@pytest.mark.requirement("bridge.tool-functions")
 def test_a_function_that_cannot_be_called_by_name_is_refused_when_the_server_is_made() -> None:
     def any_number(*numbers: int) -> int:
         return sum(numbers)
@@ -234,6 +237,7 @@ async def test_a_tool_that_asks_for_its_context_gets_it_and_it_is_no_argument() 
     assert text(result) == f'"> {server.server_id} {connection.connection_id}"'
 
 
+@pytest.mark.requirement("bridge.tool-server-versions")
 @pytest.mark.parametrize(
     ("asked", "agreed"),
     [
@@ -271,6 +275,7 @@ async def test_what_is_no_request_of_tools_is_refused(method: str, params: Any, 
     assert caught.value.code == code
 
 
+@pytest.mark.requirement("bridge.tool-server-versions")
 async def test_clients_that_have_greeted_are_told_when_the_tools_change() -> None:
     server = ToolServer("tools", [echo, add])
     greeted, silent, gone = FakeCaller(), FakeCaller(), FakeCaller()
@@ -295,5 +300,6 @@ def test_every_server_object_has_an_id_of_its_own_and_keeps_it() -> None:
     assert one.declaration() == {"type": "acp", "name": "tools", "serverId": one.server_id}
 
 
+@pytest.mark.requirement("bridge.tool-functions")
 def test_a_tool_may_have_another_name_than_its_function() -> None:
     assert Tool(echo, name="say-again").listed()["name"] == "say-again"

@@ -55,6 +55,7 @@ async def asking(
         yield errors
 
 
+@pytest.mark.requirement("bus.connection-budget")
 def test_a_request_waits_ten_seconds_for_a_connection() -> None:
     assert CONNECT_TIMEOUT == 10.0
 

@@ -169,5 +169,6 @@ def test_whatever_happens_each_request_is_answered_once_and_to_its_asker() -> No
         assert not unanswered, seed
 
 
+@pytest.mark.requirement("house.samples-present")
 def test_the_sender_of_these_conversations_is_a_real_one() -> None:
     assert set(SENDER) == {"workingDirectory", "taskspaceUuid", "shellPid"}

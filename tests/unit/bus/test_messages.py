@@ -392,6 +392,7 @@ def without_nulls(value: Any) -> Any:
             return value
 
 
+@pytest.mark.requirement("bus.enum-words")
 def test_the_enum_values_of_the_wire_are_words() -> None:
     """A member of an enum that stands in a payload is written by its value."""
     for kind in TYPES:

@@ -119,7 +119,7 @@ def test_what_is_no_text_or_too_large_is_not_read(root: Path) -> None:
 
 
 @pytest.mark.requirement("cli.client-files", "house.odd-files")
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(240)
 def test_a_pipe_is_not_waited_for(root: Path) -> None:
     os.mkfifo(root / "pipe")
 

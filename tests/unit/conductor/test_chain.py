@@ -154,6 +154,7 @@ def test_what_is_held_is_passed_by_other_sessions_only() -> None:
     assert (span.down.lanes.idle, span.down.lanes.waiting_bytes) == (True, 0)
 
 
+@pytest.mark.requirement("conductor.lanes")
 def test_each_mod_holds_up_only_what_reaches_it() -> None:
     span = Span(down("early", waits), down("late", waits))
     span.tell("late", "a")
@@ -167,6 +168,7 @@ def test_each_mod_holds_up_only_what_reaches_it() -> None:
     assert span.agent.came == ["late", "early", "behind"]
 
 
+@pytest.mark.requirement("conductor.lanes")
 def test_a_task_cancelled_before_its_first_step_frees_its_lane() -> None:
     span = Span(down("held", waits))
     asker = span.ask("held")
@@ -177,6 +179,7 @@ def test_a_task_cancelled_before_its_first_step_frees_its_lane() -> None:
     assert [answer.error and answer.error.code for answer in asker.answers] == [-32800]
 
 
+@pytest.mark.requirement("conductor.lanes")
 def test_a_flood_behind_one_held_message_is_let_go_in_one_pass() -> None:
     span = Span(down("held", waits))
     span.tell("held", "a")
@@ -187,6 +190,7 @@ def test_a_flood_behind_one_held_message_is_let_go_in_one_pass() -> None:
     assert span.agent.came == ["held", *(f"m{number}" for number in range(5000))]
 
 
+@pytest.mark.requirement("conductor.lanes")
 def test_what_comes_while_others_are_let_go_stands_behind_them() -> None:
     tasks: list[FakeTask] = []
     gone: list[str] = []
@@ -213,6 +217,7 @@ def test_what_comes_while_others_are_let_go_stands_behind_them() -> None:
     assert gone == ["first", "second", "latecomer"]
 
 
+@pytest.mark.requirement("conductor.lanes")
 def test_lanes_of_no_stop_keep_nothing() -> None:
     lanes = Lanes(FakeTask, lambda _: None)
 
@@ -220,6 +225,7 @@ def test_lanes_of_no_stop_keep_nothing() -> None:
     assert not lanes.holds(0)
 
 
+@pytest.mark.requirement("conductor.envelopes")
 @pytest.mark.parametrize(
     ("params", "key"),
     [
@@ -235,6 +241,7 @@ def test_the_session_of_a_message_is_read_from_its_params(params: bytes, key: by
     assert session_key(Crossing("m", params, is_request=False)) == key
 
 
+@pytest.mark.requirement("conductor.envelopes")
 def test_the_session_of_edited_params_is_read_too() -> None:
     crossing = Crossing("m", Raw(b"{}"), is_request=False)
     crossing.replace(method=None, params={"sessionId": "s"})
@@ -245,6 +252,7 @@ def test_the_session_of_edited_params_is_read_too() -> None:
     assert session_key(Crossing("m", b'{"sessionId":"s"}', is_request=False)) == b'"s"'
 
 
+@pytest.mark.requirement("conductor.envelopes")
 @pytest.mark.parametrize("dialect", list(Dialect))
 @pytest.mark.parametrize("extra", [b"", b',"peer":[1, 2]', b',"_meta":{"k":1.0},"peer":null'])
 def test_what_is_wrapped_is_unwrapped_the_same(dialect: Dialect, extra: bytes) -> None:
@@ -268,6 +276,7 @@ def test_exactly_one_key_for_metadata_is_written(dialect: Dialect) -> None:
     assert b'"%b":{"new":1}' % key.encode() in written
 
 
+@pytest.mark.requirement("conductor.envelopes")
 @pytest.mark.parametrize(
     "params", [b"{}", b"[]", b"null", b'{"method":1}', b'{"message":{}}', b"\xff", b"[" * 9999]
 )
@@ -297,6 +306,7 @@ def test_a_request_that_asks_for_the_version_already_stays_as_it_came() -> None:
     assert crossing.encoded() == b'{"protocolVersion":2}'
 
 
+@pytest.mark.requirement("conductor.envelopes")
 def test_the_old_flag_is_put_and_taken_without_touching_the_rest() -> None:
     params = {"a": 1, "_meta": {"b": 2}}
 
@@ -308,6 +318,7 @@ def test_the_old_flag_is_put_and_taken_without_touching_the_rest() -> None:
     assert not is_flagged({"_meta": {"proxy": 1}})
 
 
+@pytest.mark.requirement("conductor.cancel-without-request")
 def test_a_cancel_that_names_nothing_has_a_key_that_is_never_in_use() -> None:
     assert cancelled_id(b'{"requestId":7}') == b"7"
     assert cancelled_id(b'{"requestId":"\\u0061"}') == b'"a"'

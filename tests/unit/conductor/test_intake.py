@@ -90,6 +90,7 @@ def test_a_draining_peer_may_ask_nothing_more_and_its_answers_are_taken(name: by
     assert answers == ["taken"]
 
 
+@pytest.mark.requirement("conductor.internal-fault")
 @pytest.mark.parametrize("name", [b"1", b'"x"'])
 def test_a_fault_of_ours_is_one_requests_answer(
     name: bytes, caplog: pytest.LogCaptureFixture

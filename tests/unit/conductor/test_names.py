@@ -32,6 +32,7 @@ def test_no_module_but_the_tables_spells_out_a_name_of_an_era() -> None:
     }
 
 
+@pytest.mark.requirement("acp.names-spelled-out")
 def test_a_name_that_is_spelt_out_is_seen() -> None:
     assert [*spelt_out('x = "_proxy/successor"; y = {"mcp/message"}')] == [
         "_proxy/successor",

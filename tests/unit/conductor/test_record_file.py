@@ -79,6 +79,7 @@ async def test_a_long_turn_writes_meanwhile_and_closing_writes_the_rest(tmp_path
     assert read(file.path) == long + b"rest\n"
 
 
+@pytest.mark.requirement("conductor.record-without-loop")
 def test_without_a_loop_a_line_is_written_at_once(tmp_path: Path) -> None:
     file = new_file(tmp_path, "now", ".log")
 

@@ -16,6 +16,7 @@ def envelope(inner: bytes, rest: bytes = b"") -> bytes:
     return b'{"jsonrpc":"2.0","method":"_proxy/successor","params":%b%b}' % (inner, rest)
 
 
+@pytest.mark.requirement("conductor.relay-bytes")
 def test_a_notification_is_put_in_and_taken_out_unchanged() -> None:
     wrapped = put_in(NOTE)
 
@@ -28,6 +29,7 @@ def test_a_notification_is_put_in_and_taken_out_unchanged() -> None:
     assert found[1] == NOTE
 
 
+@pytest.mark.requirement("conductor.relay-bytes")
 @given(bodies)
 def test_any_params_pass_as_they_were_written(params: dict[str, object]) -> None:
     for written in (json.dumps(params), json.dumps(params, ensure_ascii=False, indent=1)):
@@ -42,12 +44,14 @@ def test_any_params_pass_as_they_were_written(params: dict[str, object]) -> None
         assert found is None or found[1] == line
 
 
+@pytest.mark.requirement("conductor.relay-bytes")
 def test_members_that_json_rpc_does_not_name_go_into_the_envelope() -> None:
     line = b'{"jsonrpc":"2.0","method":"x","params":{},"_meta":{"a":1}}'
 
     assert put_in(line) == envelope(b'{"method":"x","params":{},"_meta":{"a":1}}')
 
 
+@pytest.mark.requirement("conductor.relay-bytes")
 @pytest.mark.parametrize(
     "line",
     [
@@ -60,6 +64,7 @@ def test_an_unusual_writing_is_not_put_in_by_moving_bytes(line: bytes) -> None:
     assert put_in(line) is None
 
 
+@pytest.mark.requirement("conductor.relay-bytes")
 @pytest.mark.parametrize(
     "line",
     [

@@ -61,6 +61,7 @@ class Written:
         return [json.loads(line) for line in self.recorder.file.path.read_text().splitlines()]
 
 
+@pytest.mark.requirement("conductor.trace-leg")
 @given(METHODS, BODIES, st.integers(0, 1), ANSWERS)
 def test_every_message_passes_and_becomes_one_line(
     tmp_path_factory: pytest.TempPathFactory, method: str, body: bytes, way: int, answer: Answer
@@ -83,6 +84,7 @@ def test_every_message_passes_and_becomes_one_line(
     assert request.body is body
 
 
+@pytest.mark.requirement("conductor.trace-leg")
 @given(st.binary(max_size=60).map(Raw), METHODS)
 def test_no_bytes_are_too_odd_to_pass(
     tmp_path_factory: pytest.TempPathFactory, body: Raw, method: str
@@ -95,6 +97,7 @@ def test_no_bytes_are_too_odd_to_pass(
     assert written.recorder.file.path.read_bytes().count(b"\n") == 1
 
 
+@pytest.mark.requirement("conductor.trace-leg")
 def test_params_that_a_mod_has_made_are_recorded_and_may_still_change(tmp_path: Path) -> None:
     written = Written(tmp_path)
     crossing = Crossing("x", b"{}", is_request=False)
@@ -108,6 +111,7 @@ def test_params_that_a_mod_has_made_are_recorded_and_may_still_change(tmp_path: 
     assert [event["params"] for event in written.events()] == [{"a": 1}, {"a": 2}]
 
 
+@pytest.mark.requirement("conductor.trace-leg")
 def test_params_that_json_cannot_say_are_no_fault_of_the_trace(tmp_path: Path) -> None:
     written = Written(tmp_path)
     crossing = Crossing("x", UNSET, is_request=False)
@@ -153,6 +157,7 @@ def test_no_secret_hides_in_a_method_a_session_or_a_connection(tmp_path: Path) -
     assert asked["method"] == REDACTED
 
 
+@pytest.mark.requirement("conductor.trace-leg")
 def test_once_the_file_is_gone_a_leg_does_nothing_more(tmp_path: Path) -> None:
     written = Written(tmp_path)
     written.recorder.close()

@@ -127,6 +127,7 @@ def test_a_change_looks_like_its_surroundings(text: str, value: Any, expected: s
         assert written == '{\r\n\t"a": 1,\r\n\t"b": {\r\n\t\t"c": 2\r\n\t}\r\n}'
 
 
+@pytest.mark.requirement("config.edit-values")
 def test_what_is_no_value_of_json_is_refused() -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         rewrite("1", float("nan"))

@@ -7,7 +7,7 @@ import pytest
 
 from symposium.config.regular_file import regular_content
 
-pytestmark = pytest.mark.timeout(10)
+pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.mark.requirement("house.odd-files")

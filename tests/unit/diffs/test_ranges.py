@@ -204,7 +204,7 @@ async def test_a_program_whose_output_nobody_reads_is_ended() -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(0.2):
             await process.wait()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(45):
         await end_process(process)
 
     assert process.returncode == -9
@@ -227,7 +227,7 @@ async def test_nobody_waits_for_a_pipe_that_somebody_else_holds(
     heard = process.stdout if stream == "1" else process.stderr
     other = int(await heard.readline())
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(45):
             await end_process(process)
     finally:
         os.kill(other, signal.SIGKILL)

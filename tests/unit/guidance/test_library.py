@@ -218,6 +218,7 @@ async def test_a_change_is_told_by_its_id(scene: Scene) -> None:
     ]
 
 
+@pytest.mark.requirement("guidance.bare-directory")
 def test_a_directory_without_a_checkout_is_its_own_project(tmp_path: Path) -> None:
     places = places_for(tmp_path, {"HOME": str(tmp_path)})
 

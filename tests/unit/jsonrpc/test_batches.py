@@ -174,11 +174,13 @@ async def test_a_batch_of_notifications_is_answered_with_nothing() -> None:
     assert gate.heard.items == [None]
 
 
+@pytest.mark.requirement("jsonrpc.batch-entries")
 async def test_a_batch_inside_a_batch_is_one_invalid_entry() -> None:
     (answers,) = await lines_for(Gate(), b'[[{"id":1,"method":"ok"}],{"id":2,"method":"ok"}]')
     assert [outcome(answer) for answer in answers] == [(None, -32600), (2, None)]
 
 
+@pytest.mark.requirement("jsonrpc.batch-entries")
 async def test_an_entry_can_be_cancelled_by_its_id() -> None:
     gate = Gate()
     async with facing_bytes(gate.handlers) as (_, peer):
@@ -204,6 +206,7 @@ def test_an_entry_is_settled_once_and_what_comes_later_is_nothing() -> None:
     assert sent == [b"[1,2]"]
 
 
+@pytest.mark.requirement("jsonrpc.batch-entries")
 def test_a_message_by_itself_is_answered_straight() -> None:
     sent: list[bytes] = []
     place = Alone(sent.append)

@@ -73,6 +73,7 @@ async def test_an_answer_that_has_arrived_disarms_the_cancel() -> None:
     assert len(peer.lines.items) == 2
 
 
+@pytest.mark.requirement("jsonrpc.cancel-races")
 async def test_an_answer_on_its_way_to_a_caller_cancelled_in_the_same_turn_is_dropped() -> None:
     seen: list[Any] = []
     async with facing_bytes(HANDLERS) as (near, peer):
@@ -195,6 +196,7 @@ async def test_a_cancel_of_nothing_is_ignored_silently(
     assert not caplog.records
 
 
+@pytest.mark.requirement("jsonrpc.cancel-races")
 @pytest.mark.parametrize(
     ("request_id", "named"),
     [(b'"a"', b'"\\u0061"'), (b'"\\u0061"', b'"a"'), (b"7.0", b"7"),

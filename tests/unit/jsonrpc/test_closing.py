@@ -156,6 +156,7 @@ async def test_closing_answers_what_is_open_and_writes_all_that_was_sent() -> No
     assert lines[-1] == {"jsonrpc": "2.0", "id": 1, "error": ENDS_HERE}
 
 
+@pytest.mark.requirement("jsonrpc.close-answers")
 async def test_a_handler_that_closes_the_connection_still_answers() -> None:
     scene = Scene()
     scene.peer.write(b'{"id":1,"method":"bye"}')
@@ -163,6 +164,7 @@ async def test_a_handler_that_closes_the_connection_still_answers() -> None:
     assert (await scene.peer.read(1))[0]["result"] == "bye"
 
 
+@pytest.mark.requirement("jsonrpc.close-answers")
 async def test_an_owner_that_gives_up_leaves_nothing_running_and_nothing_unanswered() -> None:
     scene = Scene()
     scene.peer.write(b'{"id":1,"method":"wait"}')
@@ -177,6 +179,7 @@ async def test_an_owner_that_gives_up_leaves_nothing_running_and_nothing_unanswe
     assert len(asyncio.all_tasks()) == 1
 
 
+@pytest.mark.requirement("jsonrpc.close-answers")
 async def test_a_handler_cancelled_before_its_first_step_is_answered_too() -> None:
     scene = Scene()
     scene.peer.write(b'{"id":0,"method":"ok"}')
@@ -191,6 +194,7 @@ async def test_a_handler_cancelled_before_its_first_step_is_answered_too() -> No
     assert not scene.started.is_set()
 
 
+@pytest.mark.requirement("jsonrpc.close-answers")
 async def test_a_future_that_never_came_to_be_awaited_is_answered_too() -> None:
     near, far = memory_pair()
     promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -206,6 +210,7 @@ async def test_a_future_that_never_came_to_be_awaited_is_answered_too() -> None:
     assert (await peer.read(2))[1]["error"] == ENDS_HERE
 
 
+@pytest.mark.requirement("jsonrpc.close-quiet")
 async def test_a_caller_cancelled_in_the_turn_of_the_end_is_cancelled_and_nothing_is_sent() -> None:
     scene = Scene()
     asked = asyncio.Task(scene.connection.request("a"))
@@ -219,6 +224,7 @@ async def test_a_caller_cancelled_in_the_turn_of_the_end_is_cancelled_and_nothin
     assert len(scene.peer.lines.items) == 1
 
 
+@pytest.mark.requirement("jsonrpc.close-quiet")
 async def test_a_handler_that_asks_the_peer_while_it_ends_is_told_so_at_once() -> None:
     seen: Recorder[Exception] = Recorder()
     started = asyncio.Event()
@@ -239,6 +245,7 @@ async def test_a_handler_that_asks_the_peer_while_it_ends_is_told_so_at_once() -
             await asked
 
 
+@pytest.mark.requirement("jsonrpc.close-quiet")
 async def test_after_the_end_nothing_is_heard() -> None:
     scene = Scene()
     scene.connection.close()
@@ -249,6 +256,7 @@ async def test_after_the_end_nothing_is_heard() -> None:
     assert not scene.started.is_set()
 
 
+@pytest.mark.requirement("jsonrpc.close-quiet")
 async def test_what_is_held_back_when_we_close_is_dropped_without_a_trace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -308,6 +316,7 @@ async def test_the_end_of_one_connection_leaves_others_alone() -> None:
         assert await near.request("ok") == "ok"
 
 
+@pytest.mark.requirement("jsonrpc.test-recorder")
 async def test_a_record_that_waits_in_vain_shows_what_came(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_line_over_the_limit_is_told_of_in_its_place_and_the_next_is_read(size
     assert long.tail.endswith(b"xxxx>")
 
 
+@pytest.mark.requirement("jsonrpc.cut-overlong")
 def test_the_stream_may_end_within_a_line_over_the_limit() -> None:
     assert split(b"z" * 11, limit=10) == [Overlong(b"z" * 11, 10, b"z" * 11)]
 

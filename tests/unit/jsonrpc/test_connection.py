@@ -99,6 +99,7 @@ async def test_a_response_without_result_is_null_and_a_second_one_nothing(
     assert not caplog.records
 
 
+@pytest.mark.requirement("jsonrpc.answers-odd")
 async def test_of_a_result_and_an_error_that_is_null_the_result_counts() -> None:
     async with facing_bytes() as (near, peer), asyncio.TaskGroup() as tasks:
         asked = tasks.create_task(near.request("a"))
@@ -120,6 +121,7 @@ async def test_a_response_to_nothing_is_logged_and_dropped(
     assert len(record.getMessage()) < 200
 
 
+@pytest.mark.requirement("jsonrpc.answers-odd")
 async def test_a_peer_that_could_not_read_us_is_heard_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -167,6 +169,7 @@ async def test_who_waits_for_an_answer_that_cannot_be_read_is_told(response: byt
         assert len(peer.lines.items) == 1
 
 
+@pytest.mark.requirement("jsonrpc.requests-odd")
 async def test_what_cannot_be_written_leaves_no_request_open(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -323,6 +326,7 @@ async def test_a_hundred_thousand_notifications_arrive_each_once_and_in_order() 
     assert seen == list(range(100_000))
 
 
+@pytest.mark.requirement("jsonrpc.handlers")
 async def test_requests_that_come_faster_than_their_handlers_start_are_not_hoarded() -> None:
     near, far = memory_pair()
     answers = 10_000
@@ -354,6 +358,7 @@ async def test_each_handler_gets_its_own_methods_and_the_rest_is_refused() -> No
     assert error.body() == {"code": -32601, "message": "Method not found", "data": "c"}
 
 
+@pytest.mark.requirement("jsonrpc.handlers")
 async def test_what_has_no_handler_of_its_own_goes_to_the_other_one() -> None:
     heard: Recorder[Any] = Recorder()
     handlers = Handlers(
@@ -382,6 +387,7 @@ async def test_a_handler_that_was_removed_hears_nothing_more() -> None:
     assert heard.items == [[1]]
 
 
+@pytest.mark.requirement("jsonrpc.handlers")
 async def test_a_handler_may_return_a_future_as_well_as_a_coroutine() -> None:
     def promise(_: Request) -> asyncio.Future[str]:
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -446,6 +452,7 @@ async def test_more_open_requests_than_can_be_borne_are_refused_at_once() -> Non
         assert len(await peer.read(MAX_RUNNING + 1)) == MAX_RUNNING + 1
 
 
+@pytest.mark.requirement("jsonrpc.requests-odd")
 async def test_two_open_requests_with_one_id_are_both_answered() -> None:
     released = asyncio.Event()
 
@@ -483,6 +490,7 @@ async def test_the_id_of_a_line_over_the_limit_may_stand_at_its_end() -> None:
         assert (await peer.read(1))[0]["id"] == "end"
 
 
+@pytest.mark.requirement("jsonrpc.requests-odd")
 async def test_a_closed_connection_raises_for_a_request_and_is_silent_for_a_notification() -> None:
     async with facing_bytes() as (near, _):
         near.close()

@@ -79,6 +79,7 @@ async def test_a_handler_that_raises_is_answered_and_the_connection_lives(method
     assert answer == {"jsonrpc": "2.0", "id": 1, "error": error}
 
 
+@pytest.mark.requirement("jsonrpc.handler-faults")
 async def test_a_handler_that_raises_without_a_text_is_answered_with_the_kind() -> None:
     (answer,) = await answers_to(b'{"id":1,"method":"fail_silently"}', number=1)
     assert answer["error"]["data"] == "RuntimeError"
@@ -93,6 +94,7 @@ async def test_an_error_raised_on_purpose_is_the_response(method: str) -> None:
     assert answer["error"] == {"code": -32000, "message": "Sign in", "data": {"a": 1}}
 
 
+@pytest.mark.requirement("jsonrpc.handler-faults")
 async def test_what_a_handler_gives_that_has_no_json_form_is_our_fault() -> None:
     one, two = await answers_to(
         b'{"id":1,"method":"unwritable"}', b'{"id":2,"method":"unwritable_error"}', number=2

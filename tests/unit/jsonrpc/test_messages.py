@@ -83,6 +83,7 @@ def test_no_bytes_at_all_make_decoding_raise(line: bytes) -> None:
 names = st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "_meta", "x"])
 
 
+@pytest.mark.requirement("jsonrpc.reading")
 @given(st.lists(st.tuples(names, values), max_size=6), st.sampled_from(["", " ", "\r", "]", ","]))
 def test_a_line_is_unreadable_exactly_if_it_is_not_json(
     pairs: list[tuple[str, Any]], after: str
@@ -188,6 +189,7 @@ def test_what_looks_like_a_response_is_owed_nothing(line: bytes) -> None:
     assert not malformed(line).answer
 
 
+@pytest.mark.requirement("jsonrpc.reading")
 def test_a_request_whose_method_is_no_text_is_refused_under_its_id() -> None:
     assert malformed(b'{"method":1,"id":2}').id == b"2"
     assert malformed(b'{"method":1,"id":[]}').id == b"null"
@@ -231,6 +233,7 @@ def test_what_is_nested_too_deeply_is_refused_under_the_id_it_was_written_with()
         assert (malformed(line).error.code, malformed(line).id) == (PARSE_ERROR, b"null")
 
 
+@pytest.mark.requirement("jsonrpc.reading")
 def test_the_members_of_a_batch_are_lines() -> None:
     assert wire.decode(b' [ {"a":1.0} , [] ,2]\r') == Batch((b'{"a":1.0}', b"[]", b"2"))
     assert wire.decode(b"[]") == Batch(())
@@ -283,6 +286,7 @@ def test_all_writings_of_one_id_have_one_key() -> None:
     )
 
 
+@pytest.mark.requirement("jsonrpc.keys")
 @given(texts, texts)
 def test_ids_have_one_key_exactly_if_they_are_one_text(one: str, other: str) -> None:
     keys = [wire.id_key(json.dumps(text).encode()) for text in (one, other)]
@@ -312,6 +316,7 @@ def test_what_we_write_has_no_unknown_members(line: bytes) -> None:
     assert wire.extra_members(message(line), line) == b""
 
 
+@pytest.mark.requirement("jsonrpc.keys")
 def test_what_we_write_is_what_we_read() -> None:
     for line in (
         wire.notification("m"),
@@ -324,6 +329,7 @@ def test_what_we_write_is_what_we_read() -> None:
         assert message(line) == message(line)
 
 
+@pytest.mark.requirement("jsonrpc.keys")
 def test_the_texts_of_methods_are_kept_within_bounds() -> None:
     assert all(wire.quoted(f"method/{number}") == b'"method/%d"' % number for number in range(2000))
     assert wire.quoted("x" * 1000) == b'"' + b"x" * 1000 + b'"'
@@ -355,6 +361,7 @@ def test_an_error_object_becomes_an_exception_and_back() -> None:
     assert encode_value(wire.rpc_error(body).body()) == body
 
 
+@pytest.mark.requirement("jsonrpc.reading")
 @pytest.mark.parametrize("body", [b"null", b'"no"', b"[]", b"1e99999999999999999999"])
 def test_what_is_no_error_object_becomes_an_internal_error(body: bytes) -> None:
     assert wire.rpc_error(body).code == INTERNAL_ERROR

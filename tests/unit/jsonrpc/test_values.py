@@ -28,6 +28,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.requirement("jsonrpc.values")
 @given(values)
 def test_a_value_comes_back_as_it_was(value: Any) -> None:
     text = encode_value(value)
@@ -71,6 +72,7 @@ class Point:
     share: Decimal
 
 
+@pytest.mark.requirement("jsonrpc.values")
 def test_a_value_of_a_class_with_a_lone_surrogate_in_it_is_written_too() -> None:
     point = Point("\ud800", Decimal("1.10"))
 
@@ -87,6 +89,7 @@ def test_what_is_given_as_written_over_several_lines_leaves_on_one() -> None:
     assert decode_value(written) == {"quoted": {"text": "a\nb"}}
 
 
+@pytest.mark.requirement("jsonrpc.values")
 @pytest.mark.parametrize(
     "text",
     [b"", b"NaN", b"[1,]", b'{"a":1', b"01", b'"\t"', b'"\xff"', b'{"a":1}x', b"\xef\xbb\xbf1",
@@ -98,6 +101,7 @@ def test_what_is_not_json_is_a_value_error(text: bytes) -> None:
         decode_value(text)
 
 
+@pytest.mark.requirement("jsonrpc.values")
 def test_what_has_no_json_form_is_refused() -> None:
     loop: list[Any] = []
     loop.append(loop)
@@ -110,6 +114,7 @@ def test_what_has_no_json_form_is_refused() -> None:
         encode_value(["\ud800", loop])
 
 
+@pytest.mark.requirement("jsonrpc.values")
 def test_members_are_kept_as_they_are_written() -> None:
     text = ' { "a" : [ 1.0 , {} ] ,\t"\\u0062":"\\ud800", "c":"é" }\r'
 
@@ -120,6 +125,7 @@ def test_members_are_kept_as_they_are_written() -> None:
     assert {n: bytes(raw) for n, raw in members(b'{"\\ud800":1 }').items()} == {"\ud800": b"1"}
 
 
+@pytest.mark.requirement("jsonrpc.values")
 @pytest.mark.parametrize(
     "text", ["", "[]", "{", '{"a"}', '{"a":}', '{"a":1 "b":2}', "{a:1}", "{}x"]
 )
@@ -128,6 +134,7 @@ def test_what_is_not_one_object_has_no_members(text: str) -> None:
         object_members(text)
 
 
+@pytest.mark.requirement("jsonrpc.values")
 @pytest.mark.parametrize(
     ("head", "tail", "found"),
     [

@@ -23,6 +23,7 @@ class ScriptedWire:
         self.asked.append((method, params))
 
 
+@pytest.mark.requirement("bridge.client-protocol")
 async def test_a_server_is_greeted_before_it_is_used() -> None:
     wire = ScriptedWire({"protocolVersion": "2024-11-05"})
     server = McpServer("s", wire)
@@ -32,6 +33,7 @@ async def test_a_server_is_greeted_before_it_is_used() -> None:
     assert wire.asked[0][1]["protocolVersion"] == "2025-11-25"
 
 
+@pytest.mark.requirement("bridge.client-protocol")
 async def test_tools_are_read_page_by_page_to_the_end() -> None:
     pages: Sequence[Any] = (
         {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "2"},
@@ -45,11 +47,13 @@ async def test_tools_are_read_page_by_page_to_the_end() -> None:
     assert [params for _, params in wire.asked] == [{}, {"cursor": "2"}]
 
 
+@pytest.mark.requirement("bridge.client-protocol")
 async def test_a_server_that_names_the_same_page_again_does_not_go_on_for_ever() -> None:
     page: Any = {"tools": [{"name": "a"}], "nextCursor": "1"}
     assert len(await McpServer("s", ScriptedWire(page, page)).list_tools()) == 2
 
 
+@pytest.mark.requirement("bridge.client-protocol")
 async def test_a_result_says_its_text_and_whether_the_tool_failed() -> None:
     answer: Any = {
         "content": [
@@ -64,6 +68,7 @@ async def test_a_result_says_its_text_and_whether_the_tool_failed() -> None:
     assert (result.text, result.is_error, result.structured) == ("a\nb", True, {"x": 1})
 
 
+@pytest.mark.requirement("bridge.client-protocol")
 @pytest.mark.parametrize("answer", [None, [], "x", {"content": ["x"]}])
 async def test_what_is_no_result_of_a_tool_is_said_to_be_none(answer: Any) -> None:
     with pytest.raises(McpError, match="s answered tools/call"):
@@ -73,6 +78,7 @@ async def test_what_is_no_result_of_a_tool_is_said_to_be_none(answer: Any) -> No
 NO_LISTS: list[Any] = [{"tools": [{}]}, {"tools": [None]}, None]
 
 
+@pytest.mark.requirement("bridge.client-protocol")
 @pytest.mark.parametrize("answer", NO_LISTS)
 async def test_what_is_no_list_of_tools_is_said_to_be_none(answer: Any) -> None:
     with pytest.raises(McpError):

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from peerwire.mcp.sse import EventReader, event
 LINES = st.binary(max_size=40).filter(lambda data: not set(data) & set(b"\r\n"))
 
 
+@pytest.mark.requirement("bridge.client-events")
 @given(st.lists(LINES), st.lists(st.integers(0, 2000)))
 def test_events_survive_every_way_to_cut_their_bytes(data: list[bytes], cuts: list[int]) -> None:
     written = b"".join(event(each) for each in data)
@@ -20,11 +22,13 @@ def test_events_survive_every_way_to_cut_their_bytes(data: list[bytes], cuts: li
     assert reader.size == 0
 
 
+@pytest.mark.requirement("bridge.client-events")
 def test_all_line_ends_comments_and_other_fields_are_understood() -> None:
     stream = b": hello\r\n\r\nid: 7\r\ndata:one\r\ndata: two\r\rdata: x\n\nretry: 5\n\ndata: cut"
     assert list(EventReader().feed(stream)) == [b"one\ntwo", b"x"]
 
 
+@pytest.mark.requirement("bridge.client-events")
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_without_a_fault(data: bytes) -> None:
     reader = EventReader()

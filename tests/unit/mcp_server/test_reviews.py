@@ -88,7 +88,7 @@ async def test_what_a_person_says_wakes_the_tool_that_waits(
 ) -> None:
     """However the reviewer takes it: with an id, with nothing, or with the request left open."""
     reviewer, told = Reviewer(bus, reply), Told()
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         asking = tasks.create_task(call_tool(workplace, "request_review", ASKED, told))
         shown = await reviewer.next()
         await told.came.wait()
@@ -109,7 +109,7 @@ async def test_a_word_that_another_server_has_taken_wakes_it_too(
     monkeypatch.setattr(review_desk, "LOOK_EVERY", 0.01)
     reviewer = Reviewer(bus, "an-id")
     other = ReviewDesk(tmp_path / "home" / "reviews" / "other")
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         asking = tasks.create_task(call_tool(workplace, "request_review", ASKED))
         shown = await reviewer.next()
         await other.hear(comment(shown.review_id), BY)

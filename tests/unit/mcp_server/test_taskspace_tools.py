@@ -120,7 +120,7 @@ async def test_what_happens_meanwhile_is_told(tmp_path: Path) -> None:
         return Decided(outcome="deleted")
 
     bus.answers["delete_taskspace"] = deciding
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         call = call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {}, told)
         answer = tasks.create_task(call)
         while "2 commits are on no remote" not in told.lines:
@@ -157,7 +157,7 @@ async def test_a_call_that_is_taken_back_asks_nobody_any_more(tmp_path: Path) ->
         return Decided()
 
     bus.answers["delete_taskspace"] = deciding
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         call = call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {}, told)
         asking = tasks.create_task(call)
         await told.came.wait()

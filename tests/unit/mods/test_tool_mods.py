@@ -207,7 +207,7 @@ async def test_cargo_is_given_what_was_asked_for_and_no_option_more(
 
 
 @pytest.mark.requirement("built-in-mods.cargo")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="there is no Rust on this machine")
 async def test_a_real_cargo_s_errors_and_failed_tests_are_told(project: Path) -> None:
     (project / "src").mkdir()

@@ -40,6 +40,7 @@ REVIEW = Review(
 )
 
 
+@pytest.mark.requirement("reviews.comments")
 @pytest.mark.parametrize(
     ("line", "found"),
     [

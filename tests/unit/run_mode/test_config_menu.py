@@ -83,7 +83,7 @@ class Dialogue:
             talk.end()
             heard_all.set()
 
-        async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
             task = tasks.create_task(run())
             await heard_all.wait()
             task.cancel()

@@ -220,7 +220,7 @@ def test_a_lease_is_held_until_the_last_git_that_got_it_has_ended(tmp_path: Path
 async def test_who_stops_waiting_while_it_begins_waits_for_nothing(
     turns: int, scene: Scene
 ) -> None:
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         begun = tasks.create_task(Git(scene.clone).run("status"))
         # One turn of the loop more each time: the start is cut at each of its steps.
         for _ in range(turns):

@@ -20,7 +20,7 @@ from symposium.taskspaces.journal import Journal, Result
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.undertakings import FAREWELL, Undertakings
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 
 See: TypeAlias = Callable[[Scene, str, Taskspace | None], Awaitable[None]]
 
@@ -186,7 +186,7 @@ async def test_who_is_cancelled_while_something_is_written_waits_until_it_is(
     def write(connection: sqlite3.Connection) -> None:
         del connection
         loop.call_soon_threadsafe(begun.set)
-        may_go_on.wait(5)
+        may_go_on.wait(45)
         done.set()
 
     async with asyncio.TaskGroup() as tasks:

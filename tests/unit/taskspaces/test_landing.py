@@ -317,6 +317,7 @@ def test_what_stands_between_the_marks_is_found() -> None:
     assert theirs == (LineRange(6, 6), LineRange(11, 11))
 
 
+@pytest.mark.requirement("taskspaces.land-count")
 @given(st.lists(st.sampled_from([b"<<<<<<< a", b"=======", b">>>>>>> b", b"x", b""])))
 def test_no_text_breaks_the_count(lines: list[bytes]) -> None:
     ours, theirs = marked_ranges(b"\n".join(lines))

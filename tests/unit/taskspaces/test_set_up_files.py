@@ -348,7 +348,7 @@ async def test_what_a_command_leaves_running_is_not_waited_for(
 ) -> None:
     said: list[str] = []
     env = {"PATH": os.environ["PATH"]}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(45):
         failure = await run_commands([command, "yes | head -100000"], tmp_path, env, said.append)
     with suppress(ProcessLookupError):
         os.kill(int(said[1]), signal.SIGKILL)
@@ -362,7 +362,7 @@ async def test_a_command_that_says_much_and_never_ends_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "PATIENCE", 0.2)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(45):
         failure = await run_commands(["yes"], tmp_path, {"PATH": os.environ["PATH"]}, print)
 
     assert failure is not None

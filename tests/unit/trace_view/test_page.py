@@ -152,6 +152,7 @@ def test_a_body_that_crosses_several_legs_is_in_the_page_once(tmp_path: Path) ->
     ]
 
 
+@pytest.mark.requirement("cli.trace-page")
 def test_a_long_body_is_cut_and_says_so(tmp_path: Path) -> None:
     page = page_of(tmp_path, told({"a": "ä" * LONGEST_BODY}), told({"b": 1}))
 
@@ -162,6 +163,7 @@ def test_a_long_body_is_cut_and_says_so(tmp_path: Path) -> None:
     assert short == '{"b": 1}'
 
 
+@pytest.mark.requirement("cli.trace-page")
 def test_an_answer_knows_the_row_of_its_request(tmp_path: Path) -> None:
     ends = {"from": "Agent", "to": "Client"}
     asked = told(1) | {"type": "request", "id": "a"}
@@ -172,6 +174,7 @@ def test_an_answer_knows_the_row_of_its_request(tmp_path: Path) -> None:
     assert [row[9] for row in page.index["rows"]] == [-1, -1, -1, 1]
 
 
+@pytest.mark.requirement("cli.trace-page")
 def test_a_page_is_as_private_as_the_trace_and_replaces_an_older_one(tmp_path: Path) -> None:
     (tmp_path / "t.html").write_text("older")
 
@@ -181,6 +184,7 @@ def test_a_page_is_as_private_as_the_trace_and_replaces_an_older_one(tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.html", "t.jsons"]
 
 
+@pytest.mark.requirement("cli.trace-page")
 def test_a_page_that_cannot_be_written_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "t.jsons"
     trace.write_text(json.dumps(told(1)) + "\n")

@@ -52,6 +52,7 @@ def trace_of(directory: Path, *lines: dict[str, Any] | str) -> Path:
     return path
 
 
+@pytest.mark.requirement("cli.trace-answers")
 def test_an_answer_has_the_method_session_and_protocol_of_its_request(tmp_path: Path) -> None:
     path = trace_of(tmp_path, ASKED, TOLD, ANSWERED)
 
@@ -65,6 +66,7 @@ def test_an_answer_has_the_method_session_and_protocol_of_its_request(tmp_path: 
     assert (told.session, told.body) == ("", b"null")
 
 
+@pytest.mark.requirement("cli.trace-answers")
 def test_an_answer_is_joined_on_its_own_leg_and_way(tmp_path: Path) -> None:
     ends = {"from": "Proxy(0)", "to": "Agent"}
     other = {**ASKED, **ends, "method": "x"}
@@ -76,6 +78,7 @@ def test_an_answer_is_joined_on_its_own_leg_and_way(tmp_path: Path) -> None:
     assert answered.method == "session/prompt"
 
 
+@pytest.mark.requirement("cli.trace-answers")
 def test_an_answer_to_nothing_is_shown_all_the_same(tmp_path: Path) -> None:
     [answered] = TraceReader(trace_of(tmp_path, ANSWERED)).events()
 
@@ -124,6 +127,7 @@ def test_a_last_line_that_is_cut_off_is_said_and_no_error(tmp_path: Path) -> Non
     assert "cut off" in str(reader.damage)
 
 
+@pytest.mark.requirement("cli.trace-reading")
 def test_many_broken_lines_are_counted_and_the_first_named(tmp_path: Path) -> None:
     reader = TraceReader(trace_of(tmp_path, ASKED, *["x\n"] * 7))
 
@@ -140,11 +144,13 @@ def test_a_file_without_any_event_is_no_trace(tmp_path: Path, content: str) -> N
         list(TraceReader(path).events())
 
 
+@pytest.mark.requirement("cli.trace-reading")
 def test_a_directory_is_no_trace(tmp_path: Path) -> None:
     with pytest.raises(NotATraceError, match=r"is a directory"):
         list(TraceReader(tmp_path).events())
 
 
+@pytest.mark.requirement("cli.trace-reading")
 def test_an_empty_file_is_a_trace_of_nothing(tmp_path: Path) -> None:
     assert list(TraceReader(trace_of(tmp_path)).events()) == []
 
@@ -155,6 +161,7 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
         list(TraceReader(tmp_path / "none").events())
 
 
+@pytest.mark.requirement("cli.trace-reading")
 @given(
     st.binary(max_size=300)
     | st.recursive(
@@ -169,6 +176,7 @@ def test_no_line_is_too_odd_to_be_looked_at(line: bytes) -> None:
     assert found is None or lane_order(found.sender)
 
 
+@pytest.mark.requirement("cli.trace-reading")
 @pytest.mark.parametrize(
     ("selection", "lines"),
     [

@@ -75,6 +75,7 @@ def test_each_kind_of_message_is_drawn_in_its_own_way() -> None:
     assert (lines[2].color, lines[4].is_error) == ("", True)
 
 
+@pytest.mark.requirement("cli.trace-terminal")
 def test_a_terminal_without_line_drawing_gets_letters() -> None:
     line = Listing(LANES, ASCII).line(asked("x"))
 
@@ -82,6 +83,7 @@ def test_a_terminal_without_line_drawing_gets_letters() -> None:
     assert "|------------------>|" in line.text
 
 
+@pytest.mark.requirement("cli.trace-terminal")
 def test_a_line_is_no_wider_than_the_terminal() -> None:
     line = Listing(LANES, DRAWN, width=70).line(asked("session/prompt", {"prompt": ["x" * 99]}))
 
@@ -89,6 +91,7 @@ def test_a_line_is_no_wider_than_the_terminal() -> None:
     assert line.text.endswith("…")
 
 
+@pytest.mark.requirement("cli.trace-terminal")
 def test_many_components_have_narrow_lanes_and_short_names() -> None:
     lanes = ["Client", *(f"Proxy({number})" for number in range(10)), "Agent"]
     listing = Listing(lanes, DRAWN)
@@ -98,6 +101,7 @@ def test_many_components_have_narrow_lanes_and_short_names() -> None:
     assert "│──" in listing.line(asked("x")).text
 
 
+@pytest.mark.requirement("cli.trace-terminal")
 @pytest.mark.parametrize(
     ("method", "params", "said"),
     [
@@ -130,6 +134,7 @@ def test_a_message_says_a_few_words(method: str, params: Any, said: str) -> None
     assert preview(told(method, params)) == said
 
 
+@pytest.mark.requirement("cli.trace-terminal")
 @pytest.mark.parametrize(
     ("result", "said"),
     [
@@ -162,6 +167,7 @@ def test_nothing_in_a_message_moves_the_cursor(
             assert "\u202e" not in line
 
 
+@pytest.mark.requirement("cli.trace-terminal")
 @given(st.text(), st.integers(min_value=1, max_value=30))
 def test_short_line_is_short_line_of_that_length(text: str, limit: int) -> None:
     found = short_line(text, limit)
@@ -170,5 +176,6 @@ def test_short_line_is_short_line_of_that_length(text: str, limit: int) -> None:
     assert found == short_line(found, limit)
 
 
+@pytest.mark.requirement("cli.trace-terminal")
 def test_a_megabyte_is_said_in_a_few_words() -> None:
     assert len(preview(told("odd", {"name": "x" * 1_000_000}))) == LONGEST

@@ -103,6 +103,7 @@ def test_what_is_empty_is_left_out_of_the_json() -> None:
     assert command_json(Command(("agent",))) == '{"command":"agent"}'
 
 
+@pytest.mark.requirement("process.spec-any-text")
 @given(st.text())
 def test_any_text_is_a_command_or_a_refusal(spec: str) -> None:
     try:
@@ -140,6 +141,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.requirement("process.spec-refusals")
 @pytest.mark.parametrize(
     ("spec", "text"),
     [

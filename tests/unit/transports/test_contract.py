@@ -47,6 +47,7 @@ async def ends(request: pytest.FixtureRequest) -> AsyncIterator[Ends]:
     await ends.theirs.aclose(grace=0)
 
 
+@pytest.mark.requirement("process.transport-order")
 async def test_lines_arrive_in_order_both_ways(ends: Ends) -> None:
     ends.start()
     there = [b'{"n":%d}' % n for n in range(20_000)]
@@ -61,6 +62,7 @@ async def test_lines_arrive_in_order_both_ways(ends: Ends) -> None:
     assert ends.ours.backlog == ends.theirs.backlog == 0
 
 
+@pytest.mark.requirement("process.transport-order")
 async def test_what_was_sent_before_the_start_is_not_lost(ends: Ends) -> None:
     ends.ours.send(b"1")
     ends.theirs.start(ends.they)
@@ -71,6 +73,7 @@ async def test_what_was_sent_before_the_start_is_not_lost(ends: Ends) -> None:
     assert await ends.they.received(3) == [b"1", b"2", b"3"]
 
 
+@pytest.mark.requirement("process.transport-order")
 async def test_nothing_is_told_inside_send(ends: Ends) -> None:
     ends.start()
 
@@ -81,6 +84,7 @@ async def test_nothing_is_told_inside_send(ends: Ends) -> None:
     assert ends.we.pauses == 0
 
 
+@pytest.mark.requirement("process.transport-order")
 async def test_large_and_small_lines_keep_their_order(ends: Ends) -> None:
     ends.start()
     large = bytes(range(11, 256)) * 20_000
@@ -104,6 +108,7 @@ async def test_a_line_over_the_limit_is_told_in_its_place(ends: Ends) -> None:
     assert await ends.they.received(4) == [b"before", longest, over, b"after"]
 
 
+@pytest.mark.requirement("process.transport-pause")
 async def test_nothing_arrives_while_reading_is_paused(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
@@ -116,6 +121,7 @@ async def test_nothing_arrives_while_reading_is_paused(ends: Ends) -> None:
     assert await ends.they.received(1) == [b"1"]
 
 
+@pytest.mark.requirement("process.transport-pause")
 async def test_one_that_is_paused_before_it_starts_starts_paused(ends: Ends) -> None:
     ends.theirs.pause_reading()
     ends.start()
@@ -128,6 +134,7 @@ async def test_one_that_is_paused_before_it_starts_starts_paused(ends: Ends) -> 
     assert await ends.they.received(1) == [b"1"]
 
 
+@pytest.mark.requirement("process.transport-pause")
 async def test_a_listener_may_pause_from_inside(ends: Ends) -> None:
     ends.start()
     ends.they.on_lines = ends.theirs.pause_reading
@@ -143,6 +150,7 @@ async def test_a_listener_may_pause_from_inside(ends: Ends) -> None:
     assert await ends.they.received(2) == [b"1", b"2"]
 
 
+@pytest.mark.requirement("process.transport-pause")
 async def test_pausing_twice_is_undone_by_one_resume(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
@@ -212,6 +220,7 @@ async def test_a_source_that_fills_up_to_the_mark_is_resumed_until_it_is_dry(end
     assert most < HIGH_WATER + 2 * len(lines[0])
 
 
+@pytest.mark.requirement("process.transport-drain")
 async def test_drain_waits_for_a_slow_peer(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
@@ -231,6 +240,7 @@ async def test_drain_waits_for_a_slow_peer(ends: Ends) -> None:
     assert ends.ours.backlog <= LOW_WATER
 
 
+@pytest.mark.requirement("process.transport-drain")
 async def test_drain_returns_at_once_when_the_peer_keeps_up(ends: Ends) -> None:
     ends.start()
     ends.ours.send(b"x")
@@ -240,6 +250,7 @@ async def test_drain_returns_at_once_when_the_peer_keeps_up(ends: Ends) -> None:
     assert ends.we.pauses == 0
 
 
+@pytest.mark.requirement("process.transport-drain")
 async def test_closing_wakes_whoever_drains_and_drops_what_is_sent_later(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
@@ -267,6 +278,7 @@ async def test_what_was_sent_before_closing_still_arrives_then_the_end(ends: End
     assert ends.they.lines == lines
 
 
+@pytest.mark.requirement("process.transport-pause")
 async def test_the_end_waits_for_a_paused_reader(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
@@ -281,6 +293,7 @@ async def test_the_end_waits_for_a_paused_reader(ends: Ends) -> None:
     assert ends.they.lines == [b"1"]
 
 
+@pytest.mark.requirement("process.transport-close")
 async def test_who_closes_is_told_nothing_any_more(ends: Ends) -> None:
     ends.start()
     ends.theirs.send(b"on its way")
@@ -292,12 +305,13 @@ async def test_who_closes_is_told_nothing_any_more(ends: Ends) -> None:
     assert (ends.we.lines, ends.we.ends) == ([], [])
 
 
+@pytest.mark.requirement("process.transport-close")
 async def test_who_waits_to_close_reads_on_and_hears_nothing(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
     ends.ours.send(b"x" * 5 * HIGH_WATER)
 
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         tasks.create_task(ends.ours.aclose(grace=5))
         await everything_served()
         ends.theirs.send(b"y" * 5 * HIGH_WATER)
@@ -309,6 +323,7 @@ async def test_who_waits_to_close_reads_on_and_hears_nothing(ends: Ends) -> None
     assert (ends.we.lines, ends.we.ends) == ([], [])
 
 
+@pytest.mark.requirement("process.transport-close")
 async def test_closing_twice_is_closing_once(ends: Ends) -> None:
     ends.start()
 
@@ -318,6 +333,7 @@ async def test_closing_twice_is_closing_once(ends: Ends) -> None:
     assert await ends.they.end() is None
 
 
+@pytest.mark.requirement("process.transport-close")
 async def test_a_listener_may_close_from_inside(ends: Ends) -> None:
     ends.start()
     async with asyncio.TaskGroup() as tasks:
@@ -329,6 +345,7 @@ async def test_a_listener_may_close_from_inside(ends: Ends) -> None:
     assert ends.they.ends == []
 
 
+@pytest.mark.requirement("process.transport-close")
 async def test_one_that_was_never_started_can_be_closed(ends: Ends) -> None:
     ends.theirs.start(ends.they)
     ends.ours.send(b"1")

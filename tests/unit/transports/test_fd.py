@@ -88,6 +88,7 @@ async def test_a_line_cut_off_by_the_end_is_logged_and_no_message(
     assert '{"b"' in caplog.text
 
 
+@pytest.mark.requirement("process.fd-end")
 @pytest.mark.parametrize("line", [b'{"a":1}', b'[{"a":1}]', b'{"a":1}\r'])
 async def test_a_whole_message_needs_no_newline_at_the_end(raw: Raw, line: bytes) -> None:
     os.write(raw.source, line)
@@ -143,6 +144,7 @@ async def test_a_broken_read_is_no_clean_end(told: LineRecorder) -> None:
     transport.close()
 
 
+@pytest.mark.requirement("process.fd-end")
 async def test_an_end_can_be_called_though_somebody_holds_the_pipe(raw: Raw) -> None:
     os.write(raw.source, b"1\n2\n3")
     reason = OSError("it is over")
@@ -158,6 +160,7 @@ async def test_an_end_can_be_called_though_somebody_holds_the_pipe(raw: Raw) -> 
     assert raw.told.ends == [reason]
 
 
+@pytest.mark.requirement("process.fd-end")
 async def test_a_called_end_takes_a_line_in_pieces(raw: Raw) -> None:
     lines = [b"x" * 200_000, b"y"]
     writer = FdTransport(os.open(os.devnull, os.O_RDONLY), os.dup(raw.source))
@@ -173,6 +176,7 @@ async def test_a_called_end_takes_a_line_in_pieces(raw: Raw) -> None:
     assert raw.told.lines == lines
 
 
+@pytest.mark.requirement("process.fd-end")
 async def test_a_called_end_is_bounded_and_sees_the_real_one(
     told: LineRecorder, tmp_path: Path
 ) -> None:
@@ -189,6 +193,7 @@ async def test_a_called_end_is_bounded_and_sees_the_real_one(
         assert (len(told.lines), told.ends) == (lines, [None])
 
 
+@pytest.mark.requirement("process.fd-end")
 async def test_an_end_called_before_the_start_is_none(told: LineRecorder) -> None:
     ours, theirs = pipe_pair()
 
@@ -200,6 +205,7 @@ async def test_an_end_called_before_the_start_is_none(told: LineRecorder) -> Non
     theirs.close()
 
 
+@pytest.mark.requirement("process.fd-end")
 async def test_who_closes_while_the_end_is_called_hears_no_more(raw: Raw) -> None:
     raw.told.on_lines = raw.transport.close
     os.write(raw.source, b"1\n2\n")
@@ -212,6 +218,7 @@ async def test_who_closes_while_the_end_is_called_hears_no_more(raw: Raw) -> Non
 # -- writing
 
 
+@pytest.mark.requirement("process.fd-write")
 async def test_what_is_sent_in_one_turn_is_one_write(raw: Raw) -> None:
     for _ in range(3):
         raw.transport.send(b"{}")
@@ -221,6 +228,7 @@ async def test_what_is_sent_in_one_turn_is_one_write(raw: Raw) -> None:
     assert os.read(raw.sink, 100) == b"{}\n{}\n{}\n"
 
 
+@pytest.mark.requirement("process.fd-write")
 async def test_more_lines_than_one_write_may_gather_keep_their_order(told: LineRecorder) -> None:
     ours, theirs = pipe_pair()
     ours.start(LineRecorder())
@@ -252,6 +260,7 @@ async def test_a_peer_that_reads_no_more_ends_it_after_its_last_words(raw: Raw) 
     await raw.transport.flush()
 
 
+@pytest.mark.requirement("process.fd-write")
 async def test_a_slow_peer_that_goes_lets_its_sources_go_on(raw: Raw) -> None:
     raw.transport.send(b"x" * 5 * HIGH_WATER)
     await raw.told.paused(1)
@@ -275,6 +284,7 @@ async def test_a_blocked_writer_does_not_stop_the_reader(raw: Raw) -> None:
     assert raw.transport.backlog > HIGH_WATER
 
 
+@pytest.mark.requirement("process.fd-close")
 async def test_closing_waits_no_longer_for_a_blocked_peer_than_it_is_told(raw: Raw) -> None:
     raw.transport.send(b"x" * 5 * HIGH_WATER)
 
@@ -306,6 +316,7 @@ async def test_each_direction_ends_by_itself(told: LineRecorder) -> None:
     theirs.close()
 
 
+@pytest.mark.requirement("process.fd-close")
 async def test_a_socket_stays_open_when_its_writing_ends(told: LineRecorder) -> None:
     ours, theirs = socket.socketpair()
     transport = FdTransport(fd := ours.detach(), fd)
@@ -319,6 +330,7 @@ async def test_a_socket_stays_open_when_its_writing_ends(told: LineRecorder) -> 
     theirs.close()
 
 
+@pytest.mark.requirement("process.fd-write")
 async def test_a_full_disk_ends_it(told: LineRecorder) -> None:
     quiet, source = os.pipe()
     transport = FdTransport(quiet, os.open("/dev/full", os.O_WRONLY))
@@ -389,6 +401,7 @@ async def test_a_plain_file_can_be_paused(told: LineRecorder, tmp_path: Path) ->
     transport.close()
 
 
+@pytest.mark.requirement("process.fd-kinds")
 async def test_nothing_in_and_nowhere_out_is_fine(told: LineRecorder) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     transport = FdTransport(null, null)
@@ -399,6 +412,7 @@ async def test_nothing_in_and_nowhere_out_is_fine(told: LineRecorder) -> None:
     await transport.aclose()
 
 
+@pytest.mark.requirement("process.fd-kinds")
 async def test_a_terminal_is_read_and_written(told: LineRecorder) -> None:
     keyboard, terminal = os.openpty()
     tty.setraw(terminal)
@@ -461,6 +475,7 @@ async def test_closing_leaves_no_descriptor_open_started_or_not() -> None:
     assert open_descriptors() == before
 
 
+@pytest.mark.requirement("process.fd-close")
 async def test_who_asked_is_told_once_that_the_descriptors_are_closed() -> None:
     closed: list[set[str]] = []
     before = open_descriptors()

@@ -1,11 +1,14 @@
 """What a pair in memory has beside what every transport promises."""
 
+import pytest
+
 from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc.transport import HIGH_WATER
 from peerwire.transports.memory import memory_pair
 from peerwire.transports.recorder import LineRecorder, everything_served
 
 
+@pytest.mark.requirement("process.memory-transport")
 async def test_a_test_can_break_one_direction() -> None:
     ours, theirs = memory_pair()
     we, they = LineRecorder(), LineRecorder()
@@ -26,6 +29,7 @@ async def test_a_test_can_break_one_direction() -> None:
     assert theirs.backlog == 0
 
 
+@pytest.mark.requirement("process.memory-transport")
 async def test_one_that_is_broken_before_it_is_started_has_nobody_to_tell() -> None:
     ours, theirs = memory_pair()
     theirs.start(LineRecorder())
@@ -38,6 +42,7 @@ async def test_one_that_is_broken_before_it_is_started_has_nobody_to_tell() -> N
     assert told.ends == []
 
 
+@pytest.mark.requirement("process.memory-transport")
 async def test_a_sender_that_has_not_started_is_not_told_of_the_marks() -> None:
     ours, theirs = memory_pair()
     we, they = LineRecorder(), LineRecorder()
@@ -52,6 +57,7 @@ async def test_a_sender_that_has_not_started_is_not_told_of_the_marks() -> None:
     assert we.pauses == 0
 
 
+@pytest.mark.requirement("process.memory-transport")
 async def test_much_is_given_a_piece_at_a_time() -> None:
     ours, theirs = memory_pair()
     they = LineRecorder()

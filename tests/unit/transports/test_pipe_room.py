@@ -27,6 +27,7 @@ def size(fd: int) -> int:
     return fcntl.fcntl(fd, GET)
 
 
+@pytest.mark.requirement("process.pipe-room")
 def test_a_pipe_is_wide_only_while_a_large_line_passes(pipe: tuple[int, int]) -> None:
     usual, room = size(pipe[0]), PipeRoom(pipe[0])
 
@@ -38,6 +39,7 @@ def test_a_pipe_is_wide_only_while_a_large_line_passes(pipe: tuple[int, int]) ->
     assert size(pipe[0]) == usual
 
 
+@pytest.mark.requirement("process.pipe-room")
 def test_a_pipe_that_somebody_made_smaller_is_that_small_again(pipe: tuple[int, int]) -> None:
     fcntl.fcntl(pipe[1], SET, 4096)
     room = PipeRoom(pipe[1])
@@ -48,6 +50,7 @@ def test_a_pipe_that_somebody_made_smaller_is_that_small_again(pipe: tuple[int, 
     assert size(pipe[1]) == 4096
 
 
+@pytest.mark.requirement("process.pipe-room")
 def test_a_pipe_that_is_still_full_is_narrowed_when_it_has_been_read(pipe: tuple[int, int]) -> None:
     usual, room = size(pipe[0]), PipeRoom(pipe[0])
     room.fit(5 * LARGE)
@@ -60,6 +63,7 @@ def test_a_pipe_that_is_still_full_is_narrowed_when_it_has_been_read(pipe: tuple
     assert size(pipe[0]) == usual
 
 
+@pytest.mark.requirement("process.pipe-room")
 def test_what_is_no_pipe_is_left_alone() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:

@@ -13,6 +13,7 @@ from peerwire.transports.recorder import everything_served
 from peerwire.transports.stderr import LONGEST_LINE, TAIL, Stderr, StderrLines
 
 
+@pytest.mark.requirement("process.stderr-any-cut")
 @given(st.lists(st.binary(max_size=20) | st.just(b"\n")))
 def test_any_cut_gives_the_same_lines(pieces: list[bytes]) -> None:
     lines = StderrLines()

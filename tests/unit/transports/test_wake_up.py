@@ -7,6 +7,7 @@ import pytest
 from peerwire.transports.wake_up import WakeUp
 
 
+@pytest.mark.requirement("process.routing-writes")
 def test_what_is_sent_while_lines_are_routed_goes_out_when_they_are() -> None:
     seen: list[str] = []
     wake_up = WakeUp()
@@ -20,6 +21,7 @@ def test_what_is_sent_while_lines_are_routed_goes_out_when_they_are() -> None:
     assert seen == ["one", "two", "written"]
 
 
+@pytest.mark.requirement("process.routing-writes")
 def test_what_was_sent_goes_out_though_routing_failed() -> None:
     seen: list[str] = []
     wake_up = WakeUp()
@@ -34,6 +36,7 @@ def test_what_was_sent_goes_out_though_routing_failed() -> None:
     assert seen == ["written"]
 
 
+@pytest.mark.requirement("process.routing-writes")
 async def test_what_is_sent_by_itself_goes_out_at_the_next_turn_of_the_loop() -> None:
     written = asyncio.Event()
     wake_up = WakeUp()
@@ -42,5 +45,5 @@ async def test_what_is_sent_by_itself_goes_out_at_the_next_turn_of_the_loop() ->
     wake_up.flush_at_end(written.set)
 
     assert not written.is_set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(45):
         await written.wait()

@@ -455,6 +455,7 @@ async def test_a_huge_diff_is_sent_in_part(repository: GitRepository) -> None:
     assert "… 1600 more lines" in html.unescape(found.html)
 
 
+@pytest.mark.requirement("walkthroughs.small-diagnostic")
 def test_a_diagnostic_is_small_where_all_is_well() -> None:
     assert msgspec.to_builtins(BlockDiagnostic("action", 3, "ok", 0)) == {
         "kind": "action",

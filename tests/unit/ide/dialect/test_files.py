@@ -154,7 +154,7 @@ async def test_lines_that_are_not_there_are_an_error(
 
 
 @pytest.mark.requirement("house.odd-files")
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(240)
 async def test_a_pipe_is_not_waited_for(repository: GitRepository) -> None:
     os.mkfifo(repository.path / "pipe.txt")
 

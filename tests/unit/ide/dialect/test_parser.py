@@ -89,6 +89,7 @@ READ = [
 ]
 
 
+@pytest.mark.requirement("dialect.examples")
 @pytest.mark.parametrize(("program", "expected"), READ)
 def test_a_program_is_read(program: str, expected: Any) -> None:
     assert plain(parse(program)) == expected
@@ -149,6 +150,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.requirement("dialect.examples")
 @pytest.mark.parametrize(("program", "fault", "position"), REFUSED)
 def test_a_wrong_program_is_refused_where_it_is_wrong(
     program: str, fault: Fault, position: int
