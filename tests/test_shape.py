@@ -301,6 +301,7 @@ def explains_what_catches_everything(module: Module) -> Iterator[str]:
 Rule = Callable[[Module], Iterator[str]]
 
 
+@pytest.mark.requirement("house.shape-rules")
 @pytest.mark.parametrize(
     "rule",
     [
@@ -353,6 +354,7 @@ def test_everything_is_caught_at_named_boundaries_only() -> None:
     assert places == BOUNDARIES.keys()
 
 
+@pytest.mark.requirement("house.shape-rules")
 def test_a_module_that_may_import_late_does_so() -> None:
     late = {module.name for module in modules() if any(late_imports(module))}
 
@@ -418,20 +420,24 @@ GOOD = [
 ]
 
 
+@pytest.mark.requirement("house.shape-rules")
 @pytest.mark.parametrize(("rule", "text"), BAD)
 def test_a_rule_sees_what_breaks_it(rule: Rule, text: str) -> None:
     assert list(rule(module_of(text)))
 
 
+@pytest.mark.requirement("house.shape-rules")
 @pytest.mark.parametrize(("rule", "text"), GOOD)
 def test_a_rule_leaves_the_rest_alone(rule: Rule, text: str) -> None:
     assert not list(rule(module_of(text)))
 
 
+@pytest.mark.requirement("house.shape-rules")
 def test_a_module_without_a_subject_is_seen_by_its_name() -> None:
     assert list(is_named_for_what_it_holds(module_of("", "symposium.utils.text")))
 
 
+@pytest.mark.requirement("house.shape-rules")
 def test_only_one_package_file_holds_names() -> None:
     text = '"""What it is."""\n_MODULES = {"Mod": "symposium.mod"}\n__all__ = ["Mod"]\n'
 
@@ -511,6 +517,7 @@ def test_importing_does_nothing() -> None:
     assert not effects_of_importing(*names, path=SOURCES)
 
 
+@pytest.mark.requirement("house.shape-rules")
 @pytest.mark.parametrize(
     "text",
     [

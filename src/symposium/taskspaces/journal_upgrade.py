@@ -42,7 +42,10 @@ _WARNINGS: Final = re.compile(
 
 
 def upgrade_to_2(connection: sqlite3.Connection) -> None:
-    """Add the columns, indexes, and topics of version 2."""
+    """Add the columns, indexes, and topics of version 2, unless they are there."""
+    if connection.execute("PRAGMA user_version").fetchone() == (2,):
+        # Another program has upgraded the file since its version was read.
+        return
     for name, value in _COLUMNS.items():
         connection.execute(f"ALTER TABLE taskspace ADD COLUMN {name} AS ({value}) VIRTUAL")
     connection.execute("ALTER TABLE log ADD COLUMN topic TEXT")

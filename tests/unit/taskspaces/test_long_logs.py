@@ -11,6 +11,7 @@ from tests.support.taskspace_scenes import Scene
 
 from symposium.taskspaces import log_book
 from symposium.taskspaces.journal import Journal, load_all
+from symposium.taskspaces.journal_upgrade import upgrade_to_2
 from symposium.taskspaces.model import Category, LogEntry
 
 LINES = 100_000
@@ -163,3 +164,17 @@ async def test_database_of_version_1_keeps_its_tasks_questions_and_warnings(
     assert known == after == await scene.ground.everything()
     assert [each.message for each in questions] == ["which?"]
     assert tuple(topic for (topic,) in topics) == TOPICS
+
+
+@pytest.mark.requirement("taskspaces.upgrade-twice")
+async def test_upgrade_changes_nothing_when_another_program_has_upgraded(old_file: Path) -> None:
+    journal = Journal(old_file)
+    columns = "SELECT sql FROM sqlite_master ORDER BY name"
+    before = await journal.look(lambda connection: connection.execute(columns).fetchall())
+
+    # As a program does that read the version before the other one wrote it.
+    await journal.change(upgrade_to_2)
+
+    after = await journal.look(lambda connection: connection.execute(columns).fetchall())
+    journal.close()
+    assert after == before
