@@ -48,6 +48,8 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.mods.cargo": "what runs a tool is for who runs one",
     "symposium.mods.guidance": "texts are read when somebody says something",
     "symposium.mods.npm": "what runs a tool is for who runs one",
+    "symposium.mods.policy": "parsers of TOML and of scripts are for whoever has written rules",
+    "symposium.chain_spec": "the same",
     "symposium.mods.uv": "what runs a tool is for who runs one",
     "symposium.mods.ferris": "archives and grammars of versions are for who asks for a source",
     "symposium.cli.commands.mcp": "the MCP SDK takes half a second, for who asks for help too",

@@ -9,7 +9,7 @@ from symposium.agents.eliza.agent import COMMANDS as TOLD
 from symposium.agents.eliza.agent import WORDS
 from symposium.agents.testy.scenario import Command
 from symposium.catalog import ENTRY_POINTS, builtin_agents, builtin_mods
-from symposium.conductor.component import ComponentSpec, Direction
+from symposium.conductor.component import ComponentSpec, Direction, Mod
 
 PAGE = "reference/mods.md"
 
@@ -23,7 +23,9 @@ How to write one: [Write a mod](../tutorial/write-a-mod.md).
 
 def looks_at(mod: ComponentSpec, direction: Direction) -> str:
     """The methods that a mod sees in one direction."""
-    wanted = mod.make().interceptions()
+    made = mod.make()
+    # All that it marks, too: the mod `policy` looks at updates only where there are rules.
+    wanted = [*made.interceptions(), *Mod.interceptions(made)]
     methods = sorted({each.method for each in wanted if each.direction is direction})
     return ", ".join(f"`{method}`" for method in methods) or "nothing"
 

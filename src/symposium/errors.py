@@ -9,6 +9,7 @@ SymposiumError
 ├── ConfigError      the config file cannot be used as it is (config/user_config.py)
 │   └── ConfigChangedError   it is not what was read
 ├── SourceError      what names a component's source does not (config/component_source.py)
+├── PolicyError      policy.toml cannot be used (policy/verdict.py)
 ├── JsoncError       a text is not JSON with comments (config/jsonc.py)
 └── SettingsError    an editor's settings cannot be changed (editors/receipt.py)
 """

@@ -16,7 +16,6 @@ from symposium.conductor.conductor import Settings
 from symposium.conductor.running_chain import ChainSettings
 from symposium.conductor.witness import POLICY_META, Witness
 from symposium.mods.policy import PolicyMod
-from symposium.policy.live_policy import LivePolicy
 
 OPTIONS: list[dict[str, Any]] = [
     {"optionId": "once", "name": "Yes", "kind": "allow_once"},
@@ -119,7 +118,7 @@ async def test_what_the_users_rules_decide_is_taken_down_with_the_rule(tmp_path:
         "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
-    async with scene(*mods(PolicyMod(LivePolicy(rules))), settings=settings) as it:
+    async with scene(*mods(PolicyMod(rules)), settings=settings) as it:
         agent = await it.open()
         call = b'{"toolCallId":"t1","rawInput":{"command":"git status && git push --force"}}'
         agent.write(question().replace(b'{"toolCallId":"t1","title":"do it"}', call))
@@ -160,7 +159,7 @@ async def test_a_terminal_that_a_rule_refuses_is_taken_down_and_the_agent_hears_
         "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
-    async with scene(*mods(PolicyMod(LivePolicy(rules))), settings=settings) as it:
+    async with scene(*mods(PolicyMod(rules)), settings=settings) as it:
         agent = await it.open()
         command = {"command": "git", "args": ["push", "--force"]}
         agent.write(from_agent_line("terminal/create", command))
@@ -195,7 +194,7 @@ async def test_a_file_that_a_rule_asks_about_is_taken_down_with_the_answer(
         "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
-    async with scene(*mods(PolicyMod(LivePolicy(rules))), settings=settings) as it:
+    async with scene(*mods(PolicyMod(rules)), settings=settings) as it:
         agent = await it.open()
         agent.write(from_agent_line("fs/write_text_file", {"path": "notes.txt", "content": "x"}))
         asked = await it.client.read()

@@ -1,13 +1,13 @@
 """The mod that answers for the user where the user's rules do, and asks where they say so.
 
-A question of the agent's that no rule decides passes as it came, byte for byte. A rule never picks
-an answer by its position or its name, only by its kind, and only where one option has that kind:
-an agent's odd options mean what only a person can know (users A-7, A-8).
+It stands next to the agent in every chain (`symposium.chain_spec`). A question of the agent's that
+no rule decides passes unchanged, byte for byte. A rule never picks an answer by its position or its
+name, only by its kind, and only where one option has that kind: an agent's odd options mean what
+only the user can know (users A-7, A-8).
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -18,6 +18,7 @@ from symposium.conductor.component import (
     ComponentSpec,
     Crossing,
     Forward,
+    Interception,
     Later,
     Mod,
     Outcome,
@@ -26,78 +27,128 @@ from symposium.conductor.component import (
     from_agent,
     from_client,
 )
+from symposium.conductor.gate import members_of
 from symposium.conductor.witness import DECIDED, POLICY_META
 from symposium.config.paths import policy_file
-from symposium.policy.actions import Access, Action, TouchFile, Workspace
-from symposium.policy.judge import Judgement
-from symposium.policy.live_policy import LivePolicy
-from symposium.policy.policy_file import FILE_NAME
-from symposium.policy.rules import Effect
-from symposium.policy.tool_calls import action_of_terminal, actions_of
+from symposium.policy.notes import NoteWriter
+from symposium.policy.verdict import UNREADABLE, Judges, Place, Verdict, exists
 
 FORBIDDEN: Final = -32010
-"""The error of a request that a rule forbids."""
+"""The error of a request that a rule forbids, or that waits for rules that can be read."""
 
+APPLIES: Final = (
+    "{count} of policy.toml judge what this agent asks for. They cannot stop a tool that it runs "
+    "without asking."
+)
+
+UNASKED: Final = (
+    "This agent runs tools without asking, so your rules cannot stop them: `{rule}` is against "
+    "`{what}`. Run the agent in a sandbox or in a mode in which it asks; docs/how-to/policy.md "
+    "says more."
+)
+
+_UPDATES: Final = "session/update"
+_OVER: Final = frozenset({"completed", "failed"})
+_DESCRIBING: Final = ("title", "kind", "rawInput", "locations", "content")
 _ALLOW: Final = "allow"
-_REJECT: Final = "reject"
 _OPTIONS: Final = (
     {"optionId": _ALLOW, "name": "Allow once", "kind": "allow_once"},
-    {"optionId": _REJECT, "name": "Reject", "kind": "reject_once"},
+    {"optionId": "reject", "name": "Reject", "kind": "reject_once"},
 )
-_REMEMBERED: Final = 256
+_MAX_REMEMBERED: Final = 256
 """Tool calls, and permitted actions, that are kept of each session."""
 
 
-@dataclass(slots=True)
 class _Session:
     """What is known of one session.
 
     Attributes:
-        tool_calls: members of its tool calls, as the updates told them, by id.
-        permitted: what the person has said yes to: the agent may go on with it unasked.
+        place: where it works.
+        calls: members of its tool calls, as the updates told them, by id.
+        judged: the ids of calls that were asked for, and what the editor was asked to do.
+        permitted: what the user has said yes to: the agent may do it without being asked again.
+        is_replayed: whether the agent repeats what was said before.
+        is_introduced: whether the user was told that there are rules.
+        is_warned: whether the user was told that the agent does not ask.
     """
 
-    workspace: Workspace
-    tool_calls: OrderedDict[str, dict[str, Any]] = field(
-        default_factory=OrderedDict[str, dict[str, Any]]
-    )
-    permitted: OrderedDict[Action, None] = field(default_factory=OrderedDict[Action, None])
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.calls: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self.judged: OrderedDict[Hashable, None] = OrderedDict()
+        self.permitted: OrderedDict[Hashable, None] = OrderedDict()
+        self.is_replayed = False
+        self.is_introduced = False
+        self.is_warned = False
 
-    def permit(self, actions: Sequence[Action]) -> None:
+    def permit(self, actions: Sequence[Hashable]) -> None:
         """Remember a yes."""
-        for action in actions:
-            self.permitted[action] = None
-        while len(self.permitted) > _REMEMBERED:
-            self.permitted.popitem(last=False)
+        _remember(self.permitted, actions)
+
+    def note_judged(self, *judged: Hashable) -> None:
+        """Remember what the rules have been asked about."""
+        _remember(self.judged, judged)
 
 
 class PolicyMod(Mod):
     """Holds what the agent does against the rules.
 
+    While there is no file, nothing is parsed or imported for it; one that appears later counts.
+
     Args:
-        policy: the rules; by default those of `policy.toml` in the user's directory.
+        file: the rules; by default `policy.toml` in the user's directory.
     """
 
-    def __init__(self, policy: LivePolicy | None = None) -> None:
-        self._policy = policy or LivePolicy(policy_file())
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file or policy_file()
+        self._policy: Judges | None = None
+        self._sees_updates = exists(self._file)
         self._sessions: dict[str, _Session] = {}
+        self._notes = NoteWriter(self)
+
+    def interceptions(self) -> list[Interception]:
+        """All that is marked; what streams is left alone where there were no rules at the start."""
+        found = super().interceptions()
+        return [each for each in found if self._sees_updates or each.method != _UPDATES]
 
     @from_client(*SETUP_METHODS)
-    def opening(self, message: Crossing) -> Forward:
-        """Learn where the session works."""
-        workspace = _workspace(_object(message.params))
-        named = message.session_id
+    def opening(self, message: Crossing) -> Outcome:
+        """Learn where the session works; refuse it while the rules cannot be read."""
+        policy = self._rules()
+        trouble = None if policy is None else policy.trouble()
+        if trouble is not None:
+            data = {"reason": "policy", "detail": str(trouble)}
+            return Refuse(RpcError(FORBIDDEN, data, message=str(trouble)))
+        place = _place(members_of(message.params))
+        named = None if message.method == "session/fork" else message.session_id
+        if named is None:
 
-        def opened(answer: Answer) -> None:
-            made = _object(answer.result).get("sessionId")
-            session_id = made if isinstance(made, str) else named
-            if session_id is not None:
-                self._sessions[session_id] = _Session(workspace)
+            def opened(answer: Answer) -> None:
+                made = members_of(answer.result).get("sessionId")
+                if isinstance(made, str):
+                    self._sessions[made] = _Session(place)
 
-        if named is not None:
-            # A loaded session tells its tool calls before its request is answered.
-            self._sessions.setdefault(named, _Session(workspace))
-        return Forward(then=opened)
+            return Forward(then=opened)
+
+        # A loaded session tells its tool calls before its request is answered.
+        session = self._sessions.setdefault(named, _Session(place))
+        session.place, session.is_replayed = place, True
+
+        def over(_: Answer) -> None:
+            session.is_replayed = False
+
+        return Forward(then=over, catch=over)
+
+    @from_client("session/prompt")
+    def begins(self, message: Crossing) -> Forward:
+        """Tell the user once that there are rules, and what they cannot do."""
+        session = self._session(message)
+        policy = self._rules()
+        if policy is not None and not session.is_introduced and (count := policy.limits()):
+            session.is_introduced = True
+            rules = "1 rule" if count == 1 else f"{count} rules"
+            self._notes.remark(message.session_id, APPLIES.format(count=rules))
+        return Forward()
 
     @from_client("session/close", "session/delete")
     def ending(self, message: Crossing) -> Forward:
@@ -105,7 +156,7 @@ class PolicyMod(Mod):
         self._sessions.pop(message.session_id or "", None)
         return Forward()
 
-    @from_agent("session/update")
+    @from_agent(_UPDATES)
     def told(self, message: Crossing) -> Forward:
         """Remember what a tool call is: the question may name it by its id alone."""
         if message.line and b"tool_call" not in message.line:
@@ -117,11 +168,13 @@ class PolicyMod(Mod):
                     "toolCallId": str(call_id),
                 } as update
             }:
-                calls = self._session(message).tool_calls
-                known = calls.pop(call_id, {})
-                calls[call_id] = known | _telling(update)
-                if len(calls) > _REMEMBERED:
-                    calls.popitem(last=False)
+                session = self._session(message)
+                call = session.calls.pop(call_id, {}) | _description(update)
+                session.calls[call_id] = call
+                if len(session.calls) > _MAX_REMEMBERED:
+                    session.calls.popitem(last=False)
+                if update.get("status") in _OVER:
+                    self._ended(message, session, call_id, call)
             case _:
                 pass
         return Forward()
@@ -129,131 +182,153 @@ class PolicyMod(Mod):
     @from_agent("session/request_permission")
     def asked(self, message: Crossing) -> Outcome:
         """Answer the question, if a rule does."""
-        params: Any = message.params
-        if not isinstance(params, dict):
+        policy, params = self._rules(), members_of(message.params)
+        if policy is None or not params:
             return Forward()
-        params = cast("dict[str, Any]", params)
         session = self._session(message)
-        given: Any = params.get("toolCall")
-        tool_call = cast("dict[str, Any]", given if isinstance(given, dict) else {})
-        known = session.tool_calls.get(str(tool_call.get("toolCallId")), {})
-        actions = actions_of(known | _telling(tool_call))
-        judgement = self._policy.now().judge(actions, session.workspace)
-        match judgement.effect:
-            case Effect.FORBID:
-                option = _only_option(params, "reject_once")
-                self._explain(message.session_id, tool_call, judgement)
-                return Reply(_outcome(option, judgement))
-            case Effect.ALLOW:
+        asked_for = members_of(params.get("toolCall"))
+        call_id = asked_for.get("toolCallId")
+        known = session.calls.get(str(call_id), {}) | _description(asked_for)
+        verdict = policy.of_call(known, session.place)
+        if not known and not self._sees_updates and verdict.rule is None:
+            trouble = "the agent was started before policy.toml was written; start it again"
+            verdict = Verdict("forbid", UNREADABLE, trouble=trouble)
+        session.note_judged(str(call_id))
+        match verdict.effect:
+            case "forbid":
+                self._notes.refused(message.session_id, call_id, verdict)
+                return Reply(_outcome(_only_option(params, "reject_once"), verdict))
+            case "allow":
                 option = _only_option(params, "allow_once")
                 if option is not None:
-                    session.permit(actions)
-                    return Reply(_outcome(option, judgement))
-            case Effect.ASK:
+                    session.permit(verdict.actions)
+                    return Reply(_outcome(option, verdict))
+            case "ask":
                 pass
 
         def answered(answer: Answer) -> None:
             if _is_yes(params, answer.result):
-                session.permit(actions)
+                session.permit(verdict.actions)
 
         return Forward(then=answered)
 
     @from_agent("terminal/create")
     def runs(self, message: Crossing) -> Outcome:
         """Hold a command that the agent lets the editor run against the rules."""
-        params: Any = message.params
-        if not isinstance(params, dict):
+        policy, params = self._rules(), members_of(message.params)
+        if policy is None or not params:
             return Forward()
-        params = cast("dict[str, Any]", params)
-        action = action_of_terminal(params)
-        return self._held(message, action, {"kind": "execute", "title": action.text})
+        session = self._session(message)
+        verdict = policy.of_terminal(params, session.place)
+        arguments: Any = params.get("args")
+        words = cast("list[Any]", arguments if isinstance(arguments, list) else [])
+        title = " ".join(map(str, [params.get("command"), *words]))
+        return self._held(message, verdict, {"kind": "execute", "title": title})
 
     @from_agent("fs/write_text_file", "fs/read_text_file")
     def touches(self, message: Crossing) -> Outcome:
         """Hold a file that the agent lets the editor read or write against the rules."""
+        policy = self._rules()
         match message.params:
-            case {"path": str(path)}:
+            case {"path": str(path)} if policy is not None:
                 writes = message.method == "fs/write_text_file"
-                access = Access.WRITE if writes else Access.READ
+                verdict = policy.of_file(path, self._session(message).place, writes=writes)
                 title = f"{'Write' if writes else 'Read'} {path}"
                 shown = {"kind": "edit" if writes else "read", "title": title}
-                return self._held(message, TouchFile(access, path), shown)
+                return self._held(message, verdict, shown)
             case _:
                 return Forward()
 
-    def _held(self, message: Crossing, action: Action, shown: dict[str, Any]) -> Outcome:
+    def _held(self, message: Crossing, verdict: Verdict, shown: dict[str, Any]) -> Outcome:
         session = self._session(message)
-        judgement = self._policy.now().judge([action], session.workspace)
         call = {"toolCallId": f"policy-{id(message)}", "status": "pending", **shown}
         question: dict[str, Any] = {"sessionId": message.session_id, "toolCall": call}
         question["options"] = list(_OPTIONS)
-        if judgement.effect is Effect.FORBID:
-            refusal = {"outcome": {"outcome": "refused"}, "_meta": {POLICY_META: _data(judgement)}}
-            self._take_down(message, {**question, "options": []}, judgement, refusal)
-            return Refuse(_forbidden(judgement))
-        is_ruled = judgement.effect is Effect.ASK and judgement.rule is not None
-        if not is_ruled or action in session.permitted:
+        if verdict.effect == "forbid":
+            refusal = {"outcome": {"outcome": "refused"}, "_meta": {POLICY_META: _data(verdict)}}
+            self._take_down(message, {**question, "options": []}, verdict, refusal)
+            self._notes.refused_unseen(message.session_id, verdict, shown)
+            return Refuse(_forbidden(verdict))
+        session.note_judged(*verdict.actions)
+        is_ruled = verdict.effect == "ask" and verdict.rule is not None
+        if not is_ruled or all(action in session.permitted for action in verdict.actions):
             # No rule asks for a question here: the agent has asked, or the editor will.
             return Forward()
-        return Later(self._once_asked(message, question, judgement))
+        return Later(self._once_asked(message, question, verdict))
 
     async def _once_asked(
-        self, message: Crossing, question: dict[str, Any], judgement: Judgement
+        self, message: Crossing, question: dict[str, Any], verdict: Verdict
     ) -> Reply | Refuse:
-        """Ask the person, and do what the agent wants if they agree."""
+        """Ask the user, and do what the agent wants if they agree."""
         answer: Any = None
         try:
             answer = await self.client.request("session/request_permission", question)
         finally:
-            self._take_down(message, question, judgement, answer)
+            self._take_down(message, question, verdict, answer)
         if not _is_yes(question, answer):
-            return Refuse(_forbidden(judgement))
+            return Refuse(_forbidden(verdict))
         try:
             return Reply(await self.client.request(message.method, message.params))
         except RpcError as error:
             return Refuse(error)
 
+    def _ended(
+        self, message: Crossing, session: _Session, call_id: str, call: Mapping[str, Any]
+    ) -> None:
+        """Tell the user once that the agent has done, without asking, what a rule is against."""
+        policy = self._rules()
+        if policy is None or session.is_replayed or session.is_warned or call_id in session.judged:
+            return
+        verdict = policy.of_call(call, session.place)
+        known = (session.judged, session.permitted)
+        is_known = any(each in actions for each in verdict.actions for actions in known)
+        if verdict.effect == "allow" or verdict.rule in {None, UNREADABLE} or is_known:
+            return
+        session.is_warned = True
+        text = UNASKED.format(rule=verdict.rule, what=verdict.what)
+        self._notes.remark(message.session_id, text, verdict.rule)
+
     def _take_down(
-        self, message: Crossing, question: dict[str, Any], judgement: Judgement, result: Any
+        self, message: Crossing, question: dict[str, Any], verdict: Verdict, result: Any
     ) -> None:
         """Have it on record: no question of the agent's shows it (users A-7)."""
-        decided = {"method": message.method, "rule": judgement.rule}
+        decided = {"method": message.method, "rule": verdict.rule}
         told = {"sessionId": message.session_id, **decided, "question": question}
         self.agent.notify(DECIDED, {**told, "result": result})
 
     def _session(self, message: Crossing) -> _Session:
         session_id = message.session_id or ""
-        return self._sessions.setdefault(session_id, _Session(Workspace(Path.cwd())))
+        return self._sessions.setdefault(session_id, _Session(Place(Path.cwd())))
 
-    def _explain(
-        self, session_id: str | None, tool_call: Mapping[str, Any], judgement: Judgement
-    ) -> None:
-        call_id = tool_call.get("toolCallId")
-        if session_id is None or not isinstance(call_id, str):
-            return
-        content = [{"type": "content", "content": {"type": "text", "text": _text(judgement)}}]
-        update = {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "content": content}
-        self.client.notify("session/update", {"sessionId": session_id, "update": update})
+    def _rules(self) -> Judges | None:
+        """The rules; None as long as there is no file."""
+        if self._policy is None and exists(self._file):
+            from symposium.policy.live_policy import LivePolicy  # noqa: PLC0415 - see IMPORTS_LATE
+
+            self._policy = LivePolicy(self._file)
+        return self._policy
 
 
-def _workspace(params: Mapping[str, Any]) -> Workspace:
+def _place(params: Mapping[str, Any]) -> Place:
     root: Any = params.get("cwd")
     others: Any = params.get("additionalDirectories")
     listed = cast("list[Any]", others if isinstance(others, list) else [])
-    return Workspace(
+    return Place(
         Path(root) if isinstance(root, str) else Path.cwd(),
         tuple(Path(each) for each in listed if isinstance(each, str)),
     )
 
 
-def _object(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _telling(tool_call: Mapping[str, Any]) -> dict[str, Any]:
+def _description(tool_call: Mapping[str, Any]) -> dict[str, Any]:
     """The members that say what it is; an update leaves out, or sets to null, what is unchanged."""
-    named = ("title", "kind", "rawInput", "locations", "content")
-    return {name: tool_call[name] for name in named if tool_call.get(name) is not None}
+    return {name: tool_call[name] for name in _DESCRIBING if tool_call.get(name) is not None}
+
+
+def _remember(known: OrderedDict[Hashable, None], more: Sequence[Hashable]) -> None:
+    for each in more:
+        known[each] = None
+    while len(known) > _MAX_REMEMBERED:
+        known.popitem(last=False)
 
 
 def _options(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -280,26 +355,20 @@ def _is_yes(params: Mapping[str, Any], result: Any) -> bool:
             return False
 
 
-def _outcome(option: str | None, judgement: Judgement) -> dict[str, Any]:
+def _outcome(option: str | None, verdict: Verdict) -> dict[str, Any]:
     outcome = (
         {"outcome": "cancelled"} if option is None else {"outcome": "selected", "optionId": option}
     )
-    return {"outcome": outcome, "_meta": {POLICY_META: _data(judgement)}}
+    return {"outcome": outcome, "_meta": {POLICY_META: _data(verdict)}}
 
 
-def _text(judgement: Judgement) -> str:
-    reason = judgement.decisive
-    part = "" if reason is None else f": `{reason.what}`"
-    return f"Refused by the rule `{judgement.rule}` of {FILE_NAME}{part}"
+def _data(verdict: Verdict) -> dict[str, Any]:
+    return {"rule": verdict.rule, "effect": verdict.effect}
 
 
-def _data(judgement: Judgement) -> dict[str, Any]:
-    return {"rule": judgement.rule, "effect": judgement.effect.value}
-
-
-def _forbidden(judgement: Judgement) -> RpcError:
-    data = {**_data(judgement), "hint": f"`symposium policy explain` says why; see {FILE_NAME}"}
-    return RpcError(FORBIDDEN, data, message=_text(judgement))
+def _forbidden(verdict: Verdict) -> RpcError:
+    data = {**_data(verdict), "hint": "`symposium policy explain` shows why"}
+    return RpcError(FORBIDDEN, data, message=verdict.refusal())
 
 
 spec = ComponentSpec(

@@ -1,59 +1,93 @@
-"""The policy as the file says now: read again when the file has changed."""
+"""The policy as its file says now: read again when the file has changed."""
 
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from symposium.policy.actions import Access
+from symposium.policy.actions import Access, Action, TouchFile, Workspace
 from symposium.policy.judge import Policy
-from symposium.policy.policy_file import PolicyError, load_policy
-from symposium.policy.rules import Effect, Rule
+from symposium.policy.policy_file import load_policy
+from symposium.policy.rules import Effect
+from symposium.policy.tool_calls import action_of_terminal, actions_of
+from symposium.policy.verdict import UNREADABLE, Place, PolicyError, Verdict
 
-UNREADABLE: Final = "policy-unreadable"
-"""The rule that stands for a file that cannot be read: everything is asked."""
-
-_ASK_ALL: Final = Policy(
-    (
-        Rule(UNREADABLE, Effect.ASK, command=("*",)),
-        Rule(UNREADABLE, Effect.ASK, files=(Access.WRITE, ("*",))),
-        Rule(UNREADABLE, Effect.ASK, tool="*"),
-    )
-)
+_TICK: Final = 100_000_000
+"""Nanoseconds: a file that is younger may change again without another time."""
 
 
 class LivePolicy:
-    """A policy file that is followed.
+    """A policy file that is followed for as long as one agent runs.
+
+    A change counts for the next question. While the file cannot be used, everything is forbidden.
+    A file that is deleted leaves the rules that it had: an agent must not get rid of them so.
 
     Args:
         file: where it is, or would be.
-
-    Attributes:
-        error: why it cannot be read; None while it can.
     """
 
     def __init__(self, file: Path) -> None:
-        self.file = file
-        self.error: PolicyError | None = None
-        self._seen: tuple[int, int, int] | None = None
+        self._file = file
+        self._seen: tuple[int, ...] | None = None
         self._policy = Policy()
+        self._error: PolicyError | None = None
 
     def now(self) -> Policy:
-        """The rules as they stand; a file that cannot be read asks for everything."""
+        """The rules that were read last; see `trouble` for whether they still count."""
         stamp = self._stamp()
-        if stamp == self._seen:
+        if stamp is not None and stamp == self._seen:
             return self._policy
         self._seen = stamp
-        self.error = None
         try:
-            self._policy = load_policy(self.file) or Policy()
+            loaded = load_policy(self._file)
         except PolicyError as error:
-            self.error = error
-            self._policy = _ASK_ALL
+            self._error = error
+            return self._policy
+        self._error = None
+        self._policy = self._policy if loaded is None else loaded
         return self._policy
 
-    def _stamp(self) -> tuple[int, int, int] | None:
+    def trouble(self) -> PolicyError | None:
+        """Why the rules cannot be read; None while they can."""
+        self.now()
+        return self._error
+
+    def limits(self) -> int:
+        """How many rules there are; 0 where none of them asks or forbids."""
+        rules = self.now().rules
+        return 0 if all(rule.effect is Effect.ALLOW for rule in rules) else len(rules)
+
+    def of_call(self, call: Mapping[str, Any], place: Place) -> Verdict:
+        """Judge a tool call, as a question or an update describes it."""
+        return self._judge(actions_of(call), place)
+
+    def of_terminal(self, params: Mapping[str, Any], place: Place) -> Verdict:
+        """Judge the params of `terminal/create`."""
+        return self._judge([action_of_terminal(params)], place)
+
+    def of_file(self, path: str, place: Place, *, writes: bool) -> Verdict:
+        """Judge one access to a file."""
+        return self._judge([TouchFile(Access.WRITE if writes else Access.READ, path)], place)
+
+    def _judge(self, actions: Sequence[Action], place: Place) -> Verdict:
+        policy = self.now()
+        if self._error is not None:
+            return Verdict("forbid", UNREADABLE, trouble=str(self._error))
+        judgement = policy.judge(actions, Workspace(place.root, place.others))
+        reason = judgement.decisive
+        what = "" if reason is None else reason.what
+        return Verdict(judgement.effect.value, judgement.rule, what, tuple(actions))
+
+    def _stamp(self) -> tuple[int, ...] | None:
+        """By what a change shows; None where nothing does, and the file must be read."""
         try:
-            found = self.file.stat()
+            found = self._file.stat()
         except OSError:
-            # Not there: an empty policy. There and unreachable: reading it says so.
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _TICK:
+            return None
+        # The inode's time changes with its mode and its owner, too.
+        return (
+            *(found.st_mtime_ns, found.st_ctime_ns),
+            *(found.st_size, found.st_ino, found.st_dev),
+        )

@@ -1,49 +1,56 @@
-"""The file with the user's rules: `policy.toml` beside the config, read whole or refused whole."""
+"""The file with the user's rules: `policy.toml` beside the config, read whole or refused whole.
 
+No file means no rules, and so does a file of comments. A file that exists and cannot be used is an
+error that names its line and column: nothing is allowed by half a policy.
+"""
+
+import os
+import re
 import shlex
+import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from symposium.errors import SymposiumError
+from msgspec import Struct
+
 from symposium.policy.actions import Access
 from symposium.policy.judge import Policy
 from symposium.policy.programs.vocabulary import ANY_OPTION, Style, option_kinds
 from symposium.policy.rules import Effect, Rule
+from symposium.policy.verdict import PolicyError
 
 FILE_NAME: Final = "policy.toml"
 
+MAX_BYTES: Final = 1024 * 1024
+"""The longest file that is read."""
+
 _SUBJECTS: Final = ("command", "write", "read", "tool")
-_KNOWN: Final = {
-    "name",
-    "effect",
-    "options",
-    "anywhere",
-    "accepts",
-    "match",
-    "not_match",
-    *_SUBJECTS,
-}
-_HINT: Final = "docs/how-to/policy.md has a whole file as an example"
-
-
-class PolicyError(SymposiumError):
-    """A policy file that cannot be read: nothing of it counts, and nothing is allowed by it."""
+_OF_COMMANDS: Final = ("options", "anywhere", "accepts")
+_KEYS: Final = ("name", "effect", *_SUBJECTS, *_OF_COMMANDS, "match", "not_match")
+_HINT: Final = "docs/how-to/policy.md has an example of a whole file"
+_CHECK: Final = "fix it there, then run `symposium policy test`"
+_HEADER: Final = re.compile(r"""^[ \t]*\[\[[ \t]*["']?rule["']?[ \t]*\]\]""", re.MULTILINE)
+_AT: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
 def load_policy(file: Path) -> Policy | None:
     """The rules in that file; None where there is none.
 
     Raises:
-        PolicyError: it cannot be read, or a rule in it makes no sense.
+        PolicyError: it exists and cannot be read, or a rule in it is wrong.
     """
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    data = _read(file)
+    if data is None:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"{file}: {error}", "see that it is a text file you may read") from error
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode()
+        raise _Source(before, str(file)).error(
+            "this is not UTF-8 text", _CHECK, len(before)
+        ) from error
     return read_policy(text, str(file))
 
 
@@ -55,42 +62,174 @@ def read_policy(text: str, place: str) -> Policy:
         place: what errors call it.
 
     Raises:
-        PolicyError: it is no TOML, or a rule in it makes no sense.
+        PolicyError: it is empty or no TOML, or a rule in it is wrong.
     """
+    source = _Source(text, place)
+    if not text.strip():
+        # An editor, a full disk or a crash leaves such a file; no user means it as a policy.
+        hint = "write a rule, or delete the file to have no rules"
+        raise source.error("the file is empty", hint, 0)
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PolicyError(f"{place}: {error}", _HINT) from error
+        raise source.syntax_error(error) from error
+    except RecursionError as error:
+        raise source.error("its values are nested too deeply", _HINT, 0) from error
     unknown = sorted(set(content) - {"rule"})
     if unknown:
-        raise PolicyError(f"{place}: `{unknown[0]}` means nothing here", "rules stand in [[rule]]")
+        what = f"unknown key `{unknown[0]}`"
+        raise source.error(what, "write each rule below a line [[rule]]", source.key(unknown[0]))
     entries: Any = content.get("rule", [])
     if not isinstance(entries, list):
-        raise PolicyError(f"{place}: `rule` is not a list", "write [[rule]] above each rule")
+        hint = "write [[rule]] above each rule"
+        raise source.error("`rule` is not a list of rules", hint, source.key("rule"))
     rules: list[Rule] = []
-    for at, entry in enumerate(cast("list[Any]", entries), start=1):
-        rules.append(_rule(entry, f"{place}: rule {at}"))
-    names = [rule.name for rule in rules]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise PolicyError(f"{place}: two rules are called `{twice}`", "rename one of them")
+    for at, entry in enumerate(cast("list[Any]", entries)):
+        rule = _read_rule(entry, _Place(source, at))
+        if any(rule.name == other.name for other in rules):
+            what = f"another rule is named `{rule.name}`, too"
+            raise _Place(source, at).error(what, "rename one of them", "name")
+        rules.append(rule)
     return Policy(tuple(rules))
 
 
-def _rule(entry: Any, place: str) -> Rule:
+def _read(file: Path) -> bytes | None:
+    """The bytes of a file that only its user can have written; None where there is none."""
+    try:
+        # Not to be held up by a pipe.
+        handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        if not file.is_symlink():
+            return None
+        what = f"{file} links to {file.readlink()}, which does not exist"
+        raise PolicyError(what, "restore that file, or delete the link to have no rules") from error
+    except OSError as error:
+        hint = "see that it is a text file that you may read"
+        raise PolicyError(f"cannot read {file}: {error.strerror}", hint) from error
+    try:
+        found = os.fstat(handle)
+        check_file(file, found, os.geteuid())
+        if found.st_size > MAX_BYTES:
+            raise PolicyError(f"{file} is longer than {MAX_BYTES} bytes", "shorten it")
+        with os.fdopen(handle, "rb", closefd=False) as stream:
+            return stream.read(MAX_BYTES)
+    except OSError as error:
+        raise PolicyError(f"cannot read {file}: {error.strerror}", "try again") from error
+    finally:
+        os.close(handle)
+
+
+def check_file(file: Path, found: os.stat_result, user: int) -> None:
+    """See that a file can hold the rules of this user.
+
+    Raises:
+        PolicyError: it is no regular file, or another user owns it or may write to it.
+    """
+    if not stat.S_ISREG(found.st_mode):
+        is_folder = stat.S_ISDIR(found.st_mode)
+        what = f"{file} is {'a directory' if is_folder else 'not a regular file'}"
+        raise PolicyError(what, "put a text file with your rules in its place, or delete it")
+    if found.st_uid not in {user, 0}:
+        what = f"{file} belongs to user {found.st_uid}, not to you"
+        raise PolicyError(what, f"check what it says, then run `chown {user} {file}`")
+    if found.st_mode & stat.S_IWOTH:
+        what = f"every user may write to {file}"
+        raise PolicyError(what, f"check what it says, then run `chmod o-w {file}`")
+
+
+class _Source(Struct, frozen=True):
+    """The text of a policy file, to find where an error is."""
+
+    text: str
+    place: str
+
+    def error(self, what: str, hint: str, offset: int) -> PolicyError:
+        """An error at this character."""
+        before = self.text[:offset]
+        line, column = before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+        return PolicyError(f"{self.place}: line {line}, column {column}: {what}", hint)
+
+    def syntax_error(self, error: tomllib.TOMLDecodeError) -> PolicyError:
+        """What the TOML parser says, with its position where all other errors have it."""
+        found = _AT.fullmatch(str(error))
+        if found is None:
+            return PolicyError(f"{self.place}: {error}", _CHECK)
+        what, line, column = found.groups()
+        if line is None:
+            return self.error(f"{what} (the file ends here)", _CHECK, len(self.text))
+        return PolicyError(f"{self.place}: line {line}, column {column}: {what}", _CHECK)
+
+    def headers(self) -> list[re.Match[str]]:
+        """The lines `[[rule]]`, without those inside a string."""
+        return [found for found in _HEADER.finditer(self.text) if self._is_code(found.start())]
+
+    def key(self, name: str, start: int = 0, end: int | None = None) -> int:
+        """Where a key is written between two places; the first place if it is nowhere."""
+        written = re.escape(name)
+        pattern = re.compile(
+            rf"""^[ \t]*(?:\[+[ \t]*)?["']?(?P<key>{written})["']?[ \t]*[.=\]]""", re.MULTILINE
+        )
+        for found in pattern.finditer(self.text, start, len(self.text) if end is None else end):
+            if self._is_code(found.start()):
+                return found.start("key")
+        return start
+
+    def _is_code(self, offset: int) -> bool:
+        """Whether a line begins here, and not the middle of a string or a list."""
+        try:
+            tomllib.loads(self.text[:offset])
+        except tomllib.TOMLDecodeError:
+            return False
+        return True
+
+
+class _Place(Struct, frozen=True):
+    """One rule in its file.
+
+    Attributes:
+        source: the file.
+        at: the number of the rule, from 0.
+        name: what it is called, once that is known.
+    """
+
+    source: _Source
+    at: int
+    name: str = ""
+
+    def error(self, what: str, hint: str, key: str = "") -> PolicyError:
+        """An error in this rule, at one of its keys if that is written."""
+        headers = self.source.headers()
+        rule = f"rule {self.at + 1}" + (f" (`{self.name}`)" if self.name else "")
+        if self.at >= len(headers):
+            return self.source.error(f"{rule}: {what}", hint, self.source.key("rule"))
+        header = headers[self.at]
+        start = header.start() + header.group().index("[")
+        end = headers[self.at + 1].start() if self.at + 1 < len(headers) else None
+        found = self.source.key(key, header.end(), end) if key else start
+        offset = start if found == header.end() else found
+        return self.source.error(f"{rule}: {what}", hint, offset)
+
+
+def _read_rule(entry: Any, place: _Place) -> Rule:
     if not isinstance(entry, Mapping):
-        raise PolicyError(f"{place} is not a table", "write [[rule]] above each rule")
+        raise place.error("this is not a table", "write [[rule]] above each rule")
     members = cast("Mapping[str, Any]", entry)
     name = members.get("name")
     if not isinstance(name, str) or not name:
-        raise PolicyError(f"{place} has no name", 'give it one: name = "no-force-push"')
-    place = f"{place} (`{name}`)"
-    unknown = sorted(set(members) - _KNOWN)
+        raise place.error("it has no name", 'give it one: name = "no-force-push"', "name")
+    place = _Place(place.source, place.at, name)
+    unknown = sorted(set(members) - set(_KEYS))
     if unknown:
-        raise PolicyError(f"{place}: `{unknown[0]}` means nothing here", _HINT)
+        hint = f"known keys: {', '.join(_KEYS)}"
+        raise place.error(f"unknown key `{unknown[0]}`", hint, unknown[0])
     subjects = [each for each in _SUBJECTS if each in members]
     if len(subjects) != 1:
-        raise PolicyError(f"{place} speaks of {len(subjects)} things", f"name one of {_SUBJECTS}")
+        what = f"it names {' and '.join(f'`{each}`' for each in subjects) or 'no subject'}"
+        hint = f"a rule needs exactly one of {', '.join(_SUBJECTS)}"
+        raise place.error(what, hint, subjects[-1] if subjects else "")
+    for key in _OF_COMMANDS:
+        if key in members and subjects != ["command"]:
+            raise place.error(f"`{key}` goes with `command` only", _HINT, key)
     return Rule(
         name=name,
         effect=_effect(members, place),
@@ -98,67 +237,76 @@ def _rule(entry: Any, place: str) -> Rule:
         options=_texts(members, "options", place),
         files=_files(members, place),
         tool=_tool(members, place),
-        anywhere=members.get("anywhere") is True,
+        anywhere=_anywhere(members, place),
         accepts=_accepts(members, place),
         match=_texts(members, "match", place),
         not_match=_texts(members, "not_match", place),
     )
 
 
-def _effect(members: Mapping[str, Any], place: str) -> Effect:
+def _effect(members: Mapping[str, Any], place: _Place) -> Effect:
     try:
         return Effect(members.get("effect"))
     except ValueError as error:
-        hint = "say effect = " + " or ".join(f'"{each.value}"' for each in Effect)
-        raise PolicyError(f"{place}: no such effect: {members.get('effect')!r}", hint) from error
+        known = " or ".join(f'"{each.value}"' for each in Effect)
+        given = members.get("effect")
+        what = "it has no effect" if given is None else f"unknown effect {given!r}"
+        raise place.error(what, f"write effect = {known}", "effect") from error
 
 
-def _command(members: Mapping[str, Any], place: str) -> tuple[str, ...]:
-    text = members.get("command")
-    if text is None:
+def _command(members: Mapping[str, Any], place: _Place) -> tuple[str, ...]:
+    if "command" not in members:
         return ()
+    text = members["command"]
     try:
         words = tuple(shlex.split(text)) if isinstance(text, str) else ()
     except ValueError as error:
-        raise PolicyError(f"{place}: command: {error}", "close the quotes") from error
+        raise place.error(f"`command`: {error}", "close the quotes", "command") from error
     if not words:
-        raise PolicyError(f"{place}: `command` holds no words", 'for example command = "git push"')
+        raise place.error("`command` has no words", 'for example command = "git push"', "command")
     return words
 
 
-def _accepts(members: Mapping[str, Any], place: str) -> tuple[str, ...]:
+def _accepts(members: Mapping[str, Any], place: _Place) -> tuple[str, ...]:
     options = _texts(members, "accepts", place)
     for option in options:
         try:
             option_kinds("" if option == ANY_OPTION else option, Style.WORDS)
         except ValueError as error:
-            raise PolicyError(f"{place}: accepts: {error}", _HINT) from error
+            raise place.error(f"`accepts`: {error}", _HINT, "accepts") from error
     return options
 
 
-def _files(members: Mapping[str, Any], place: str) -> tuple[Access, tuple[str, ...]] | None:
+def _files(members: Mapping[str, Any], place: _Place) -> tuple[Access, tuple[str, ...]] | None:
     for access in Access:
         if access.value in members:
             patterns = _texts(members, access.value, place)
             if not patterns:
                 hint = f'for example {access.value} = ["outside-workspace"]'
-                raise PolicyError(f"{place}: `{access.value}` names no files", hint)
+                raise place.error(f"`{access.value}` names no files", hint, access.value)
             return access, tuple(_home(pattern) for pattern in patterns)
     return None
 
 
-def _tool(members: Mapping[str, Any], place: str) -> str | None:
+def _tool(members: Mapping[str, Any], place: _Place) -> str | None:
     tool = members.get("tool")
     if tool is not None and not isinstance(tool, str):
-        raise PolicyError(f"{place}: `tool` is no text", 'for example tool = "ide::*"')
+        raise place.error("`tool` is not a string", 'for example tool = "ide::*"', "tool")
     return tool
 
 
-def _texts(members: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:
+def _anywhere(members: Mapping[str, Any], place: _Place) -> bool:
+    value = members.get("anywhere", False)
+    if not isinstance(value, bool):
+        raise place.error("`anywhere` is not true or false", "write anywhere = true", "anywhere")
+    return value
+
+
+def _texts(members: Mapping[str, Any], key: str, place: _Place) -> tuple[str, ...]:
     value = members.get(key, [])
     texts: list[Any] = [value] if isinstance(value, str) else value
     if not isinstance(value, list | str) or not all(isinstance(each, str) for each in texts):
-        raise PolicyError(f"{place}: `{key}` is no list of texts", f'for example {key} = ["…"]')
+        raise place.error(f"`{key}` is not a list of strings", f'for example {key} = ["…"]', key)
     return tuple(texts)
 
 

@@ -8,7 +8,6 @@ import pytest
 from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Request
 from symposium.mods.policy import FORBIDDEN, PolicyMod
-from symposium.policy.live_policy import LivePolicy
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 
 RULES = """
@@ -51,7 +50,7 @@ def shaped(shape: str, script: str) -> dict[str, Any]:
 def policy(tmp_path: Path) -> PolicyMod:
     file = tmp_path / "policy.toml"
     file.write_text(RULES, encoding="utf-8")
-    return PolicyMod(LivePolicy(file))
+    return PolicyMod(file)
 
 
 async def ask(agent: FakeAgent, session_id: str, tool_call: dict[str, Any], **more: Any) -> Any:

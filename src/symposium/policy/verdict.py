@@ -1,0 +1,86 @@
+"""What the user's rules say of one thing that an agent wants to do.
+
+Loaded at every start, whether there are rules or not: the parsers behind a verdict are not.
+"""
+
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct
+
+from symposium.errors import SymposiumError
+
+UNREADABLE: Final = "policy-unreadable"
+"""The rule that stands for a file that cannot be used: it forbids everything."""
+
+
+class PolicyError(SymposiumError):
+    """A policy file that cannot be used: none of its rules counts, and it allows nothing."""
+
+
+class Verdict(Struct, frozen=True):
+    """What becomes of one thing.
+
+    Attributes:
+        effect: the strictest of what applies.
+        rule: the rule that decided; None where no rule applies.
+        what: the part that decided, such as one command of a script.
+        actions: what was judged, to be recognized when it comes again.
+        trouble: why no rule could be read; empty while they can.
+    """
+
+    effect: Literal["allow", "ask", "forbid"]
+    rule: str | None = None
+    what: str = ""
+    actions: tuple[Hashable, ...] = ()
+    trouble: str = ""
+
+    def refusal(self) -> str:
+        """One sentence for the user and the agent."""
+        if self.trouble:
+            return f"Refused, because your rules cannot be read: {self.trouble}"
+        part = f": `{self.what}`" if self.what else ""
+        return f"Refused by the rule `{self.rule}` of policy.toml{part}"
+
+
+class Place(Struct, frozen=True):
+    """Where a session works: its directory, and others that it was given."""
+
+    root: Path
+    others: tuple[Path, ...] = ()
+
+
+class Judges(Protocol):
+    """Judges by the rules as they stand."""
+
+    def trouble(self) -> PolicyError | None:
+        """Why the rules cannot be read; None while they can."""
+        ...
+
+    def limits(self) -> int:
+        """How many rules there are; 0 where none of them asks or forbids."""
+        ...
+
+    def of_call(self, call: Mapping[str, Any], place: Place) -> Verdict:
+        """Judge a tool call, as a question or an update describes it."""
+        ...
+
+    def of_terminal(self, params: Mapping[str, Any], place: Place) -> Verdict:
+        """Judge the params of `terminal/create`."""
+        ...
+
+    def of_file(self, path: str, place: Place, *, writes: bool) -> Verdict:
+        """Judge one access to a file."""
+        ...
+
+
+def exists(file: Path) -> bool:
+    """Whether there is something to read, also where it cannot be read."""
+    try:
+        file.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
