@@ -18,8 +18,11 @@ from symposium.conductor.blueprint import Blueprint, Component, InProcess, Progr
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.bridge.last_hop import bridge_components
 from symposium.conductor.component import ComponentSpec
+from symposium.config.paths import policy_file
 from symposium.errors import SpecError
+from symposium.mods.policy import PolicyMod
 from symposium.near_names import near_names
+from symposium.policy.verdict import exists
 
 DEFAULTS: Final = "defaults"
 """The SPEC that stands for the mods one gets unless one asks for others."""
@@ -31,6 +34,9 @@ FORMS: Final = (
     "a SPEC is the name of a built-in, a command line such as 'npx some-agent --acp', "
     'or JSON such as {"command": "some-agent", "args": ["--acp"]}'
 )
+
+POLICY: Final = "policy"
+"""The mod that goes by the user's rules."""
 
 MakeMod: TypeAlias = Callable[[], Component]
 
@@ -52,11 +58,27 @@ class ChainSpec(Struct, frozen=True):
 
     def blueprint(self) -> Blueprint:
         """The components of one chain."""
+        return Blueprint([*self.users_mods(), *self.hosts_mods()], self.agent)
+
+    def users_mods(self) -> list[Component]:
+        """The mods that were asked for, new for one chain.
+
+        The user's rules are left out where the host puts them in: they are to count once.
+        """
         mods = [make() for make in self.mods]
-        # In a chain that is itself a proxy, the bridge is the outer conductor's to make.
-        if self.agent is not None:
-            mods += bridge_components(self.bridge)
-        return Blueprint(mods, self.agent)
+        if self.agent is None:
+            return mods
+        return [mod for mod in mods if not (isinstance(mod, InProcess) and mod.name == POLICY)]
+
+    def hosts_mods(self) -> list[Component]:
+        """What stands between the mods and every agent: the bridge, then the user's rules.
+
+        In a chain that is itself a proxy, both are the outer conductor's to make.
+        """
+        if self.agent is None:
+            return []
+        rules = InProcess(POLICY, PolicyMod(), is_hidden=True)
+        return [*bridge_components(self.bridge), rules]
 
 
 def read_chain(
@@ -75,8 +97,11 @@ def read_chain(
         option: behind which the agent was written.
 
     Raises:
+        PolicyError: the agent would have no rules, since the user's cannot be read.
         SpecError: one of them names no component of its kind; says which and where.
     """
+    if agent is not None:
+        check_policy()
     mods: list[MakeMod] = []
     for number, spec in enumerate(proxies, start=1):
         place = "--proxy" if len(proxies) == 1 else f"--proxy {number}"
@@ -90,6 +115,19 @@ def read_chain(
         for value in program.command.env.values()
     ]
     return ChainSpec(tuple(mods), end, tuple(secrets), bridge)
+
+
+def check_policy() -> None:
+    """See that the user's rules can be read, if there are any: without them no agent starts.
+
+    Raises:
+        PolicyError: they cannot; says where they are wrong.
+    """
+    file = policy_file()
+    if exists(file):
+        from symposium.policy.policy_file import load_policy  # noqa: PLC0415 - see IMPORTS_LATE
+
+        load_policy(file)
 
 
 def read_agent(spec: str, place: str) -> Program | Served:

@@ -13,7 +13,6 @@ from symposium.catalog import builtin_mods, find_mod, installed_mods
 from symposium.chain_spec import ChainSpec
 from symposium.conductor.agent_first import agent_first
 from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program
-from symposium.conductor.bridge.last_hop import bridge_components
 from symposium.conductor.component import ComponentSpec
 from symposium.conductor.needs import Needs
 from symposium.planning.advertisement import to_agent, to_chain, to_editor
@@ -128,7 +127,7 @@ def planned_chain(
     Raises:
         RpcError: a component that is required lacks what it needs; the answer to `initialize`.
     """
-    made_mods = [make() for make in chain.mods]
+    made_mods = chain.users_mods()
     # What the host puts in has no name to look up, and stands next to the agent.
     hidden = [mod for mod in made_mods if _is_hidden(mod)]
     mods = [mod for mod in made_mods if not _is_hidden(mod) and mod.name not in wishes.without]
@@ -141,9 +140,7 @@ def planned_chain(
     # By identity: two mods of one name are two, and each stands where it was written.
     by_entry = {id(entry): mod for entry, mod in zip(entries, mods, strict=True)}
     fitting = [by_entry.get(id(entry)) or _added(entry.id) for entry in made.chain]
-    fitting += hidden
-    if chain.agent is not None:
-        fitting += bridge_components(chain.bridge)
+    fitting += [*hidden, *chain.hosts_mods()]
     agent, prediction = chain.agent, to_agent(params, made)
     if order == "agent-first" and isinstance(agent, Program):
         agent = agent_first(agent, prediction)

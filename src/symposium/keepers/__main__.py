@@ -8,6 +8,7 @@ import sys
 from symposium.agent_sessions.launch import READY
 from symposium.agent_sessions.session import SessionKind, SessionState
 from symposium.agent_sessions.store import SessionStore
+from symposium.chain_spec import check_policy
 from symposium.config.paths import keep_runtime, paths
 from symposium.errors import SymposiumError
 from symposium.keepers.acp_keeper import AcpKeeper
@@ -40,6 +41,7 @@ def main(words: list[str]) -> int:
 
 def _keeper(store: SessionStore, id_: str) -> Keeper:
     spec = store.spec(id_)
+    check_policy()
     if spec.kind is SessionKind.TERMINAL:
         return TerminalKeeper(spec, store.directory(id_))
     taskspace = spec.env.get("SYMPOSIUM_TASKSPACE")

@@ -34,6 +34,7 @@ from symposium.keepers.keeper import OnState
 from symposium.keepers.login import login_of, wants_login
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import Purse
+from symposium.policy.verdict import PolicyError
 from symposium.registry.path_probe import reachable
 
 FAILURES: Final = 3
@@ -241,8 +242,8 @@ class AgentLife:
     def _may_try_again(self, error: Exception) -> bool:
         now = asyncio.get_running_loop().time()
         self._tell("notice", {"text": f"the agent has ended: {why_it_ended(error)}"})
-        if isinstance(error, NotFoundError):
-            # Its program is not here: that is a person's to mend.
+        if isinstance(error, NotFoundError | PolicyError):
+            # Its program is missing, or your rules cannot be read: the user must fix that.
             return False
         if len(self._deaths) == FAILURES and now - self._deaths[0] < WITHIN:
             text = f"the agent has ended {FAILURES + 1} times within {WITHIN / 60:.0f} minutes"

@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
 from msgspec import Struct, field
@@ -14,7 +13,7 @@ from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.transports.command import Command
 from symposium.catalog import agent_names, mod_names
 from symposium.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
-from symposium.conductor.blueprint import Component, InProcess, Program
+from symposium.conductor.blueprint import InProcess, Program
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.gate import members_of
 from symposium.config.component_source import ComponentSource
@@ -22,9 +21,6 @@ from symposium.config.paths import trusted_places
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import NotFoundError, SpecError, SymposiumError
 from symposium.run_mode.settings import Composition
-
-POLICY: Final = "policy"
-"""The mod that goes by the user's rules."""
 
 _ENV_SCRIPT: Final = b"#!/usr/bin/env"
 """How a script begins whose interpreter is looked for along PATH."""
@@ -87,12 +83,10 @@ class Composer(Struct, frozen=True):
     Attributes:
         resolver: for sources that are not there yet.
         bridge: how agents reach the MCP servers of mods.
-        policy: the file with the user's rules; while it is there, every chain goes by them.
     """
 
     resolver: Resolver
     bridge: Mode = "auto"
-    policy: Path | None = None
 
     async def compose(self, config: Config) -> Composition:
         """The chain of the enabled mods, in order, and the agent.
@@ -124,8 +118,6 @@ class Composer(Struct, frozen=True):
             mods.append(
                 lambda: InProcess(SERVERS, McpServers(servers, self.bridge), is_hidden=True)
             )
-        if self.policy is not None and POLICY not in parts.names and self.policy.exists():
-            mods += [_hidden(make) for make in read_chain([POLICY], None).mods]
         secrets = [value for server in parts.servers for value in _secrets(server)]
         whole = (*agent.secrets, *parts.secrets, *secrets)
         chain = ChainSpec(tuple(mods), agent.agent, whole, self.bridge)
@@ -193,16 +185,6 @@ class Composer(Struct, frozen=True):
             return spec
         command, *arguments = shlex.split(spec)
         return json.dumps({"command": command, "args": arguments})
-
-
-def _hidden(make: MakeMod) -> MakeMod:
-    """The same mod as a part of the host: no leg of the trace, nothing to plan."""
-
-    def hidden() -> Component:
-        made = make()
-        return replace(made, is_hidden=True) if isinstance(made, InProcess) else made
-
-    return hidden
 
 
 async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:

@@ -12,6 +12,7 @@ from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.link import Link
 from symposium.config.user_config import Config
 from symposium.errors import SymposiumError
+from symposium.policy.verdict import PolicyError
 from symposium.run_mode.attempts import Attempts
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.settings import RunSettings
@@ -157,7 +158,8 @@ def _as_answer(error: Exception | None) -> RpcError:
     if isinstance(error, RpcError):
         return error
     if isinstance(error, SymposiumError):
-        return RpcError(INTERNAL_ERROR, {"reason": "config", "detail": str(error)})
+        reason = "policy" if isinstance(error, PolicyError) else "config"
+        return RpcError(INTERNAL_ERROR, {"reason": reason, "detail": str(error)})
     _log.error("a chain could not be made", exc_info=error)
     return RpcError(INTERNAL_ERROR, {"reason": "chain_not_made", "fault": str(error)})
 

@@ -74,6 +74,8 @@ def of_chain(error: RpcError, config: Config, path: Path) -> Trouble:
         path: where that stands.
     """
     data = members_of(error.data)
+    if data.get("reason") == "policy":
+        return Trouble(f"No agent starts while your rules cannot be read:\n\n{data.get('detail')}")
     name = str(data.get("component") or data.get("mod") or "")
     mods = {mod.name for mod in config.mods if mod.enabled}
     if name in mods:

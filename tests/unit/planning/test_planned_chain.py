@@ -78,7 +78,7 @@ def test_what_the_host_puts_in_is_not_looked_up_and_stands_next_to_the_agent() -
     whole = replace(chain, mods=(lambda: hidden, *chain.mods))
     made = planned_chain(whole, {}, look_up=look_up)
     assert asked == ["tag"]
-    assert [component.name for component in made.blueprint.mods] == ["tag", "mcp servers"]
+    assert [component.name for component in made.blueprint.mods] == ["tag", "mcp servers", "policy"]
     assert [entry.id for entry in made.plan.chain] == ["tag"]
 
 

@@ -13,6 +13,7 @@ from symposium.conductor.component import Crossing, Forward
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError, SymposiumError
+from symposium.policy.verdict import PolicyError
 from symposium.run_mode.composition import Composer, NoResolver
 from symposium.run_mode.directory import FullDirectory, LocalDirectory
 from symposium.run_mode.mcp_servers import McpServers
@@ -89,7 +90,7 @@ async def test_the_enabled_mods_stand_in_order_and_what_cannot_be_had_is_noted()
         ModEntry("gone", source=source("local", {"command": "/no/such/mod"})),
         ModEntry("pass"),
     )
-    names = [mod.name for mod in made.chain.blueprint().mods]
+    names = [mod.name for mod in made.chain.users_mods()]
     assert names == ["tag", "mine", "pass"]
     assert made.mods == ["tag", "mine", "pass"]
     note, missing = made.notes
@@ -109,7 +110,7 @@ async def test_a_mod_of_kind_mcp_is_offered_to_every_session() -> None:
         ModEntry("own", source=local, kind="mcp"),
         ModEntry("web", source=remote, kind="mcp"),
     )
-    (component,) = made.chain.blueprint().mods
+    (component,) = made.chain.users_mods()
     assert isinstance(component, InProcess)
     assert component.is_hidden
     mod = component.mod
@@ -161,25 +162,15 @@ async def test_programs_found_on_the_path_come_before_what_is_built_in(tmp_path:
 
 
 @pytest.mark.requirement("policy.run-mode")
-async def test_every_chain_goes_by_the_rules_of_the_user_while_there_are_any(
-    tmp_path: Path,
+async def test_no_agent_is_composed_while_the_rules_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "policy.toml"
-    composer = Composer(NoResolver(), "off", file)
-
-    async def mods(*entries: ModEntry) -> list[tuple[str, bool]]:
-        made = await composer.compose(Config("eliza", entries))
-        chain = [make() for make in made.chain.mods]
-        return [(mod.name, isinstance(mod, InProcess) and mod.is_hidden) for mod in chain]
-
-    assert await mods() == []
-    file.write_text("")
-    assert await mods(ModEntry("arrow")) == [("arrow", False), ("policy", True)]
-    # Who has named it knows where it should stand.
-    assert await mods(ModEntry("policy"), ModEntry("arrow")) == [
-        ("policy", False),
-        ("arrow", False),
-    ]
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
+    composer = Composer(NoResolver(), "off")
+    assert (await composer.compose(Config("eliza"))).chain.agent is not None
+    (tmp_path / "policy.toml").write_text("[[rule")
+    with pytest.raises(PolicyError, match="line 1, column 7"):
+        await composer.compose(Config("eliza"))
 
 
 def listed(agent_id: str) -> dict[str, Any]:

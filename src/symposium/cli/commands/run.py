@@ -7,7 +7,7 @@ import click
 from msgspec import Struct
 
 from peerwire.transports.stdio import stdio_transport
-from symposium.chain_spec import DEFAULT_MODS, ChainSpec
+from symposium.chain_spec import DEFAULT_MODS, ChainSpec, check_policy
 from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.host_socket import told_of
 from symposium.cli.logs import log_stderr, set_up_logs
@@ -17,7 +17,7 @@ from symposium.cli.running import run
 from symposium.client.auditing import witnessed
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.conductor import Settings
-from symposium.config.paths import config_file, paths, policy_file
+from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent
@@ -71,6 +71,7 @@ def command(options: RunOptions) -> int:
     Which agent answers, and which mods stand before it, says the config file; `/symposium:config`
     in the chat changes it.
     """
+    check_policy()
     set_up_logs(options.level)
     say_what_it_waits_for("To talk yourself: symposium chat --agent 'symposium run'")
     return run(serve(options))
@@ -89,7 +90,7 @@ async def serve(options: RunOptions) -> int:
         resolver = NoResolver() if options.no_registry else RegistryResolver()
         settings = RunSettings(
             config=config_file(options.config),
-            compose=Composer(resolver, options.bridge or "auto", policy_file()).compose,
+            compose=Composer(resolver, options.bridge or "auto").compose,
             directory=LocalDirectory() if options.no_registry else FullDirectory(),
             default_mods=[ModEntry(name) for name in DEFAULT_MODS],
             pause=options.pause,

@@ -1,0 +1,106 @@
+"""The user's rules stand in every chain that has an agent, next to it and once."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from symposium.chain_spec import ChainSpec, read_chain
+from symposium.conductor.blueprint import Blueprint, Component, InProcess
+from symposium.mods.policy import PolicyMod
+from symposium.planned_chain import planned_chain
+from symposium.policy.verdict import PolicyError
+
+SOURCES = Path(__file__).parents[2] / "src"
+
+MAKES_CHAINS = {
+    "symposium/chain_spec.py": "here the rules are put in",
+    "symposium/planned_chain.py": "it asks `ChainSpec` for what the host puts in",
+    "symposium/conductor/standalone.py": "one mod, whose agent is another conductor's",
+    "symposium/testing.py": "chains of tests",
+}
+
+
+def planned(chain: ChainSpec) -> Blueprint:
+    return planned_chain(chain, {"protocolVersion": 1, "clientCapabilities": {}}).blueprint
+
+
+def rules_in(mods: Sequence[Component]) -> list[int]:
+    return [
+        at
+        for at, mod in enumerate(mods)
+        if isinstance(mod, InProcess) and isinstance(mod.mod, PolicyMod)
+    ]
+
+
+@pytest.mark.requirement("policy.every-chain")
+@pytest.mark.parametrize("is_planned", [False, True])
+@pytest.mark.parametrize("proxies", [[], ["tag"], ["policy"], ["policy", "tag", "policy"]])
+def test_the_rules_stand_next_to_the_agent_and_count_once(
+    proxies: list[str], *, is_planned: bool
+) -> None:
+    chain = read_chain(proxies, "eliza")
+    mods = (planned(chain) if is_planned else chain.blueprint()).mods
+
+    assert rules_in(mods) == [len(mods) - 1]
+    last = mods[-1]
+    assert isinstance(last, InProcess)
+    assert last.is_hidden
+    assert sum(mod.name == "policy" for mod in mods) == 1
+
+
+@pytest.mark.requirement("policy.every-chain")
+def test_a_chain_without_an_agent_has_the_rules_only_where_they_are_named() -> None:
+    assert rules_in(read_chain(["tag"], None).blueprint().mods) == []
+    assert rules_in(read_chain(["policy", "tag"], None).blueprint().mods) == [0]
+
+
+@pytest.mark.requirement("policy.every-chain")
+def test_nothing_but_a_chain_spec_makes_chains_with_agents() -> None:
+    found: set[str] = set()
+    for file in sorted(SOURCES.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="Blueprint")):
+                    found.add(str(file.relative_to(SOURCES)))
+                case _:
+                    pass
+
+    assert found == set(MAKES_CHAINS)
+
+
+@pytest.mark.requirement("policy.no-start")
+def test_no_chain_is_read_while_the_rules_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
+    (tmp_path / "policy.toml").write_text('[[rule]]\nname = "x"\neffect = "deny"\n')
+
+    with pytest.raises(PolicyError, match="line 1, column 1"):
+        read_chain([], "eliza")
+    assert read_chain(["tag"], None).agent is None
+
+
+STARTING = """
+import sys
+from symposium.cli.commands import run, run_with
+from symposium.chain_spec import check_policy, read_chain
+check_policy()
+read_chain([], "eliza").blueprint().mods[-1].mod.interceptions()
+heavy = {"tomllib", "tree_sitter", "tree_sitter_bash", "symposium.policy.judge"}
+print(sorted(heavy & set(sys.modules)))
+"""
+
+
+@pytest.mark.requirement("policy.start-up")
+def test_no_parser_is_imported_at_the_start_where_there_are_no_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
+    words = [sys.executable, "-c", STARTING]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
