@@ -16,6 +16,7 @@ class Editor:
         self.answers: dict[Any, Any] = {}
         self.said: dict[str, str] = {}
         self.asked_of_us: list[dict[str, Any]] = []
+        self.updates: list[dict[str, Any]] = []
         self._asked = 0
 
     def begin(self, method: str, params: dict[str, Any]) -> int:
@@ -81,6 +82,7 @@ class Editor:
 
     def _updated(self, params: dict[str, Any]) -> None:
         update, session = params["update"], params["sessionId"]
+        self.updates.append(update)
         if update["sessionUpdate"] == "agent_message_chunk":
             self.said[session] = self.said.get(session, "") + update["content"]["text"]
 

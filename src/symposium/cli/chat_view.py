@@ -20,7 +20,8 @@ from symposium.client.events import (
 )
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.wishes import wish_of
-from symposium.plain_text import one_line, plain_text
+from symposium.plain_text import one_line, pieces, plain_text
+from symposium.policy.notes import PolicyNote
 
 WIDTH: Final = 100
 WISH_WIDTH: Final = 70
@@ -59,6 +60,9 @@ class ChatView:
                 self._show_plan(entries)
             case Commands(commands):
                 self.commands = commands
+            case PolicyNote(text):
+                for line in pieces(f"[policy] {text}", width=WIDTH):
+                    self.detail(line)
             case Other(kind, note):
                 self.line(f"[{kind}] {note}")
 

@@ -19,6 +19,7 @@ from symposium.errors import (
     SymposiumError,
 )
 from symposium.plain_text import plain_text
+from symposium.policy.verdict import PolicyError
 
 STDERR_SHOWN: Final = 5
 """Last lines of a dead program's stderr that its message shows."""
@@ -66,6 +67,8 @@ def _of_ours(error: SymposiumError) -> Failure:
             code, detail, origin = ExitCode.USAGE, "bad_value", "cli"
         case NotFoundError():
             code, detail, origin = ExitCode.NOT_FOUND, "not_found", "cli"
+        case PolicyError():
+            code, detail, origin = ExitCode.RUNTIME, "policy", "cli"
         case PatienceError():
             code, detail, origin = ExitCode.TIMEOUT, "no_answer", "agent"
         case BusRefusedError(code=reason):
@@ -177,7 +180,13 @@ def _mod_gave_nothing(data: Mapping[str, Any], at: str) -> Failure:
     return Failure(ExitCode.RUNTIME, "mod_failed", plain_text(message), hint, "component")
 
 
+def _rules_unreadable(data: Mapping[str, Any], at: str) -> Failure:
+    message = f"no agent starts while your rules cannot be read ({at}): {data.get('detail')}"
+    return Failure(ExitCode.RUNTIME, "policy", plain_text(message), "", "cli")
+
+
 _REASONS: Final = {
+    "policy": _rules_unreadable,
     "mod_failed": _mod_failed,
     "mod_gave_no_answer": _mod_gave_nothing,
     "component_start_failed": _start_failed,

@@ -1,6 +1,6 @@
 """The options that say who decides on permissions, and the decider that they ask for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -79,6 +79,11 @@ def decider(permits: Permits, person: Decider | None, fail: OnUnattended) -> Dec
 def denies_unasked(permits: Permits) -> bool:
     """Whether what no rule allows is refused where nobody is there to be asked."""
     return permits.mode not in _RULES and permits.unattended == "deny"
+
+
+def allowing_options(permits: Permits) -> Sequence[str]:
+    """The options that would allow more than these do."""
+    return ["--approve-all"] if permits.mode == "reads" else ["--approve-all", "--approve-reads"]
 
 
 def chooser_of(permits: Permits, *, has_person: bool) -> Chooser:

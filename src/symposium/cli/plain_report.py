@@ -9,7 +9,8 @@ from symposium.cli.output import Output
 from symposium.client.events import Commands, Other, Plan, Text, ToolCall, read_event
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.wishes import wish_of
-from symposium.plain_text import one_line, plain_text
+from symposium.plain_text import one_line, pieces, plain_text
+from symposium.policy.notes import PolicyNote
 
 WIDTH: Final = 100
 """Characters of a line of talk."""
@@ -81,6 +82,9 @@ class PlainReport:
                 self._tool_call(event)
             case Plan():
                 self._show_plan(event)
+            case PolicyNote(text):
+                for line in pieces(f"[policy] {text}", width=WIDTH):
+                    self._output.talk(line)
             case Other(kind, note) if kind not in QUIET:
                 self._talk(kind, note)
             case Text() | Commands() | Other():

@@ -15,7 +15,13 @@ from symposium.cli.asking import AskPerson
 from symposium.cli.ending import ExitCode, Failure, ended_by_reader
 from symposium.cli.failures import failure_of
 from symposium.cli.output import Output
-from symposium.cli.permission_options import Permits, chooser_of, decider, denies_unasked
+from symposium.cli.permission_options import (
+    Permits,
+    allowing_options,
+    chooser_of,
+    decider,
+    denies_unasked,
+)
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import ask_line
 from symposium.client.auditing import witnessed
@@ -25,8 +31,10 @@ from symposium.client.turn import Turn, on_interrupt
 from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
+from symposium.conductor.gate import members_of
 from symposium.errors import SymposiumError
 from symposium.plain_text import one_line
+from symposium.policy.notes import read_note
 
 STOP_CODES: Final = {
     "end_turn": ExitCode.OK,
@@ -37,10 +45,7 @@ STOP_CODES: Final = {
 }
 """By the agent's reason to stop; one that we do not know is no success."""
 
-ADVICE: Final = (
-    "refused, as nobody was there to ask: --approve-all or --approve-reads allows it, "
-    "a terminal asks"
-)
+ADVICE: Final = "refused, because there was no terminal to ask you on: {options} allows it"
 
 
 class Report(Protocol):
@@ -125,6 +130,7 @@ class _Prompting:
         self._unattended: Permission | None = None
         self._allowed: list[bool] = []
         self._denies_unasked = False
+        self._is_forbidden = False
 
     async def run(self) -> int:
         errand = self._errand
@@ -133,7 +139,7 @@ class _Prompting:
             person = AskPerson(ask_line, self._output.talk, errand.cwd)
         decides = decider(errand.permits, person, self._nobody_there)
         self._denies_unasked = person is None and denies_unasked(errand.permits)
-        terms = Terms(errand.cwd, decides, self._report.update, self._decided, errand.patience)
+        terms = Terms(errand.cwd, decides, self._updated, self._decided, errand.patience)
 
         def instantiate(_: object) -> Blueprint:
             return errand.chain.blueprint()
@@ -149,20 +155,31 @@ class _Prompting:
                     stop_reason = await self._turn.run(errand.text)
         self._report.finished(stop_reason)
         if self._denies_unasked and not all(self._allowed):
-            self._report.advised(ADVICE)
+            options = " or ".join(allowing_options(errand.permits))
+            self._report.advised(ADVICE.format(options=options))
         return self._code(stop_reason)
 
     def _code(self, stop_reason: str) -> ExitCode:
         if self._unattended is not None:
             asked = one_line(wish_of(self._unattended.tool_call).text, width=60)
             message = f"the agent asked for permission ({asked}), unattended"
-            hint = "allow it with --approve-all or --approve-reads, or run it on a terminal"
+            options = " or ".join(allowing_options(self._errand.permits))
+            hint = f"allow it with {options}, or run it on a terminal"
             self._report.failed(Failure(ExitCode.DENIED, "unattended", message, hint, "cli"))
             return ExitCode.DENIED
         was_denied = bool(self._allowed) and not any(self._allowed)
-        if stop_reason == "end_turn" and was_denied:
+        if stop_reason == "end_turn" and (was_denied or self._is_forbidden):
+            return ExitCode.DENIED
+        # Agents end a turn so where a refused question offers no option that says no.
+        is_interrupted = self._turn is not None and self._turn.stops > 0
+        if stop_reason == "cancelled" and self._is_forbidden and not is_interrupted:
             return ExitCode.DENIED
         return STOP_CODES.get(stop_reason, ExitCode.RUNTIME)
+
+    def _updated(self, params: Any) -> None:
+        note = read_note(members_of(members_of(params).get("update")))
+        self._is_forbidden |= note is not None and note.is_refusal
+        self._report.update(params)
 
     def _decided(self, permission: Permission, decision: Decision) -> None:
         self._allowed.append(isinstance(decision, Chosen) and decision.option.allows)

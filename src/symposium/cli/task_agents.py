@@ -57,6 +57,11 @@ def named_agent(written: str) -> str:
     return command_json(replace(command, argv=(program, *command.argv[1:])))
 
 
+def is_terminal(agent: str | None) -> bool:
+    """Whether an agent is given a terminal, and so asks nothing of us."""
+    return agent is not None and (agent in BUILT_IN or agent.startswith(TERMINAL))
+
+
 @asynccontextmanager
 async def surroundings_for(agent: str | None) -> AsyncGenerator[str, None]:
     """Where the daemon can fetch our environment from, for the block.

@@ -12,10 +12,17 @@ from symposium.bus.messages.create_taskspace import CreateTaskspace
 from symposium.bus.messages.retry_taskspace import RetryTaskspace
 from symposium.bus.messages.show_taskspace import ShowTaskspace
 from symposium.bus.task_shapes import TaskView
+from symposium.chain_spec import check_policy
 from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode
 from symposium.cli.known_tools import missing_tools
-from symposium.cli.task_agents import chosen_agent, no_agent, surroundings_for
+from symposium.cli.policy_report import terminal_warning
+from symposium.cli.task_agents import (
+    chosen_agent,
+    is_terminal,
+    no_agent,
+    surroundings_for,
+)
 from symposium.cli.tasks import ask, task_line
 from symposium.errors import SpecError
 from symposium.taskspaces.agent_commands import BUILT_IN
@@ -43,6 +50,8 @@ class NewOptions:
                 nothing is to be made for it.
         """
         agent = chosen_agent(self.agent)
+        if agent is not None:
+            check_policy()
         if agent is None and self.prompt is not None:
             raise SpecError(
                 "no agent is named that could be given the prompt",
@@ -80,6 +89,8 @@ async def make_task(message: CreateTaskspace, *, as_json: bool) -> int:
         click.echo(no_agent(made), err=True)
     if trouble := missing_tools(message.agent, Path(made.worktree), os.environ):
         click.echo(trouble, err=True)
+    if is_terminal(message.agent) and (warning := terminal_warning()):
+        click.echo(warning, err=True)
     return ExitCode.RUNTIME if made.standing == "setup-failed" else ExitCode.OK
 
 
@@ -95,6 +106,8 @@ async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) ->
         NotFoundError: the agent's program is nowhere.
         BusError: the daemon refuses, or cannot be reached.
     """
+    if agent or task.agent:
+        check_policy()
     on_terminal = task.agent if task.agent in BUILT_IN and task.session != "running" else None
     trusted = await _trusted(task) if is_trusted else ""
     message = RetryTaskspace(taskspace_uuid=task.id, trusted=trusted, agent=agent)

@@ -18,7 +18,8 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.event_words import event_text
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.keepers.event_log import EventLog
-from symposium.plain_text import one_line, plain_text
+from symposium.plain_text import one_line, pieces, plain_text
+from symposium.policy.notes import PolicyNote
 
 _WIDTH = 100
 
@@ -133,6 +134,9 @@ def _print(event: Mapping[str, Any], *, as_json: bool) -> None:
     match read_event(data):
         case Text("agent", text):
             click.echo(plain_text(text), nl=False)
+        case PolicyNote(text):
+            shown = "\n".join(pieces(f"[policy] {text}", width=_WIDTH))
+            click.echo(f"\n{shown}")
         case ToolCall() as call:
             told = f"[tool] {call.title or call.id}: {call.status or ''}"
             click.echo(f"\n{one_line(told, width=_WIDTH)}")

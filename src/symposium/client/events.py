@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
+from symposium.policy.notes import PolicyNote, read_note
 from symposium.policy.tool_calls import script_of
 
 
@@ -103,7 +104,7 @@ class Other:
     note: str = ""
 
 
-Event: TypeAlias = Text | ToolCall | Plan | Commands | Other
+Event: TypeAlias = Text | ToolCall | Plan | Commands | PolicyNote | Other
 
 _SPEAKERS: Final = {
     "agent_message_chunk": "agent",
@@ -115,6 +116,10 @@ _SPEAKERS: Final = {
 def read_event(update: Any) -> Event:
     """What an update says; never raises, whatever the agent wrote."""
     members = _mapping(update)
+    return read_note(members) or _read_report(members)
+
+
+def _read_report(members: Mapping[str, Any]) -> Event:
     kind = _text(members.get("sessionUpdate")) or "update without a kind"
     match kind:
         case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":

@@ -8,6 +8,11 @@ from click.testing import CliRunner, Result
 
 from symposium.__main__ import main
 
+KEYS = (
+    *("name", "effect", "command", "write", "read", "tool"),
+    *("options", "anywhere", "match", "not_match"),
+)
+
 RULES = """
 [[rule]]
 name = "status"
@@ -97,10 +102,24 @@ def test_list_shows_the_rules_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("policy.file-errors")
-def test_a_policy_that_cannot_be_read_is_an_error_that_says_where(tmp_path: Path) -> None:
-    result = run(tmp_path, "[[rule]]", "list")
+@pytest.mark.parametrize("command", ["list", "test", "explain"])
+def test_each_command_says_where_a_policy_cannot_be_read_and_how_to_fix_it(
+    command: str, tmp_path: Path
+) -> None:
+    subject = ["git push"] if command == "explain" else []
+    result = run(tmp_path, RULES.replace('"allow"', '"allow"\ncolour = 1'), command, *subject)
+
+    place = f"{tmp_path / 'rules.toml'}: line 5, column 1"
+    assert result.stderr.splitlines() == [
+        f"symposium: {place}: rule 1 (`status`): unknown key `colour`",
+        f"  known keys: {', '.join(KEYS)}",
+    ]
+    assert (result.stdout, result.exit_code) == ("", 1)
+
+
+@pytest.mark.requirement("policy.file-errors")
+def test_a_policy_file_that_is_named_must_exist(tmp_path: Path) -> None:
     missing = CliRunner().invoke(main, ["policy", "list", "--policy", str(tmp_path / "none")])
 
-    assert result.exit_code != 0
-    assert isinstance(result.exception, Exception) or "rule 1 has no name" in result.stderr
-    assert missing.exit_code != 0
+    assert f"{tmp_path / 'none'} is not there" in missing.stderr
+    assert missing.exit_code == 4

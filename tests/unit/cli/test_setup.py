@@ -197,3 +197,56 @@ def test_what_makes_no_sense_is_said(words: tuple[str, ...], told: str) -> None:
 
     assert result.exit_code == ExitCode.USAGE
     assert told in result.stderr
+
+
+RULE = """[[rule]]
+name = "status"
+effect = "allow"
+command = "git status"
+match = ["git status -s"]
+not_match = ["git stash"]
+"""
+
+
+@pytest.mark.requirement("policy.setup")
+@pytest.mark.parametrize(
+    ("text", "says", "code"),
+    [
+        (RULE, ["1 rule of policy.toml: all tests passed."], ExitCode.OK),
+        (
+            RULE.replace("git stash", "git status"),
+            ["policy.toml: rule status speaks of `git status`, listed in `not_match`"],
+            ExitCode.RUNTIME,
+        ),
+        (
+            RULE.replace('"git status"', '"rm"', 1),
+            ["policy.toml: `rm -rf /` would be allowed unasked (by status)"],
+            ExitCode.RUNTIME,
+        ),
+        (
+            "[[rule",
+            ["policy.toml: line 1, column 7: ", "No agent starts until that is fixed."],
+            ExitCode.RUNTIME,
+        ),
+    ],
+)
+def test_setup_tests_the_policy_after_its_own_work(
+    home: Path, settings: Path, text: str, says: list[str], code: ExitCode
+) -> None:
+    rules = home / ".symposium" / "policy.toml"
+    rules.parent.mkdir()
+    rules.write_text(text)
+    shown = setup("zed")
+    written = setup("zed", "--write", "--yes")
+
+    for result in (shown, written):
+        assert result.exit_code == code
+        for each in says:
+            assert each in result.stderr
+    assert '"Symposium": {' in settings.read_text()
+
+
+@pytest.mark.requirement("policy.setup")
+def test_setup_says_nothing_of_a_policy_that_nobody_has_written(home: Path) -> None:
+    del home
+    assert "policy" not in setup("zed").stderr

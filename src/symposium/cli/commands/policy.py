@@ -1,7 +1,6 @@
 """Ask the user's rules offline: what they would say, whether they hold, what they are."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -9,10 +8,10 @@ import click
 
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
+from symposium.cli.policy_report import PolicyReport, counted
 from symposium.config.paths import policy_file
 from symposium.errors import NotFoundError
 from symposium.policy.actions import Access, Action, CallTool, RunScript, TouchFile, Workspace
-from symposium.policy.examples import prove
 from symposium.policy.judge import Judgement, Policy
 from symposium.policy.policy_file import load_policy
 from symposium.policy.rules import Effect, Rule
@@ -68,11 +67,12 @@ def test(file: Path | None) -> int:
     Exit code: 0 all hold, 1 an example fails or a catastrophe would be allowed.
     """
     policy = _load(file)
-    findings = list(prove(policy, Workspace(Path.cwd())))
-    for finding in findings:
-        click.echo(f"{'error' if finding.is_error else 'warning'}: {finding.text}")
-    errors = sum(finding.is_error for finding in findings)
-    print(f"{len(policy.rules)} rules, {errors} errors", file=sys.stderr)
+    errors = 0
+    for is_error, text in PolicyReport(file or policy_file(), policy).problems():
+        click.echo(f"{'error' if is_error else 'warning'}: {text}")
+        errors += is_error
+    summary = f"{counted(len(policy.rules), 'rule')}, {counted(errors, 'error')}"
+    click.echo(summary, err=True)
     return ExitCode.RUNTIME if errors else ExitCode.OK
 
 

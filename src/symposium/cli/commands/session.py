@@ -23,9 +23,11 @@ from symposium.agent_sessions.keeper_client import (
 from symposium.agent_sessions.launch import launch
 from symposium.agent_sessions.session import SessionKind, SessionSpec, Status
 from symposium.agent_sessions.store import SessionStore
+from symposium.chain_spec import check_policy
 from symposium.cli.attaching import attach_terminal
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
+from symposium.cli.policy_report import terminal_warning
 from symposium.cli.running import run
 from symposium.cli.session_names import (
     ended_sessions,
@@ -221,7 +223,10 @@ def forget(sessions: Sequence[str], *, is_every: bool) -> int:
 
 
 async def _launch(spec: SessionSpec) -> int:
+    check_policy()
     is_acp = spec.kind is SessionKind.ACP
+    if not is_acp and (warning := terminal_warning()):
+        click.echo(warning, err=True)
     agent = spec.command[0] if is_acp else f"{TERMINAL}{shlex.join(spec.command)}"
     # What is not here is said here, and not in a log that nobody looks for.
     environment = await environment_for(agent)

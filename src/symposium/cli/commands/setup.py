@@ -9,6 +9,7 @@ import click
 from peerwire.catalog import module_name, names_in, only_object
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
+from symposium.cli.policy_report import counted, policy_report
 from symposium.config.paths import paths
 from symposium.editors.change import Change, carry_out, plan_undo, plan_write
 from symposium.editors.editor import CommandLine, Editor, Surroundings, snippet
@@ -29,15 +30,31 @@ def command(editor: str, *, is_write: bool, is_undo: bool, is_agreed: bool) -> i
 
     Without an option the snippet is printed, and on standard error where it goes. What is written
     is kept in mind, so that exactly that can be taken back, whatever else has changed since.
+
+    Your policy.toml is tested, too. Exit code: 0 done, 1 a rule is wrong, 5 you said no.
     """
     if is_write and is_undo:
         raise click.UsageError("--write and --undo exclude each other")
     known = only_object(f"{KNOWN}.{module_name(editor)}", Editor)
-    if is_write:
-        return _write(editor, known, is_agreed=is_agreed)
     if is_undo:
         return _undo(editor, known, is_agreed=is_agreed)
-    return _show(known)
+    code = _write(editor, known, is_agreed=is_agreed) if is_write else _show(known)
+    return code or _test_policy()
+
+
+def _test_policy() -> int:
+    """Run the user's rules against their examples: an editor shows little of what is wrong."""
+    report = policy_report()
+    errors = [text for is_error, text in report.problems() if is_error]
+    for text in errors:
+        _tell(f"policy.toml: {text}")
+    if report.error is not None:
+        _tell("No agent starts until that is fixed.")
+    elif errors:
+        _tell("`symposium policy test` runs these tests again.")
+    elif report.policy is not None:
+        _tell(f"{counted(len(report.policy.rules), 'rule')} of policy.toml: all tests passed.")
+    return ExitCode.RUNTIME if errors else ExitCode.OK
 
 
 def _show(editor: Editor) -> int:

@@ -1,4 +1,4 @@
-"""Show the hosts that run: their chains, sessions, MCP servers, and what each mod adds."""
+"""Show the running hosts, their chains, sessions and MCP servers, and the policy in force."""
 
 import json
 
@@ -8,6 +8,7 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.hostless import held_agents, running_daemon
 from symposium.cli.hosts import running_hosts
 from symposium.cli.options import example
+from symposium.cli.policy_report import policy_report
 from symposium.cli.status_view import in_short, overview, servers
 
 
@@ -24,6 +25,7 @@ def command(*, mcp: bool, short: bool, as_json: bool) -> int:
     hosts = running_hosts()
     if as_json:
         besides = {"daemon": running_daemon(), "agents": held_agents()}
+        besides |= {"policy": policy_report().as_json()}
         click.echo(json.dumps({"hosts": hosts, **besides}))
     elif short:
         click.echo(in_short(hosts))
@@ -38,7 +40,8 @@ def command(*, mcp: bool, short: bool, as_json: bool) -> int:
 
 
 def _say_besides() -> None:
-    """What runs though no host does."""
+    """The user's rules, and what runs without a host."""
+    click.echo(policy_report().line())
     if (pid := running_daemon()) is not None:
         click.echo(f"daemon  pid {pid}  (`symposium daemon status`)")
     if count := len(held_agents()):

@@ -1,0 +1,279 @@
+"""The user's rules hold however an agent was started, and no agent starts while they are broken."""
+
+import json
+import subprocess
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+import pytest
+from tests.support.editor import Editor
+from tests.support.task_desk import Desk, until
+
+from symposium.agent_sessions.launch import launch
+from symposium.agent_sessions.session import SessionError, SessionKind, SessionSpec
+from symposium.agent_sessions.store import SessionStore
+from symposium.config.paths import paths
+from symposium.policy.notes import read_note
+
+Spec: TypeAlias = Callable[..., str]
+
+FORBIDDEN = tomllib.loads(
+    (Path(__file__).parent / "forbidden_commands.toml").read_text(encoding="utf-8")
+)
+WAYS: list[str] = FORBIDDEN["ways"]
+NOTE = "Refused by the rule `no-force-push` of policy.toml: `"
+GREETING: dict[str, Any] = {"protocolVersion": 1, "clientCapabilities": {}}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What has come of an agent that asks for everything it must not do.
+
+    Attributes:
+        shown: what its user could see.
+        code: how the command has ended, where that says something.
+    """
+
+    shown: str
+    code: int = 0
+
+
+class Starts:
+    """The ways to start an agent; whoever is asked says yes to everything."""
+
+    def __init__(self, desk: Desk, start: Callable[..., subprocess.Popen[str]], spec: str) -> None:
+        self._desk = desk
+        self._start = start
+        self._spec = spec
+
+    def run(self) -> Asked:
+        self._desk.home.mkdir(exist_ok=True)
+        (self._desk.home / "config.jsonc").write_text(json.dumps({"agent": self._spec}))
+        return self._by_editor(Editor(self._start("run", "--no-registry")))
+
+    def run_with(self) -> Asked:
+        return self._by_editor(Editor(self._start("run-with", "--agent", self._spec)))
+
+    def prompt(self, *words: str) -> Asked:
+        ran = self._desk.run(
+            *(words or ("prompt",)), "--approve-all", "--agent", self._spec, "Go on"
+        )
+        return Asked(ran.stderr, ran.returncode)
+
+    def exec(self) -> Asked:
+        return self.prompt("exec")
+
+    def chat(self) -> Asked:
+        process = self._start("chat", "--approve-all", "--agent", self._spec)
+        out, err = process.communicate("Go on\n")
+        return Asked(out + err, process.returncode)
+
+    def session(self) -> Asked:
+        words = ("session", "start", "--acp", "--prompt", "Go on", "--", self._spec)
+        id_ = self._desk.ok(*words).strip()
+        return self._by_inbox(id_, ("session", "attach", id_))
+
+    def task(self) -> Asked:
+        id_ = self._desk.new("ask", "Go on", "--agent", self._spec)["id"]
+        return self._by_inbox(id_, ("task", "attach", id_))
+
+    def _by_editor(self, editor: Editor) -> Asked:
+        editor.ask("initialize", GREETING)
+        id_ = editor.prompt(editor.session(), "Go on")
+        while id_ not in editor.answers:
+            editor.until(lambda: bool(editor.asked_of_us) or id_ in editor.answers)
+            for each in editor.asked_of_us:
+                outcome = {"outcome": "selected", "optionId": "y"}
+                editor.write({"id": each["id"], "result": {"outcome": outcome}})
+            editor.asked_of_us.clear()
+        notes = filter(None, map(read_note, editor.updates))
+        return Asked("\n".join(note.text for note in notes), editor.end())
+
+    def _by_inbox(self, id_: str, attach: tuple[str, ...]) -> Asked:
+        def is_over() -> bool:
+            for each in self._desk.json("session", "questions", id_)["questions"]:
+                self._desk.run("session", "answer", id_, str(each["question"]), "y")
+            return any(each["type"] == "result" for each in self._desk.events(id_))
+
+        until(is_over, patience=60.0)
+        return Asked(self._desk.ok(*attach, "--no-follow"))
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Path:
+    file = tmp_path / "commands.json"
+    file.write_text(json.dumps(WAYS), encoding="utf-8")
+    return file
+
+
+@pytest.mark.requirement("policy.every-start", "policy.refusal-shown")
+@pytest.mark.parametrize("way", ["run", "run_with", "prompt", "exec", "chat", "session", "task"])
+def test_none_of_sixty_ways_to_run_a_forbidden_command_gets_through(
+    way: str,
+    desk: Desk,
+    start: Callable[..., subprocess.Popen[str]],
+    playing: Spec,
+    commands: Path,
+) -> None:
+    desk.home.mkdir(exist_ok=True)
+    (desk.home / "policy.toml").write_text(FORBIDDEN["rule"], encoding="utf-8")
+    answers = commands.with_name("answers.json")
+    starts = Starts(desk, start, playing("asking_agent.py", str(commands), str(answers)))
+
+    asked: Asked = getattr(starts, way)()
+
+    *told, last = json.loads(answers.read_text(encoding="utf-8"))
+    assert len(told) == len(WAYS) == 60
+    refused = {
+        "outcome": {"outcome": "selected", "optionId": "n"},
+        "_meta": {"symposium/policy": {"rule": "no-force-push", "effect": "forbid"}},
+    }
+    assert [each for each, answer in zip(WAYS, told, strict=True) if answer != refused] == []
+    # The user was asked about the rest, and has said yes.
+    assert last["outcome"]["optionId"] == "y"
+    assert asked.shown.count(NOTE) == len(WAYS)
+    assert asked.code == (5 if way in {"prompt", "exec"} else 0)
+
+
+def _cut(file: Path) -> None:
+    file.write_text(FORBIDDEN["rule"][:75], encoding="utf-8")
+
+
+def _without_rights(file: Path) -> None:
+    # Root reads what nobody may read, and nobody reads what leads to itself.
+    file.symlink_to(file)
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "syntax": (lambda file: file.write_text("# mine\n[[rule]\n"), ": line 2, column 7: Expected"),
+    "value": (
+        lambda file: file.write_text(FORBIDDEN["rule"].replace('"forbid"', '"deny"')),
+        ": line 3, column 1: rule 1 (`no-force-push`): unknown effect 'deny'; write effect = ",
+    ),
+    "half-written": (_cut, ": line 5, column "),
+    "empty": (lambda file: file.write_text(""), ": line 1, column 1: the file is empty; write a"),
+    "unreadable": (_without_rights, ": Too many levels of symbolic links; see that"),
+    "directory": (Path.mkdir, " is a directory; put a text file"),
+}
+
+
+def starts(agent: str, clone: Path) -> dict[str, list[str]]:
+    return {
+        "run": ["run", "--no-registry"],
+        "run-with": ["run-with", "--agent", agent],
+        "prompt": ["prompt", "--approve-all", "--agent", agent, "Go on"],
+        "exec": ["exec", "--approve-all", "--agent", agent, "Go on"],
+        "chat": ["chat", "--approve-all", "--agent", agent],
+        "session": ["session", "start", "--acp", "--prompt", "Go on", "--", agent],
+        "session on a terminal": ["session", "start", "--", "true"],
+        "task": ["task", "new", "t", "Go on", "--agent", agent, "--project", str(clone)],
+    }
+
+
+@pytest.mark.requirement("policy.no-start")
+@pytest.mark.parametrize("way", starts("", Path()))
+def test_no_agent_starts_while_the_policy_cannot_be_used(
+    way: str, desk: Desk, playing: Spec, commands: Path
+) -> None:
+    answers = commands.with_name("answers.json")
+    agent = playing("asking_agent.py", str(commands), str(answers))
+    desk.home.mkdir(exist_ok=True)
+    file = desk.home / "policy.toml"
+    told: dict[str, str] = {}
+    for kind, (make, says) in UNUSABLE.items():
+        make(file)
+        ran = desk.run(*starts(agent, desk.clone)[way])
+        assert ran.returncode == 1, kind
+        told[kind] = ran.stderr.replace("\n  ", "; ")
+        assert f"{file}{says}" in told[kind], kind
+        file.rmdir() if file.is_dir() else file.unlink()
+
+    assert not answers.exists()
+    assert not (desk.home / "sessions").exists()
+    assert not (desk.home / "taskspaces.db").exists()
+
+
+@pytest.mark.requirement("policy.no-start")
+async def test_a_session_server_starts_no_agent_while_the_policy_cannot_be_used(
+    desk: Desk, playing: Spec, commands: Path
+) -> None:
+    desk.home.mkdir(exist_ok=True)
+    (desk.home / "policy.toml").write_text("[[rule")
+    agent = playing("asking_agent.py", str(commands), str(commands.with_name("answers.json")))
+    spec = SessionSpec(str(uuid4()), SessionKind.ACP, (agent,), str(desk.clone), prompt="Go on")
+
+    with pytest.raises(SessionError, match=r"policy\.toml: line 1, column 7: "):
+        await launch(SessionStore(paths(desk.environment)), spec, desk.environment)
+
+
+@pytest.mark.requirement("policy.no-start", "policy.live")
+def test_a_session_that_is_opened_later_waits_for_a_policy_that_can_be_used(
+    desk: Desk, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    desk.home.mkdir(exist_ok=True)
+    (desk.home / "config.jsonc").write_text(json.dumps({"agent": "eliza"}))
+    file = desk.home / "policy.toml"
+    file.write_text(FORBIDDEN["rule"])
+    editor = Editor(start("run", "--no-registry"))
+    editor.ask("initialize", GREETING)
+    assert "No agent starts" not in editor.say(editor.session(), "hello")
+
+    file.write_text("[[rule")
+    session = editor.session()
+    told = editor.told(session)
+    assert "No agent starts while your rules cannot be read" in told
+    assert f"{file}: line 1, column 7: " in told
+
+    file.write_text(FORBIDDEN["rule"])
+    assert "No agent starts" not in editor.say(session, "hello")
+    assert editor.end() == 0
+
+
+@pytest.mark.requirement("policy.status")
+def test_the_status_shows_which_policy_is_in_force(desk: Desk) -> None:
+    desk.home.mkdir(exist_ok=True)
+    file = desk.home / "policy.toml"
+    assert f"policy  none (no {file})\n" in desk.ok("status")
+
+    file.write_text(FORBIDDEN["rule"])
+    assert f"policy  1 rule ({file})\n" in desk.ok("status")
+    assert desk.json("status")["policy"] == {"file": str(file), "rules": 1, "error": None}
+
+    file.write_text("[[rule")
+    assert f"policy  UNREADABLE, no agent starts: {file}: line 1" in desk.ok("status")
+    found = desk.json("status")["policy"]
+    assert (found["rules"], "line 1, column 7" in found["error"]) == (None, True)
+
+
+@pytest.mark.requirement("policy.terminal")
+def test_an_agent_on_a_terminal_starts_with_a_warning_where_rules_limit_agents(
+    desk: Desk,
+) -> None:
+    start = ("session", "start", "--", "true")
+    desk.home.mkdir(exist_ok=True)
+    file = desk.home / "policy.toml"
+    file.write_text(FORBIDDEN["rule"].replace('"forbid"', '"allow"'))
+    assert desk.run(*start).stderr == ""
+
+    file.write_text(FORBIDDEN["rule"])
+    assert "policy.toml does not apply to this agent" in desk.run(*start).stderr
+
+
+@pytest.mark.requirement("policy.refusal-shown")
+def test_a_refusal_is_an_event_of_prompt_in_json(desk: Desk, scripted: Spec) -> None:
+    desk.home.mkdir(exist_ok=True)
+    (desk.home / "policy.toml").write_text(FORBIDDEN["rule"])
+    call = {"kind": "execute", "rawInput": {"command": "git push -f"}}
+    agent = scripted(f"prompt=ask:{json.dumps(call)}")
+    ran = desk.run("prompt", "--json", "--proxy", "policy", "--agent", agent, "Go on")
+
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    notes = [each["data"].get("_meta") for each in events if each["type"] == "update"]
+    told = [each["symposium/policy"]["rule"] for each in notes if each]
+    # The start says that there are rules; the refusal names the one.
+    assert told == [None, "no-force-push"]
+    assert ran.returncode == 5
