@@ -208,12 +208,25 @@ def test_what_was_refused_since_nobody_was_there_ends_with_how_to_allow_it(
     as_json = symposium("prompt", "--json", "--agent", scripted("prompt=ask:edit"), "hello")
 
     last = done.stderr.splitlines()[-1]
-    assert "nobody" in last
-    assert "--approve-all" in last
-    assert "--approve-reads" in last
+    assert "no terminal" in last
+    assert "--approve-all or --approve-reads allows it" in last
     # Whoever has said --deny knows; a program reads it in the events.
     assert "--approve-all" not in denied.stderr
     assert as_json.stderr == ""
+
+
+@pytest.mark.requirement("showing.unattended-other-options")
+@pytest.mark.parametrize("more", [(), ("--non-interactive-permissions", "fail")])
+def test_the_advice_names_no_option_that_was_given(
+    symposium: Run, scripted: Spec, more: tuple[str, ...]
+) -> None:
+    fetch = {"title": "curl https://example.org", "kind": "fetch"}
+    agent = scripted(f"prompt=ask:{json.dumps(fetch)}")
+    done = symposium("prompt", "--agent", agent, "--approve-reads", *more, "hello")
+
+    assert done.returncode == 5
+    assert "--approve-all" in done.stderr
+    assert "--approve-reads" not in done.stderr
 
 
 @pytest.mark.requirement("showing.once")

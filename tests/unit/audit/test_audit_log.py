@@ -1,5 +1,6 @@
 """The record of permissions: written, bounded, redacted, and proved (users A-7, E-8)."""
 
+import hashlib
 import json
 import threading
 from collections.abc import Callable
@@ -60,9 +61,16 @@ def edited_with_its_hash(found: list[str]) -> list[str]:
     return [found[0], json.dumps(entry | {"hash": other["hash"]}) + "\n", *found[2:]]
 
 
+def edited_with_a_right_hash(found: list[str]) -> list[str]:
+    text = edited(found)[1].partition(',"hash":')[0] + "}"
+    own = hashlib.sha256(text.encode()).hexdigest()
+    return [found[0], f'{text[:-1]},"hash":"{own}"}}\n', *found[2:]]
+
+
 CHANGES: dict[str, Callable[[list[str]], list[str]]] = {
     "edited": edited,
     "edited, and its hash": edited_with_its_hash,
+    "edited, and a right hash": edited_with_a_right_hash,
     "first dropped": lambda found: found[1:],
     "middle dropped": lambda found: [*found[:2], *found[3:]],
     "last dropped": lambda found: found[:-1],

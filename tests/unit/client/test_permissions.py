@@ -1,0 +1,70 @@
+"""What the rules of the command line answer to a question of an agent's."""
+
+from typing import Any
+
+import pytest
+
+from symposium.client.permissions import (
+    ApproveAll,
+    ApproveReads,
+    Chosen,
+    Decider,
+    Declined,
+    DenyAll,
+    Permission,
+    read_permission,
+)
+
+KINDS = ("allow_always", "allow_once", "reject_always", "reject_once")
+
+
+def question(kind: str | None, *kinds: str) -> Permission:
+    options = [{"optionId": each, "name": each, "kind": each} for each in kinds]
+    call: dict[str, Any] = {"toolCallId": "1", "kind": kind}
+    return read_permission({"toolCall": call, "options": options})
+
+
+async def chosen(decider: Decider, permission: Permission) -> str | None:
+    match await decider.decide(permission):
+        case Chosen(option):
+            return option.id
+        case Declined():
+            return None
+
+
+@pytest.mark.requirement("cli.prompt-approve-reads")
+@pytest.mark.parametrize(
+    ("kind", "is_allowed"),
+    [
+        *(("read", True), ("search", True), ("think", True)),
+        *(("fetch", False), ("edit", False), ("delete", False), ("move", False)),
+        *(("execute", False), ("switch_mode", False), ("other", False), ("new", False)),
+        (None, False),
+    ],
+)
+async def test_approve_reads_allows_only_kinds_that_change_and_send_nothing(
+    kind: str | None, *, is_allowed: bool
+) -> None:
+    found = await chosen(ApproveReads(DenyAll()), question(kind, *KINDS))
+
+    assert found == ("allow_once" if is_allowed else "reject_once")
+
+
+@pytest.mark.requirement("cli.prompt-once")
+@pytest.mark.parametrize(
+    ("decider", "kinds", "answer"),
+    [
+        (DenyAll(), KINDS, "reject_once"),
+        (DenyAll(), KINDS[::-1], "reject_once"),
+        (DenyAll(), ("allow_once", "reject_always"), "reject_always"),
+        (DenyAll(), ("allow_once", "allow_always"), None),
+        (ApproveAll(), KINDS, "allow_once"),
+        (ApproveAll(), KINDS[::-1], "allow_once"),
+        (ApproveAll(), ("allow_always", "reject_once"), "allow_always"),
+        (ApproveAll(), ("reject_once",), None),
+    ],
+)
+async def test_an_answer_holds_for_this_once_where_an_option_says_so(
+    decider: Decider, kinds: tuple[str, ...], answer: str | None
+) -> None:
+    assert await chosen(decider, question("execute", *kinds)) == answer
