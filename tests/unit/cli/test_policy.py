@@ -10,7 +10,7 @@ from symposium.__main__ import main
 
 KEYS = (
     *("name", "effect", "command", "write", "read", "tool"),
-    *("options", "anywhere", "match", "not_match"),
+    *("options", "anywhere", "accepts", "match", "not_match"),
 )
 
 RULES = """

@@ -219,8 +219,8 @@ not_match = ["git stash"]
             ExitCode.RUNTIME,
         ),
         (
-            RULE.replace('"git status"', '"rm"', 1),
-            ["policy.toml: `rm -rf /` would be allowed unasked (by status)"],
+            RULE.replace('"git status"', '"dd"\nanywhere = true', 1),
+            ["policy.toml: `dd if=/dev/zero of=/dev/sda` would be allowed unasked (by status)"],
             ExitCode.RUNTIME,
         ),
         (

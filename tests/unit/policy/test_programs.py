@@ -206,7 +206,7 @@ def test_a_rule_accepts_options_that_no_table_knows(
 def test_an_option_outside_the_vocabulary_is_an_error_with_its_rule() -> None:
     text = '[[rule]]\nname = "x"\neffect = "allow"\ncommand = "ls"\naccepts = ["-o=eat"]'
 
-    with pytest.raises(PolicyError, match=r"rule 1 \(`x`\): accepts: .*eat"):
+    with pytest.raises(PolicyError, match=r"line 5, column 1: rule 1 \(`x`\): `accepts`: .*eat"):
         policy(text)
 
 
