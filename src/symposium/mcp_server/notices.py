@@ -12,7 +12,7 @@ from symposium.mcp_server.workplace import Workplace
 
 def own_server(workplace: Workplace) -> McpServer:
     """Our own server, for one workplace."""
-    offering = Offering(workplace)
+    offering = Offering(workplace, workplace.tools)
     of_us = version("symposium-host")
     return McpServer([offering], version=of_us, instructions=offering.instructions)
 

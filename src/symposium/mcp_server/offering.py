@@ -13,6 +13,7 @@ from symposium.mcp_server.part import Caller, Json, unknown
 from symposium.mcp_server.registry import all_tools, instructions
 from symposium.mcp_server.task_lookup import keep_collaborator, look_up
 from symposium.mcp_server.tool import Answer, Call, Tool
+from symposium.mcp_server.tool_choice import AUTO, chosen_tools
 from symposium.mcp_server.workplace import Workplace
 
 MARKDOWN: Final = "text/markdown"
@@ -24,24 +25,34 @@ _TITLES: Final = {"yiasou": "Yiasou", "hi": "Hi"}
 
 
 class Offering:
-    """A part of a server, for one workplace."""
+    """A part of a server, for one workplace.
 
-    def __init__(self, workplace: Workplace, tools: Mapping[str, Tool] | None = None) -> None:
+    Args:
+        workplace: where the agent works.
+        names: which tools are listed; see `symposium.mcp_server.tool_choice`.
+
+    Raises:
+        UnknownToolError: a name is no tool and no topic.
+    """
+
+    def __init__(self, workplace: Workplace, names: Sequence[str] = (AUTO,)) -> None:
         self._workplace = workplace
-        self._tools = all_tools() if tools is None else tools
+        self._names = names
+        chosen_tools(workplace, names)
 
     @property
     def instructions(self) -> str:
         """What a client is told at the handshake."""
-        return instructions(self._tools.values())
+        return instructions(chosen_tools(self._workplace, self._names).values())
 
     def tools(self) -> Sequence[Json]:
-        """Every tool."""
-        return [_listed_tool(tool) for tool in self._tools.values()]
+        """The tools that are listed; all others can be called too."""
+        found = chosen_tools(self._workplace, self._names)
+        return [_listed_tool(tool) for tool in found.values()]
 
     async def call_tool(self, name: str, params: Mapping[str, Any], caller: Caller) -> Json | None:
         """Call a tool of ours; what goes wrong is in its result, with what to do about it."""
-        tool = self._tools.get(name)
+        tool = all_tools().get(name)
         if tool is None:
             return None
         call = Call(self._workplace, caller.news)

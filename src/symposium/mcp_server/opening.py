@@ -86,6 +86,7 @@ def workplace_of(site: Site, bus: Bus, headless: Headless, reviews: ReviewDesk) 
         outbox=Outbox(home),
         reviews=reviews,
         readings=Readings(standing),
+        tools=site.tools,
     )
 
 

@@ -1,5 +1,6 @@
 """Where an agent works, and whom its tools can ask."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,7 @@ class Workplace:
         bus: whom to ask about taskspaces, editors and people.
         ide: whom to ask about code.
         outbox: where reports wait for a daemon.
+        tools: which tools are listed; see `symposium.mcp_server.tool_choice`.
         readings: takes which guidance the agent was given.
         reviews: those that were asked for, and who waits for a word on them.
     """
@@ -49,6 +51,7 @@ class Workplace:
     outbox: Outbox
     reviews: ReviewDesk
     readings: Readings
+    tools: Sequence[str] = ("auto",)
 
     @property
     def expansion(self) -> Expansion:

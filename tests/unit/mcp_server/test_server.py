@@ -34,7 +34,9 @@ def bus() -> FakeBus:
 
 @pytest.fixture
 def workplace(tmp_path: Path, bus: FakeBus) -> Workplace:
-    return workplace_in(tmp_path, bus)
+    made = workplace_in(tmp_path, bus)
+    (made.root / "Cargo.toml").touch()
+    return made
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ class McpOptions:
     directory: str
     is_joining: bool
     is_probing: bool
+    tools: str
     level: str
 
 
@@ -47,6 +48,13 @@ class McpOptions:
 )
 @click.option("--join", "is_joining", is_flag=True, help="Use a daemon that runs, and start none.")
 @click.option("--probe", "is_probing", is_flag=True, help="Only say where this is, as JSON.")
+@click.option(
+    "--tools",
+    metavar="NAMES",
+    default="auto",
+    show_default=True,
+    help="Tools to list: auto (by workspace), all, or tools and topics, separated by commas.",
+)
 @log_option
 def command(options: McpOptions) -> int:
     """Serve MCP on standard input and output, or over HTTP to those who have the token.
@@ -79,8 +87,9 @@ async def _serve(options: McpOptions) -> int:
 
 
 def _site(options: McpOptions) -> Site:
+    names = tuple(each.strip() for each in options.tools.split(",") if each.strip()) or ("auto",)
     reach = dial_running if options.is_joining else returning()
-    return Site(Path(options.directory).resolve(), bus=ClientSettings(dial=reach))
+    return Site(Path(options.directory).resolve(), bus=ClientSettings(dial=reach), tools=names)
 
 
 def _tell(url: str, token: str) -> None:
