@@ -11,6 +11,7 @@ from symposium.agent_sessions.session import SessionKind, SessionSpec, SessionSt
 from symposium.client.permissions import Decision, Declined, Permission
 from symposium.keepers.agent_life import AgentLife, Around
 from symposium.keepers.before_tools import NothingKept
+from symposium.keepers.notes import NoNotes
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import NoBudget, Purse
 
@@ -45,7 +46,7 @@ async def test_a_keeper_that_is_ended_while_its_agent_dies_does_not_start_it_aga
 
     agent = scripted("prompt=kill")
     spec = SessionSpec("s", SessionKind.ACP, (agent,), str(tmp_path))
-    around = Around(NothingKept(), LastTurn(tmp_path, NoBudget()))
+    around = Around(NothingKept(), LastTurn(tmp_path, NoBudget()), NoNotes())
     life = AgentLife(spec, SessionState(Status.RUNNING), prompts, tell, around)
     with pytest.raises(asyncio.CancelledError):
         async with asyncio.timeout(45):

@@ -233,12 +233,14 @@ def test_a_list_says_since_when_a_session_server_has_not_answered(desk: Desk) ->
     server = desk.keeper(hangs["id"])
     os.kill(server, signal.SIGSTOP)
     try:
+        # A server that announces is asked by a list once it was not heard for some seconds.
+        until(lambda: desk.tasks()["hangs"]["state"] != "idle", patience=20)
         listed = desk.tasks()
         shown = desk.ok("task", "list")
         refused = desk.run("task", "say", "hangs", "more")
     finally:
         os.kill(server, signal.SIGCONT)
-    again = until(lambda: desk.tasks()["hangs"]["state"] == "idle")
+    again = until(lambda: desk.tasks()["hangs"]["state"] == "idle", patience=20)
 
     assert listed["hangs"]["state"].startswith("no answer since 20")
     assert listed["works"]["state"] == "idle"

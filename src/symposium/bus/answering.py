@@ -104,7 +104,8 @@ class Answering:
             return _refused(error.message, error.code or refusals.FAILED)
         except SymposiumError as error:
             return _refused(str(error), _code_of(error))
-        return success(_data(message, reply)) if message.about.budget else None
+        is_asked = message.about.type in self._answers.requests
+        return success(_data(message, reply)) if is_asked else None
 
     def _asked(self, envelope: Envelope) -> Asked:
         def tell(text: str, done: float | None, total: float | None) -> None:

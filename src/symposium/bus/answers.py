@@ -56,7 +56,7 @@ class Asked:
 
 
 _Request = TypeVar("_Request", bound=Request[Any])
-_Heard = TypeVar("_Heard", bound=Announcement)
+_Heard = TypeVar("_Heard", bound=Message)
 
 Respond: TypeAlias = Callable[[Any, Asked], Awaitable[Any]]
 
@@ -85,9 +85,13 @@ class Answers:
     def hear(self, kind: type[_Heard], heard: Callable[[_Heard, Asked], Awaitable[None]]) -> None:
         """Call this function for each announcement of this class.
 
+        Also for each copy of a public request, which another peer answers.
+
         Raises:
-            ValueError: another one hears them already.
+            ValueError: another one hears them already, or nobody gets copies of this request.
         """
+        if not issubclass(kind, Announcement) and not kind.about.is_public:
+            raise ValueError(f"{kind.about.type} is a request that is not public")
         if kind.about.type in self.announcements:
             raise ValueError(f"{kind.about.type} is heard already")
         self.announcements[kind.about.type] = heard

@@ -213,7 +213,12 @@ class Broker:
                 deadline=now + about.budget,
             )
         )
-        return [Deliver(answerers, line)]
+        actions: list[Action] = [Deliver(answerers, line)]
+        if about.is_public and chosen is not None:
+            hearers = self.peers.subscribers(about.type)
+            others = tuple(each for each in hearers if each not in {peer.id, chosen.id})
+            actions += [Deliver(others, line)] if others else []
+        return actions
 
     def _announce(
         self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float

@@ -1,6 +1,24 @@
 """What views are shown of taskspaces: values of messages between them and the engine."""
 
+from enum import Enum
+from typing import Final
+
 from msgspec import Struct
+
+SESSION_SERVER: Final = "keeper"
+"""The name under which the session server of a task's agent connects to the bus."""
+
+
+class NoteKind(Enum):
+    """Events of a session that its server announces."""
+
+    STARTED = "started"
+    ASKED = "asked"
+    SETTLED = "settled"
+    TURN_STARTED = "turn started"
+    TURN_ENDED = "turn ended"
+    LOGIN = "login"
+    EXITED = "exited"
 
 
 class TaskLog(Struct, frozen=True):
@@ -126,3 +144,19 @@ class InboxItem(Struct, frozen=True):
     choices: tuple[InboxChoice, ...] = ()
     call: InboxCall | None = None
     put_off_at: str = ""
+
+
+class SettledItem(Struct, frozen=True):
+    """An item that does not wait any more.
+
+    Attributes:
+        item: its id.
+        by: who answered it; empty if it went without an answer in the inbox.
+        at: when, ISO 8601, UTC.
+        answer: what was answered.
+    """
+
+    item: str
+    by: str = ""
+    at: str = ""
+    answer: str = ""

@@ -47,6 +47,7 @@ class About:
         version: 1 for what the reference knows, and its peers may therefore be sent.
         source: where it is described.
         stands_for: the message type that this is an older name of.
+        is_public: of a request, whether subscribers get a copy of it.
     """
 
     type: str
@@ -57,6 +58,7 @@ class About:
     version: int = 1
     source: str = ""
     stands_for: str = ""
+    is_public: bool = False
 
 
 class PayloadError(ValueError):

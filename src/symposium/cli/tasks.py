@@ -9,7 +9,7 @@ import click
 from msgspec import to_builtins
 
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.messages.list_taskspaces import ListTaskspaces
+from symposium.bus.messages.find_taskspace import FindTaskspace
 from symposium.bus.messages.progress import Progress
 from symposium.bus.messages.show_taskspace import GuidanceReading, TaskShown
 from symposium.bus.shapes import SIGNS, ProgressCategory
@@ -39,6 +39,9 @@ GLYPHS: Final = {
 
 WIDTH: Final = 60
 
+PAGE: Final = 100
+"""Tasks that a list shows at once."""
+
 _Answer = TypeVar("_Answer")
 
 
@@ -67,15 +70,12 @@ async def find_task(named: str) -> TaskView:
     Raises:
         NotFoundError: there is none, or more than one.
     """
-    listed = (await ask(ListTaskspaces())).taskspaces
-    for matches in (_is_id, _is_name, _is_branch, _begins):
-        found = [each for each in listed if matches(each, named)]
-        found = [each for each in found if each.archived_at is None] or found
-        if len(found) == 1:
-            return found[0]
-        if found:
-            several = "; ".join(_told_apart(each) for each in found)
-            raise NotFoundError(f"{named!r} is more than one taskspace: {several}", "give an id")
+    found = (await ask(FindTaskspace(named=named))).taskspaces
+    if len(found) == 1:
+        return found[0]
+    if found:
+        several = "; ".join(_told_apart(each) for each in found)
+        raise NotFoundError(f"{named!r} is more than one taskspace: {several}", "give an id")
     raise NotFoundError(
         f"there is no taskspace {named!r}", "`symposium task list` shows those there are"
     )
@@ -161,22 +161,6 @@ def is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _is_id(task: TaskView, named: str) -> bool:
-    return task.id == named.lower()
-
-
-def _is_name(task: TaskView, named: str) -> bool:
-    return task.name == named
-
-
-def _is_branch(task: TaskView, named: str) -> bool:
-    return task.branch in {named, f"symposium/{named}"} and bool(named)
-
-
 def _told_apart(task: TaskView) -> str:
     since = f", deleted {minute_of(task.archived_at)}" if task.archived_at else ""
     return f"{task.id[:8]} ({task.name}, made {minute_of(task.created_at)}{since})"
-
-
-def _begins(task: TaskView, named: str) -> bool:
-    return len(named) >= 4 and task.id.startswith(named.lower())  # noqa: PLR2004 - enough of an id

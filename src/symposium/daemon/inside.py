@@ -78,6 +78,10 @@ class Inside:
         broker = self._board.broker
         self._board.carry_out(broker.desk.register_window(connection, taskspace, title))
 
+    def is_heard(self, kind: type[Announcement]) -> bool:
+        """Whether a connected peer subscribes to announcements of this class."""
+        return bool(self._board.broker.peers.subscribers(kind.about.type))
+
     def _send(self, line: bytes) -> bool:
         self._board.route(DAEMON, [line])
         return True

@@ -74,6 +74,10 @@ class Bus(Protocol):
         """Note that a connection's window shows a taskspace, for as long as it is connected."""
         ...
 
+    def is_heard(self, kind: type[Announcement]) -> bool:
+        """Whether a connected peer subscribes to announcements of this class."""
+        ...
+
 
 class Part(Protocol):
     """One part of the daemon."""

@@ -17,6 +17,7 @@ from symposium.keepers.bus_budget import BusBudget
 from symposium.keepers.bus_snapshots import BusSnapshots, keepers_bus
 from symposium.keepers.keeper import Keeper
 from symposium.keepers.keeper_socket import KeeperSocket
+from symposium.keepers.notes import BusNotes, NoNotes
 from symposium.keepers.purse import NoBudget, Purse
 from symposium.keepers.terminal_keeper import TerminalKeeper
 
@@ -47,10 +48,11 @@ def _keeper(store: SessionStore, id_: str) -> Keeper:
     taskspace = spec.env.get("SYMPOSIUM_TASKSPACE")
     directory = store.directory(id_)
     if taskspace is None:
-        return AcpKeeper(spec, store, NothingKept(), Purse(directory, NoBudget()))
+        return AcpKeeper(spec, store, NothingKept(), Purse(directory, NoBudget()), NoNotes())
     bus = keepers_bus(taskspace, spec.cwd)
     purse = Purse(directory, BusBudget(taskspace, bus))
-    return AcpKeeper(spec, store, BusSnapshots(taskspace, bus), purse)
+    notes = BusNotes(spec.id, bus)
+    return AcpKeeper(spec, store, BusSnapshots(taskspace, bus), purse, notes)
 
 
 async def _keep(store: SessionStore, id_: str, keeper: Keeper, ready: int) -> int:

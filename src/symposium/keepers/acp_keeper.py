@@ -26,6 +26,7 @@ from symposium.keepers.audience import Audience
 from symposium.keepers.before_tools import BeforeTools
 from symposium.keepers.event_log import EventLog
 from symposium.keepers.keeper import OnState, Viewer
+from symposium.keepers.notes import Notes
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import Purse
 from symposium.keepers.questions import Questions
@@ -39,10 +40,16 @@ class AcpKeeper:
         store: where sessions are.
         before_tools: done before a tool runs, and after it has.
         purse: what the agent spends.
+        notes: announces what happens.
     """
 
     def __init__(
-        self, spec: SessionSpec, store: SessionStore, before_tools: BeforeTools, purse: Purse
+        self,
+        spec: SessionSpec,
+        store: SessionStore,
+        before_tools: BeforeTools,
+        purse: Purse,
+        notes: Notes,
     ) -> None:
         directory = store.directory(spec.id)
         before = store.state(spec.id)
@@ -51,9 +58,10 @@ class AcpKeeper:
         )
         self._prompts = PromptQueue(directory)
         self._audience = Audience(EventLog(directory, spec.id))
-        tell = self._audience.tell
+        self._notes = notes
+        tell = self._tell
         self._before_tools = before_tools
-        self._life = AgentLife(spec, state, self._prompts, tell, Around(before_tools, purse))
+        self._life = AgentLife(spec, state, self._prompts, tell, Around(before_tools, purse, notes))
         self._questions = Questions(
             partial(tell, "question"),
             partial(tell, "settled"),
@@ -87,7 +95,7 @@ class AcpKeeper:
     async def decide(self, permission: Permission) -> Decision:
         """Let a person decide; what the tool may destroy is kept before they can say yes."""
         if trouble := await self._before_tools.keep(f"asked: {permission.tool_call.title}"):
-            self._audience.tell("notice", {"text": trouble})
+            self._tell("notice", {"text": trouble})
         return await self._questions.decide(permission)
 
     def describe(self) -> Mapping[str, Any]:
@@ -99,6 +107,7 @@ class AcpKeeper:
             "questions": self._questions.listed(),
             "seq": self._audience.seq,
             "acpSession": self._life.state.acp_session,
+            "announces": True,
         }
 
     def requests(self, viewer: Viewer) -> Mapping[str, RequestHandler]:
@@ -115,6 +124,15 @@ class AcpKeeper:
         """Nothing."""
         del viewer
         return {}
+
+    def _tell(self, kind: str, data: dict[str, Any]) -> None:
+        """Record an event, and tell viewers and the bus.
+
+        Raises:
+            OSError: it cannot be recorded.
+        """
+        self._audience.tell(kind, data)
+        self._notes.event(self._audience.seq, kind, data)
 
     def left(self, viewer: Viewer) -> None:
         """Tell them no more."""

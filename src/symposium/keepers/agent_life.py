@@ -32,6 +32,7 @@ from symposium.keepers.agent_end import why_it_ended
 from symposium.keepers.before_tools import BeforeTools, Listening
 from symposium.keepers.keeper import OnState
 from symposium.keepers.login import login_of, wants_login
+from symposium.keepers.notes import Notes
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import Purse
 from symposium.policy.verdict import PolicyError
@@ -58,10 +59,12 @@ class Around:
     Attributes:
         tools: done before a tool runs, and after it has.
         purse: what the agent spends.
+        notes: announces what happens.
     """
 
     tools: BeforeTools
     purse: Purse
+    notes: Notes
 
 
 class AgentLife:
@@ -97,6 +100,7 @@ class AgentLife:
         self._prompts = prompts
         self._tell = tell
         self._before_tools = around.tools
+        self._notes = around.notes
         self._purse = around.purse
         self._is_replay = False
         self._greeting: Mapping[str, Any] = {}
@@ -109,7 +113,7 @@ class AgentLife:
         self._tell("started", {"agent": agent_label(self._spec.command[0]), "cwd": self._spec.cwd})
         if len(self._prompts):
             self.more.set()
-        async with self._before_tools:
+        async with self._before_tools, self._notes:
             while True:
                 try:
                     await self._live(decider, on_state)
@@ -237,6 +241,7 @@ class AgentLife:
         login = login_of(error, self._greeting, self._argv)
         reason = f"{LOGIN}: {login.said}"
         self._notice(reason)
+        self._notes.login(reason)
         return replace(self.state, status=Status.EXITED, reason=reason, login=login)
 
     def _may_try_again(self, error: Exception) -> bool:

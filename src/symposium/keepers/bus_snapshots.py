@@ -13,6 +13,7 @@ from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError
 from symposium.bus.messages.snapshot_taskspace import SnapshotTaskspace
 from symposium.bus.roles import Role
+from symposium.bus.task_shapes import SESSION_SERVER
 from symposium.keepers.agent_stop import LATE, AgentStop
 from symposium.keepers.before_tools import Listening
 from symposium.keepers.tool_calls import Heard, ToolCalls
@@ -25,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 def keepers_bus(taskspace: str, worktree: str) -> BusClient:
     """The way to the daemon: one that has died is started again, one that was stopped is not."""
-    identity = Identity(Role.HOST, "keeper", Sender(worktree, taskspace, None))
+    identity = Identity(Role.HOST, SESSION_SERVER, Sender(worktree, taskspace, None))
     return BusClient(identity, settings=ClientSettings(dial=returning()))
 
 

@@ -25,6 +25,7 @@ from symposium.taskspaces.setup_files.recipe import SetUp
 from symposium.taskspaces.snapshots.hiding import mirrors
 from symposium.taskspaces.spawning import Spawning
 from symposium.taskspaces.subjects import keep
+from symposium.taskspaces.task_queries import TaskQueries
 from symposium.taskspaces.trash import Trash
 
 _PATIENCE = 60.0
@@ -40,6 +41,7 @@ class Engine:
         records: their state, progress and questions.
         logs: reads what was logged.
         guidance: which texts their agents have read.
+        queries: finds tasks by index.
         spawning: those that agents make.
         trash: deletion and its undo.
         history: snapshots and their undo.
@@ -54,6 +56,7 @@ class Engine:
         self.records = Records(ground, table)
         self.logs = LogReader(ground)
         self.guidance = GuidanceLog(ground)
+        self.queries = TaskQueries(ground)
         self.spawning = Spawning(ground)
         self.trash = Trash(ground, self.presence, self.spawning.wake)
         self.history = History(ground)
@@ -144,7 +147,7 @@ class Engine:
             await take_in(self._ground, opened)
             directory = str(opened.project.directory)
             found = [each for each in await self._ground.everything() if each.project == directory]
-        checked = [await check(self._ground, each) for each in found]
+        checked = await check(self._ground, found)
         by_time = sorted(checked, key=lambda each: each.activated_at, reverse=True)
         return sorted(by_time, key=lambda each: each.standing is Standing.ARCHIVED)
 

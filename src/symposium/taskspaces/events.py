@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from symposium.taskspaces.model import LogEntry, Taskspace
+from symposium.taskspaces.snapshots.state import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +62,13 @@ class Said:
     line: str
 
 
-Event: TypeAlias = Changed | Logged | Acknowledged | Removing | Removed | Passed | Said
+@dataclass(frozen=True, slots=True)
+class Snapped:
+    """A new snapshot was taken."""
+
+    taskspace: str
+    snapshot: Snapshot
+
+
+Event: TypeAlias = Changed | Logged | Acknowledged | Removing | Removed | Passed | Said | Snapped
 Listener: TypeAlias = Callable[[Event], None]

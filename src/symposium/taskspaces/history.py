@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from symposium.taskspaces.events import Snapped
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.projects import open_project
@@ -18,6 +19,7 @@ class History:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._subjects: dict[str, Subject] = {}
+        self._last: dict[str, str] = {}
 
     async def _subject(self, id_: str) -> Subject:
         taskspace = await self._ground.get(id_)
@@ -40,7 +42,16 @@ class History:
         Raises:
             TaskspaceError: there is none, or it cannot be kept.
         """
-        return await self._ground.snapshots.take(await self._subject(id_), reason, called_at)
+        taken = await self._ground.snapshots.take(await self._subject(id_), reason, called_at)
+        self._announce(id_, taken)
+        return taken
+
+    def _announce(self, id_: str, *taken: Snapshot) -> None:
+        """Tell of snapshots that are new: where nothing changed, the last one is returned."""
+        for each in taken:
+            if self._last.get(id_.lower()) != each.ref:
+                self._last[id_.lower()] = each.ref
+                self._ground.tell(Snapped(id_.lower(), each))
 
     async def snapshots(self, id_: str) -> list[Snapshot]:
         """The snapshots of a taskspace, oldest first.
@@ -59,7 +70,9 @@ class History:
         subject = await self._subject(id_)
         async with self._ground.clone_turn(subject.common):
             work = self._ground.snapshots.undo(subject)
-            return await self._ground.undertakings.to_its_end(work)
+            restored = await self._ground.undertakings.to_its_end(work)
+        self._announce(id_, restored.before, restored.snapshot)
+        return restored
 
     async def restore(self, id_: str, ref: str) -> Restored:
         """Bring a taskspace back to a snapshot, by its ref; what is now is kept first.
@@ -73,7 +86,9 @@ class History:
             raise TaskspaceError(f"there is no snapshot {ref}", "see the list of its snapshots")
         async with self._ground.clone_turn(subject.common):
             work = self._ground.snapshots.restore(subject, found[0])
-            return await self._ground.undertakings.to_its_end(work)
+            restored = await self._ground.undertakings.to_its_end(work)
+        self._announce(id_, restored.before, restored.snapshot)
+        return restored
 
     async def old(self, id_: str) -> int:
         """How many snapshots `prune` would let go of.

@@ -142,6 +142,11 @@ def forget(connection: sqlite3.Connection, id_: str) -> None:
     connection.execute("DELETE FROM taskspace WHERE id = ?", (id_,))
 
 
+def read_record(record: bytes) -> Taskspace:
+    """A task from its row."""
+    return _DECODER.decode(record)
+
+
 def load(connection: sqlite3.Connection, id_: str) -> Taskspace | None:
     """What is known of a taskspace."""
     row = connection.execute("SELECT record FROM taskspace WHERE id = ?", (id_,)).fetchone()

@@ -12,6 +12,7 @@ _COLUMNS: Final = {
     "branch": f"json_extract({_RECORD}, '$.branch')",
     "parent": f"json_extract({_RECORD}, '$.parent')",
     "standing": f"json_extract({_RECORD}, '$.standing')",
+    "reason": f"json_extract({_RECORD}, '$.reason')",
     "activated_at": f"json_extract({_RECORD}, '$.activated_at')",
     "is_archived": f"json_extract({_RECORD}, '$.standing') = 'archived'",
 }
@@ -22,6 +23,7 @@ _INDEXES: Final = (
     "CREATE INDEX taskspace_branch ON taskspace (branch)",
     "CREATE INDEX taskspace_parent ON taskspace (parent)",
     "CREATE INDEX taskspace_standing ON taskspace (standing)",
+    "CREATE INDEX taskspace_reason ON taskspace (standing) WHERE reason <> ''",
     "CREATE INDEX taskspace_recent ON taskspace (is_archived, activated_at DESC)",
     (
         "CREATE INDEX log_open ON log (taskspace, number)"

@@ -1,11 +1,21 @@
 """Progress and questions of taskspaces, as rows of the journal."""
 
 import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from symposium.taskspaces.model import Category, LogEntry
 
 _COLUMNS: Final = "number, id, taskspace, at, category, message, evidence, acknowledged_at"
+
+
+@dataclass(frozen=True, slots=True)
+class LogSummary:
+    """The end of a log: its last entry, if any, and the number of open questions."""
+
+    last: LogEntry | None
+    waiting: int
 
 
 def append(
@@ -70,6 +80,16 @@ def count_open(connection: sqlite3.Connection, taskspace: str) -> int:
         (taskspace,),
     ).fetchone()
     return count
+
+
+def ends(connection: sqlite3.Connection, taskspaces: Sequence[str]) -> dict[str, LogSummary]:
+    """The ends of these logs; nothing for a taskspace that does not exist."""
+    found: dict[str, LogSummary] = {}
+    for id_ in taskspaces:
+        if connection.execute("SELECT 1 FROM taskspace WHERE id = ?", (id_,)).fetchone():
+            last = latest(connection, id_, 1)
+            found[id_] = LogSummary(last[0] if last else None, count_open(connection, id_))
+    return found
 
 
 def last_evidence(connection: sqlite3.Connection, taskspace: str) -> str:

@@ -1,19 +1,12 @@
 """Read the logs of taskspaces: their end, a page of them, and what waits for an answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from sqlite3 import Connection
 
 from symposium.taskspaces import log_book
 from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.log_book import LogSummary
 from symposium.taskspaces.model import LogEntry
-
-
-@dataclass(frozen=True, slots=True)
-class LogSummary:
-    """The end of a log: its last entry, if any, and the number of open questions."""
-
-    last: LogEntry | None
-    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +43,12 @@ class LogReader:
         Raises:
             UnknownTaskspaceError: there is none.
         """
-
-        def read(connection: Connection) -> LogSummary:
-            last = log_book.latest(connection, taskspace.id, 1)
-            waiting = log_book.count_open(connection, taskspace.id)
-            return LogSummary(last[0] if last else None, waiting)
-
         taskspace = await self.ground.get(id_)
-        return await self.ground.journal.look(read)
+        return (await self.summaries([taskspace.id]))[taskspace.id]
+
+    async def summaries(self, ids: Sequence[str]) -> dict[str, LogSummary]:
+        """The ends of several logs, by task; a task that is gone has none."""
+        return await self.ground.journal.look(lambda connection: log_book.ends(connection, ids))
 
     async def evidence(self, id_: str) -> str:
         """The evidence that was logged last; empty for none."""

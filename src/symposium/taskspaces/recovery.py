@@ -45,8 +45,8 @@ async def recover(ground: Ground) -> Recovered:
             lines.append(f"{project}: {error.message}")
         else:
             lines += [f"{each.name}: found on the disk" for each in found]
-    for taskspace in await ground.everything():
-        lines += await _look_at(ground, taskspace)
+    for checked in await check(ground, await ground.everything()):
+        lines += await _look_at(ground, checked)
     return Recovered(tuple(lines))
 
 
@@ -67,8 +67,7 @@ async def _end_all(ground: Ground) -> list[str]:
     return lines
 
 
-async def _look_at(ground: Ground, taskspace: Taskspace) -> list[str]:
-    checked = await check(ground, taskspace)
+async def _look_at(ground: Ground, checked: Taskspace) -> list[str]:
     if checked.standing is Standing.MISSING:
         return [f"{checked.name}: {checked.reason}"]
     try:

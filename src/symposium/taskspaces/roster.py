@@ -1,6 +1,8 @@
 """Which taskspaces there are: those in the journal, those on the disk, orphans of a clone."""
 
 import asyncio
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from sqlite3 import Connection
@@ -98,10 +100,24 @@ async def _note(ground: Ground, known: Known, project: Project) -> Taskspace:
     return await ground.journal.change(note)
 
 
-async def check(ground: Ground, taskspace: Taskspace) -> Taskspace:
-    """What is known of a taskspace, after a look at its worktree."""
-    is_there = await asyncio.to_thread((Path(taskspace.worktree) / ".git").exists)
-    if taskspace.standing is Standing.READY and not is_there:
+async def check(ground: Ground, found: Sequence[Taskspace]) -> list[Taskspace]:
+    """The same tasks, after a look at their worktrees."""
+    depend = [each for each in found if each.standing in {Standing.READY, Standing.MISSING}]
+
+    def look() -> dict[str, bool]:
+        return {each.id: _has_git(each.worktree) for each in depend}
+
+    # In one thread for all: a thread for each costs more than the look.
+    there = await asyncio.to_thread(look)
+    return [await _checked(ground, each, is_there=there.get(each.id)) for each in found]
+
+
+def _has_git(worktree: str) -> bool:
+    return os.path.exists(f"{worktree}/.git")  # noqa: PTH110 - as a path it is three times as slow
+
+
+async def _checked(ground: Ground, taskspace: Taskspace, *, is_there: bool | None) -> Taskspace:
+    if taskspace.standing is Standing.READY and is_there is False:
         changed = replace(taskspace, standing=Standing.MISSING, reason="its worktree is not there")
     elif taskspace.standing is Standing.MISSING and is_there:
         changed = replace(taskspace, standing=Standing.READY, reason="")

@@ -93,7 +93,7 @@ def test_who_has_not_said_hello_can_do_nothing(scene: Scene, type_: str) -> None
 def test_a_request_reaches_one_peer_and_its_response_who_asked(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("engine", "app", handles=["signal_user"])
-    scene.join("other", "cli", subscribes=["signal_user"])
+    scene.join("other", "cli", subscribes=["update_taskspace"])
     request_id = scene.say("asker", "signal_user", {**TASK, "message": "help"})
 
     (request,) = scene.heard("engine")
@@ -104,6 +104,38 @@ def test_a_request_reaches_one_peer_and_its_response_who_asked(scene: Scene) -> 
     assert (response["id"], response["from"]) == (request_id, "engine")
     assert response["payload"] == {"success": True, "data": {"watchers": 1}}
     assert not scene.raw["other"]
+
+
+@pytest.mark.requirement("bus.public-requests")
+@pytest.mark.parametrize("type_", ["log_progress", "signal_user"])
+def test_a_subscriber_gets_a_copy_of_progress_and_signals_and_cannot_answer(
+    scene: Scene, type_: str
+) -> None:
+    scene.join("asker", "mcp-server", subscribes=[type_])
+    scene.join("engine", "app", handles=[type_], subscribes=[type_])
+    scene.join("view", "app", subscribes=[type_])
+    request_id = scene.say("asker", type_, {**TASK, "message": "half done"})
+    (request,) = scene.heard("engine")
+    (copy,) = scene.heard("view")
+    scene.answer("view", copy, {"watchers": 9})
+    scene.answer("engine", request, {"watchers": 1})
+    (response,) = scene.heard("asker")
+
+    assert copy == request
+    assert (copy["type"], copy["payload"]["message"]) == (type_, "half done")
+    assert (response["id"], response["from"]) == (request_id, "engine")
+    assert scene.code("view") == "forbidden"
+
+
+@pytest.mark.requirement("bus.public-requests")
+def test_a_subscriber_gets_no_copy_of_another_request(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("engine", "app", handles=["update_taskspace"])
+    scene.join("view", "app", subscribes=["update_taskspace"])
+    scene.say("asker", "update_taskspace", {**TASK, "name": "x"})
+
+    assert scene.types("engine") == ["update_taskspace"]
+    assert not scene.raw["view"]
 
 
 @pytest.mark.requirement("bus.addressed")

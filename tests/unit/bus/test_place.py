@@ -15,7 +15,7 @@ from symposium.bus.place import (
     make_directory,
     meeting_place,
 )
-from symposium.daemon.daemon import canonical
+from symposium.daemon.daemon import RealPaths
 
 
 @pytest.mark.requirement("daemon.place")
@@ -89,7 +89,7 @@ def test_a_path_is_canonical_when_links_and_dots_are_gone(tmp_path: Path) -> Non
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
 
-    assert canonical(f"{tmp_path}/link/./x/..") == tuple((tmp_path / "real").resolve().parts[1:])
-    assert canonical("relative") is None
-    assert canonical("/a\0b") is None
-    assert canonical("/") == ()
+    assert RealPaths()(f"{tmp_path}/link/./x/..") == tuple((tmp_path / "real").resolve().parts[1:])
+    assert RealPaths()("relative") is None
+    assert RealPaths()("/a\0b") is None
+    assert RealPaths()("/") == ()

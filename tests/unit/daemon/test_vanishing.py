@@ -1,30 +1,33 @@
 """Taskspaces that are gone between a look and the next word about them."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.task_views import asked, serve
 from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file
 
-from symposium.agent_sessions.store import SessionStore
-from symposium.bus.answers import Asked
-from symposium.bus.envelope import Sender
 from symposium.bus.messages.list_taskspaces import ListTaskspaces, Tasks
-from symposium.config.paths import paths
-from symposium.daemon.tasks.budgets import Budgets
-from symposium.daemon.tasks.inbox import Inbox
-from symposium.daemon.tasks.put_off import PutOff
 from symposium.daemon.tasks.radar_watch import RadarWatch
-from symposium.daemon.tasks.setup_trust import SetUpTrust
-from symposium.daemon.tasks.task_agents import TaskAgents
-from symposium.daemon.tasks.task_desk import TaskDesk
-from symposium.registry.surroundings import surroundings as registry_surroundings
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import forget
 from symposium.taskspaces.landing.radar import Overlap
 from symposium.taskspaces.model import Taskspace
-from symposium.trust.store import TrustStore
+from symposium.taskspaces.task_queries import Page, TaskQueries
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetfulQueries(TaskQueries):
+    """Forgets a taskspace right after a list has found it."""
+
+    lost: str
+
+    async def page(self, page: Page) -> tuple[list[Taskspace], int]:
+        found = await TaskQueries.page(self, page)
+        await self.ground.journal.change(lambda connection: forget(connection, self.lost))
+        return found
 
 
 class Forgetful(Engine):
@@ -33,11 +36,7 @@ class Forgetful(Engine):
     def __init__(self, ground: Ground, lost: str) -> None:
         super().__init__(ground)
         self._journal, self._lost = ground.journal, lost
-
-    async def taskspaces(self, project: Path | None = None) -> list[Taskspace]:
-        found = await super().taskspaces(project)
-        await self._journal.change(lambda connection: forget(connection, self._lost))
-        return found
+        self.queries = ForgetfulQueries(ground, lost)
 
     async def radar(self, project: Path) -> list[Overlap]:
         found = await Engine.radar(Engine(self._ground), project)
@@ -54,24 +53,15 @@ async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
     made.engine.close()
 
 
-def unheard(text: str, done: float | None, total: float | None) -> None:
-    del text, done, total
-
-
 @pytest.mark.requirement("tasks.vanishing")
 async def test_a_list_leaves_out_what_is_gone_since_it_was_looked_up(
     scene: Scene, tmp_path: Path
 ) -> None:
     stays, goes = await scene.make("stays"), await scene.make("goes")
     engine = Forgetful(scene.ground, goes.id)
-    environment = {"SYMPOSIUM_HOME": str(tmp_path / "home")}
-    store = SessionStore(paths(environment))
-    agents = TaskAgents(store, registry_surroundings(environment))
-    trust, budgets = SetUpTrust(TrustStore(tmp_path)), Budgets(engine, store)
-    inbox = Inbox(engine, store, trust, budgets, PutOff(tmp_path / "put-off.json"))
-    desk = TaskDesk(engine, agents, trust, inbox, RadarWatch(engine), budgets)
+    desk = serve(engine, tmp_path).desk
     answer = desk.answers().requests[ListTaskspaces.about.type]
-    listed = await answer(ListTaskspaces(), Asked("1", Sender("/"), "c1", unheard))
+    listed = await answer(ListTaskspaces(), asked())
 
     assert isinstance(listed, Tasks)
     assert [each.id for each in listed.taskspaces] == [stays.id]

@@ -22,6 +22,7 @@ class LogProgress(Request[Recorded], frozen=True, kw_only=True, omit_defaults=Fa
         target=Target.ENGINE,
         budget=2.0,
         source="bus §3.6; §1.11, row 6",
+        is_public=True,
     )
     project_path: str
     taskspace_uuid: str

@@ -16,6 +16,7 @@ class SignalUser(Request[Recorded], frozen=True, kw_only=True):
         target=Target.ENGINE,
         budget=2.0,
         source="bus §3.6; §1.11, row 6",
+        is_public=True,
     )
     project_path: str
     taskspace_uuid: str

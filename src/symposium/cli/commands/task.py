@@ -29,6 +29,7 @@ from symposium.cli.task_making import NewOptions, make_task, resume_task
 from symposium.cli.task_opening import open_editor, show_diff
 from symposium.cli.task_removing import remove_task
 from symposium.cli.tasks import (
+    PAGE,
     ask,
     category_text,
     doing,
@@ -105,17 +106,34 @@ def adopt(worktree: Path, name: str | None, *, as_json: bool) -> int:
 
 @command.command(name="list", epilog=example("symposium task list --json"))
 @click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Only of this clone.")
-@click.option("--all", "is_all", is_flag=True, help="Archived ones, too.")
+@click.option("--all", "is_all", is_flag=True, help="Include archived tasks.")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    help=f"Most tasks to list. Default: {PAGE}, and all with --json.",
+)
+@click.option("--skip", type=click.IntRange(min=0), default=0, help="Tasks to leave out at first.")
 @AS_JSON
-def list_tasks(project: Path | None, *, is_all: bool, as_json: bool) -> int:
-    """List the taskspaces: what needs you first."""
-    message = ListTaskspaces(project=None if project is None else str(project.absolute()))
+def list_tasks(
+    project: Path | None, limit: int | None, skip: int, *, is_all: bool, as_json: bool
+) -> int:
+    """List the tasks: those that need you first, then the one used last."""
+    message = ListTaskspaces(
+        project=None if project is None else str(project.absolute()),
+        after=skip,
+        limit=limit or (None if as_json else PAGE),
+        is_archived=is_all,
+        is_urgent_first=True,
+    )
 
     async def work() -> int:
-        found = (await ask(message)).taskspaces
-        shown = [each for each in found if is_all or each.archived_at is None]
-        shown.sort(key=lambda each: not each.state.startswith(("waiting", "paused")))
-        show_tasks(shown, as_json=as_json)
+        found = await ask(message)
+        show_tasks(found.taskspaces, as_json=as_json)
+        left = found.total - skip - len(found.taskspaces)
+        if left > 0 and not as_json:
+            more = skip + len(found.taskspaces)
+            click.echo(f"{left} more; `symposium task list --skip {more}` continues", err=True)
         return ExitCode.OK
 
     return doing(work)

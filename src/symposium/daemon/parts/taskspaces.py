@@ -9,13 +9,17 @@ from typing import Any, Final
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.answers import Answers, Asked, Respond
 from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.presence_changed import PresenceChanged
+from symposium.bus.messages.session_noted import SessionNoted
 from symposium.bus.messages.taskspace_will_delete import TaskspaceWillDelete
+from symposium.bus.task_shapes import SESSION_SERVER
 from symposium.config.paths import paths
 from symposium.daemon.part import Bus, PartSpec, Surroundings
 from symposium.daemon.state_mark import StateMark
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.family_desk import FamilyDesk
 from symposium.daemon.tasks.inbox import Inbox
+from symposium.daemon.tasks.live_sessions import LiveSessions
 from symposium.daemon.tasks.notifying import Notifying
 from symposium.daemon.tasks.put_off import PutOff
 from symposium.daemon.tasks.radar_watch import RadarWatch
@@ -23,6 +27,8 @@ from symposium.daemon.tasks.seed_desk import SeedDesk
 from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_desk import TaskDesk
+from symposium.daemon.tasks.task_news import TaskNews
+from symposium.daemon.tasks.task_viewing import TaskViewing
 from symposium.daemon.tasks.tree_desk import TreeDesk
 from symposium.registry.surroundings import surroundings as registry_surroundings
 from symposium.taskspaces.engine import Engine
@@ -53,7 +59,8 @@ class Taskspaces:
         # Where keepers look for it: not beside our socket, which may be anywhere.
         self._store = SessionStore(paths())
         self._mark = StateMark(home, surroundings.socket)
-        self._agents = TaskAgents(self._store, registry_surroundings(os.environ))
+        self._live = LiveSessions(self._store)
+        self._agents = TaskAgents(self._store, registry_surroundings(os.environ), self._live)
         self._bus: Bus | None = None
         self._recovered = asyncio.Event()
         trust = SetUpTrust(TrustStore(home))
@@ -63,12 +70,16 @@ class Taskspaces:
         self._engine = Engine(ground)
         budgets = Budgets(self._engine, self._store)
         put_off = PutOff(home / "inbox-put-off.json")
-        inbox = Inbox(self._engine, self._store, trust, budgets, put_off)
+        inbox = Inbox(self._engine, self._store, trust, budgets, put_off, self._live)
         self._radar = RadarWatch(self._engine)
+        viewing = TaskViewing(self._engine, self._agents, self._live, self._radar, budgets)
         self._notifying = Notifying(self._engine, inbox, home, self._watchers)
+        self._news = TaskNews(self._engine, viewing, inbox)
+        self._live.on_change = self._radar.on_change = self._news.changed
+        self._engine.trash.requests.on_change = inbox.on_change = self._news.inbox_changed
         self._desks = (
             SeedDesk(self._engine, self._agents, self._watchers, self._register_window),
-            TaskDesk(self._engine, self._agents, trust, inbox, self._radar, budgets),
+            TaskDesk(self._engine, self._agents, trust, inbox, viewing),
             budgets,
             FamilyDesk(self._engine),
             TreeDesk(self._engine, self._agents),
@@ -81,7 +92,24 @@ class Taskspaces:
             answers.extend(desk.answers())
         for name, respond in list(answers.requests.items()):
             answers.requests[name] = self._once_recovered(respond)
+        answers.hear(SessionNoted, self._session_noted)
+        answers.hear(PresenceChanged, self._presence_changed)
         return answers
+
+    async def _session_noted(self, message: SessionNoted, asked: Asked) -> None:
+        del asked
+        self._live.noted(message.session, message.kind.value)
+
+    async def _presence_changed(self, message: PresenceChanged, asked: Asked) -> None:
+        """Follow the session servers of tasks: each is connected for as long as it lives."""
+        del asked
+        peer = message.peer
+        if peer.name != SESSION_SERVER or not peer.taskspace_uuid:
+            return
+        if message.change == "came":
+            self._live.noted(peer.taskspace_uuid, "connected")
+        elif message.change == "gone":
+            await self._live.gone(peer.taskspace_uuid)
 
     async def run(self, bus: Bus) -> None:
         """End what the last run has left half done, then be there."""
@@ -92,8 +120,11 @@ class Taskspaces:
             self._mark.put()
             for line in recovered.lines:
                 _log.warning("%s", line)
+            await self._live.find()
             self._recovered.set()
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._live.run())
+                tasks.create_task(self._news.run(bus))
                 tasks.create_task(self._radar.run())
                 tasks.create_task(self._notifying.run())
         finally:
@@ -126,7 +157,8 @@ class Taskspaces:
             raise BusRefusedError(f"{text}; {mend}", "refused")
 
     def _tell(self, event: Event) -> None:
-        """Let editors close what they have open of a taskspace while its files are there."""
+        """Announce it; before a removal let editors close what they have open of a taskspace."""
+        self._news.hear(event)
         if isinstance(event, Removing) and self._bus is not None:
             id_, project = event.taskspace.id, event.taskspace.project
             self._bus.announce(TaskspaceWillDelete(taskspace_uuid=id_, project_path=project))

@@ -50,8 +50,8 @@ class Budgets:
         """How far the budget that holds for a taskspace is spent; None without one."""
         if not budget_text(taskspace.limits) and taskspace.parent is None:
             return None
-        everything = await self._engine.taskspaces()
-        return reckon(taskspace, everything, {each.id: self.spent(each.id) for each in everything})
+        related = await self._engine.queries.family(taskspace.id)
+        return reckon(taskspace, related, {each.id: self.spent(each.id) for each in related})
 
     def spent(self, id_: str) -> Spent:
         """What the agent of one taskspace has spent."""
@@ -60,12 +60,11 @@ class Budgets:
         unknown = int(has_worked and not found.costs)
         return Spent(found.costs, found.seconds / _SECONDS, found.turns, unknown)
 
-    async def items(self, known: Sequence[Taskspace]) -> list[InboxItem]:
-        """The budgets that are spent while an agent would go on."""
-        spent = {each.id: self.spent(each.id) for each in known}
+    async def items(self, running: Sequence[Taskspace]) -> list[InboxItem]:
+        """The spent budgets of tasks whose agents run."""
         over: dict[str, Reckoning] = {}
-        for each in known:
-            found = reckon(each, known, spent) if self._store.is_kept(each.id) else None
+        for each in running:
+            found = await self.reckoning(each)
             if found is not None and found.is_over and each.standing is not Standing.ARCHIVED:
                 over[found.holder.id] = found
         return [_item(found) for found in over.values()]
@@ -81,7 +80,7 @@ class Budgets:
         if raised(holder.limits, more) == holder.limits:
             reason = f"{answer!r} adds nothing to the budget of {budget_text(holder.limits)}"
             raise RefusedNameError(reason, "answer with more of what it bounds")
-        everything = {each.id: each for each in await self._engine.taskspaces()}
+        everything = {each.id: each for each in await self._engine.queries.family(id_)}
         # What holds for all of them together must not hold one of them back.
         for each in family(holder, list(everything.values())):
             limits = raised(everything[each].limits, more)

@@ -37,7 +37,7 @@ class FamilyDesk:
 
     async def _wait(self, message: WaitForTaskspaces, asked: Asked) -> Ended:
         parent = await self._engine.get(message.taskspace_uuid)
-        theirs = family(parent, await self._engine.taskspaces())[1:]
+        theirs = family(parent, await self._engine.queries.family(parent.id))[1:]
         for child in message.children:
             if child.lower() not in theirs:
                 text = f"{child} was not spawned here: only what was can be waited for"

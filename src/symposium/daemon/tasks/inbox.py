@@ -1,7 +1,7 @@
 """What waits for a person: one list over all taskspaces, each item answered once (users B-5)."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,8 +15,9 @@ from symposium.bus.errors import BusRefusedError
 from symposium.bus.task_shapes import InboxCall, InboxChoice, InboxItem
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.ended_agents import SEEN, choose_way, ended_agent
+from symposium.daemon.tasks.live_sessions import LiveSessions
 from symposium.daemon.tasks.put_off import PutOff
-from symposium.daemon.tasks.session_servers import AgentNow, SessionServers
+from symposium.daemon.tasks.session_servers import NOTHING, AgentNow
 from symposium.daemon.tasks.setup_questions import KIND as SET_UP
 from symposium.daemon.tasks.setup_questions import SetUpQuestions
 from symposium.daemon.tasks.setup_trust import SetUpTrust
@@ -38,9 +39,12 @@ _FAILED: Final = (InboxChoice("retry", "Try again"),)
 
 
 @dataclass(frozen=True, slots=True)
-class _Settled:
+class Settled:
+    """Who answered an item, when, and what."""
+
     by: str
     at: str
+    answer: str
 
 
 class Inbox:
@@ -52,9 +56,10 @@ class Inbox:
         trust: what the user trusts.
         budgets: what agents may spend.
         put_off: what is not to be told of.
+        live: the running sessions of their agents.
 
     Attributes:
-        servers: what the agents do now.
+        on_change: called when an item was answered or snoozed.
     """
 
     def __init__(
@@ -64,35 +69,33 @@ class Inbox:
         trust: SetUpTrust,
         budgets: Budgets,
         put_off: PutOff,
+        live: LiveSessions,
     ) -> None:
         self._engine = engine
-        self.servers = SessionServers(store)
         self._store = store
         self._set_ups = SetUpQuestions(engine, trust)
         self._budgets = budgets
         self._put_off = put_off
-        self._settled: OrderedDict[str, _Settled] = OrderedDict()
+        self._live = live
+        self._settled: OrderedDict[str, Settled] = OrderedDict()
+        self.on_change: Callable[[], None] = _ignore
 
     async def items(self) -> list[InboxItem]:
         """The most urgent first, and among those the oldest."""
-        tasks = await self._engine.taskspaces()
-        known = {each.id: each for each in tasks if each.standing is not Standing.ARCHIVED}
-        found = [
-            *(
-                _question(known[entry.taskspace], entry)
-                for entry in await self._engine.logs.attention()
-                if entry.taskspace in known
-            ),
-            *(
-                _deletion(known[request.taskspace], request)
-                for request in self._engine.trash.requests.pending()
-                if request.taskspace in known
-            ),
-        ]
-        found += await self._budgets.items(list(known.values()))
-        agents = await self.servers.all(known)
+        questions = await self._engine.logs.attention()
+        deletions = self._engine.trash.requests.pending()
+        running = await self._live.of(self._live.known())
+        trouble = {each.id: each for each in await self._engine.queries.with_trouble()}
+        wanted = {each.taskspace for each in (*questions, *deletions)}
+        wanted |= {*running, *self._live.ended()}
+        found_by_id = await self._engine.queries.of_ids(wanted - trouble.keys())
+        live = {id_: e for id_, e in found_by_id.items() if e.standing is not Standing.ARCHIVED}
+        known = live | trouble
+        found = [_question(known[e.taskspace], e) for e in questions if e.taskspace in known]
+        found += [_deletion(known[e.taskspace], e) for e in deletions if e.taskspace in known]
+        found += await self._budgets.items([known[id_] for id_ in running if id_ in known])
         for taskspace in known.values():
-            found += await self._of(taskspace, agents[taskspace.id])
+            found += await self._of(taskspace, running.get(taskspace.id, NOTHING))
         marked = [replace(item, put_off_at=self._put_off.at(item.id)) for item in found]
         return sorted(marked, key=lambda item: (_URGENCY.index(item.kind), item.at))
 
@@ -105,7 +108,12 @@ class Inbox:
         """
         found = await self._find(item_id)
         self._put_off.add(item_id)
+        self.on_change()
         return f"{found.name} waits on, and nobody is told of it"
+
+    def settled(self, item_id: str) -> Settled | None:
+        """How an item was answered; None if no answer is remembered."""
+        return self._settled.get(item_id)
 
     async def answer(self, item_id: str, answer: str, by: str) -> str:
         """Answer an item; what came of it, for people.
@@ -120,9 +128,9 @@ class Inbox:
             choices = ", ".join(sorted(known))
             raise BusRefusedError(f"{item_id} can be answered with {choices}", "bad_choice")
         # Noted before it is done: whoever comes meanwhile must not do it again.
-        self._note(item_id, by)
+        self._note(item_id, answer, by)
         try:
-            return await self._act(found, answer, by)
+            told = await self._act(found, answer, by)
         except BaseException:
             # Another answer may have removed it meanwhile; the error must not be replaced.
             self._settled.pop(item_id, None)
@@ -131,6 +139,8 @@ class Inbox:
             if found.kind == "failed" and answer != SEEN.id:
                 # What fails once more waits once more, under the same id.
                 self._settled.pop(item_id, None)
+        self.on_change()
+        return told
 
     async def _find(self, item_id: str) -> InboxItem:
         earlier = self._settled.get(item_id)
@@ -151,6 +161,7 @@ class Inbox:
                 told = {"question": number, "optionId": answer, "by": by}
                 async with reach(self._store, item.taskspace) as keeper:
                     await keeper.ask(ANSWER, told)
+                self._live.changed(item.taskspace, "settled")
                 return f"{item.name} has its answer"
             case "question":
                 return await self._reply(item, answer)
@@ -192,10 +203,10 @@ class Inbox:
         requests.decide(item.taskspace, Decision.DELETED)
         return f"{item.name} is deleted; `symposium task undo {item.taskspace}` brings it back"
 
-    async def _of(self, taskspace: Taskspace, agent: AgentNow) -> list[InboxItem]:
+    async def _of(self, taskspace: Taskspace, live: AgentNow) -> list[InboxItem]:
         if taskspace.standing is Standing.SETUP_FAILED:
             return [_item("failed", taskspace, taskspace.reason, _FAILED)]
-        found = [_permission(taskspace, each) for each in agent.questions]
+        found = [_permission(taskspace, each) for each in live.questions]
         ended = ended_agent(taskspace, self._store)
         found += [each for each in ended if each.id not in self._settled]
         return found + await self._set_ups.of(taskspace)
@@ -210,16 +221,20 @@ class Inbox:
         await self._engine.resume(item.taskspace)
         return f"the agent of {item.name} is started again"
 
-    def _note(self, item_id: str, by: str) -> None:
+    def _note(self, item_id: str, answer: str, by: str) -> None:
         # A set-up that was answered, changed, and is again what it was, waits again.
         place = item_id.rpartition(":")[0]
         for each in [each for each in self._settled if place.startswith(f"{SET_UP}:")]:
             if each.startswith(f"{place}:"):
                 del self._settled[each]
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._settled[item_id] = _Settled(by or "somebody", now)
+        self._settled[item_id] = Settled(by or "somebody", now, answer)
         while len(self._settled) > REMEMBERED:
             self._settled.popitem(last=False)
+
+
+def _ignore() -> None:
+    pass
 
 
 def _item(

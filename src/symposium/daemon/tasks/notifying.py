@@ -64,7 +64,7 @@ class Notifying:
         waiting = [each for each in await self._inbox.items() if not each.put_off_at]
         items = self._notices.due(waiting, now)
         if items:
-            known = await self._engine.taskspaces()
-            places = {each.id: (each.project, each.worktree) for each in known}
+            known = await self._engine.queries.of_ids({item.taskspace for item in items})
+            places = {id_: (each.project, each.worktree) for id_, each in known.items()}
             if not await told(channels, grouped(items, places)):
                 self._notices.take_back(items)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -48,6 +49,7 @@ class RadarWatch:
         self._pause = pause
         self._clock = clock
         self._lines: dict[str, tuple[str, ...]] = {}
+        self.on_change: Callable[[str, str], None] = _ignore
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -70,7 +72,10 @@ class RadarWatch:
                     name = names.get(other, other)
                     lines.setdefault(mine, []).extend(f"with {name!r}: {each}" for each in told)
                     await self._tell(mine, name, overlap)
-        self._lines = {id_: tuple(found) for id_, found in lines.items()}
+        before, self._lines = self._lines, {id_: tuple(found) for id_, found in lines.items()}
+        for id_ in before.keys() | self._lines.keys():
+            if before.get(id_) != self._lines.get(id_):
+                self.on_change(id_, "conflicts")
 
     def lines(self, taskspace: str) -> tuple[str, ...]:
         """Where a taskspace overlaps with others, as of the last look."""
@@ -95,6 +100,10 @@ class RadarWatch:
             _log.info("%s could not be told of an overlap: %s", taskspace, error)
 
 
+def _ignore(id_: str, cause: str) -> None:
+    del id_, cause
+
+
 def lines_for(overlap: Overlap, taskspace: str) -> list[str]:
     """The files and lines of an overlap, as one of the two counts them."""
     is_first = overlap.first == taskspace
@@ -107,5 +116,5 @@ def _line(conflict: Conflict, ranges: Sequence[LineRange]) -> str:
 
 
 def _projects(live: Sequence[Taskspace]) -> set[str]:
-    projects = [each.project for each in live]
-    return {each for each in projects if projects.count(each) > 1}
+    counts = Counter(each.project for each in live)
+    return {project for project, count in counts.items() if count > 1}

@@ -31,12 +31,16 @@ class AgentNow:
     Attributes:
         questions: the permissions that it waits for, as its session server lists them.
         is_idle: whether it runs and has done all that it was told; unknown of a terminal.
+        announces: whether the server can announce what happens on the bus.
+        seq: number of the last event of the session; -1 where it is unknown.
         no_answer_since: since when its session server has not answered, ISO 8601 in UTC; empty
             while it answers.
     """
 
     questions: tuple[Mapping[str, Any], ...] = ()
     is_idle: bool = False
+    announces: bool = False
+    seq: int = -1
     no_answer_since: str = ""
 
 
@@ -88,4 +92,5 @@ class SessionServers:
         self._silent.pop(taskspace, None)
         has_session = now.get("acpSession") is not None
         is_idle = has_session and not now.get("working") and not now.get("waiting")
-        return AgentNow(tuple(now.get("questions", ())), is_idle)
+        questions, announces = tuple(now.get("questions", ())), now.get("announces") is True
+        return AgentNow(questions, is_idle, announces, int(now.get("seq", -1)))

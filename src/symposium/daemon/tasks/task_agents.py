@@ -19,6 +19,7 @@ from symposium.agent_sessions.session import (
 from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import config_file
 from symposium.daemon.tasks.environments import Environments
+from symposium.daemon.tasks.live_sessions import LiveSessions
 from symposium.daemon.tasks.task_mods import task_mods
 from symposium.registry.agent_choice import Chosen, choose, choose_here
 from symposium.registry.surroundings import Surroundings
@@ -36,16 +37,18 @@ class TaskAgents:
     Args:
         store: where sessions are.
         around: where agents are found by their ids.
+        live: the sessions that run.
 
     Attributes:
         environments: what they are started with.
     """
 
-    def __init__(self, store: SessionStore, around: Surroundings) -> None:
+    def __init__(self, store: SessionStore, around: Surroundings, live: LiveSessions) -> None:
         self.environments = Environments()
         self._store = store
         self._sessions = AgentSessions(store)
         self._around = around
+        self._live = live
 
     async def chosen(self, written: str | None) -> Chosen | None:
         """The agent that a person means; None for no agent.
@@ -76,6 +79,7 @@ class TaskAgents:
         spec = session_of(taskspace, env)
         if spec is not None and not self._store.is_kept(taskspace.id):
             await launch(self._store, spec, self.environment(taskspace))
+            self._live.changed(taskspace.id, "started")
 
     def environment(self, taskspace: Taskspace) -> Mapping[str, str]:
         """What who started it has, or else we."""

@@ -3,12 +3,12 @@
 from pathlib import Path
 from uuid import uuid4
 
-from symposium.agent_sessions.session import Status
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
 from symposium.bus.messages.answer_inbox import AnswerInbox, InboxAnswered
 from symposium.bus.messages.create_taskspace import CreateTaskspace, TaskMade
+from symposium.bus.messages.find_taskspace import FindTaskspace
 from symposium.bus.messages.list_inbox import Inbox as InboxListed
 from symposium.bus.messages.list_inbox import ListInbox
 from symposium.bus.messages.list_taskspaces import ListTaskspaces, Tasks
@@ -16,22 +16,18 @@ from symposium.bus.messages.put_off_inbox import PutOffInbox
 from symposium.bus.messages.rename_taskspace import RenameTaskspace
 from symposium.bus.messages.retry_taskspace import RetryTaskspace
 from symposium.bus.messages.show_taskspace import GuidanceReading, ShowTaskspace, TaskShown
-from symposium.bus.task_shapes import TaskView
-from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.inbox import Inbox
-from symposium.daemon.tasks.radar_watch import RadarWatch
-from symposium.daemon.tasks.session_servers import AgentNow
 from symposium.daemon.tasks.setup_questions import shown_lines
 from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.daemon.tasks.task_agents import TaskAgents
-from symposium.daemon.tasks.task_views import Now, log_view, snapshot_view, task_view
+from symposium.daemon.tasks.task_viewing import TaskViewing
+from symposium.daemon.tasks.task_views import log_view, snapshot_view
 from symposium.taskspaces.budget import read_budget
 from symposium.taskspaces.creation import UNBOUND, Order
 from symposium.taskspaces.engine import Engine
-from symposium.taskspaces.failures import UnknownTaskspaceError
-from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.model import Category, Standing, Taskspace
 from symposium.taskspaces.setup_files.recipe import SetUp
+from symposium.taskspaces.task_queries import Page
 
 
 class TaskDesk:
@@ -42,8 +38,7 @@ class TaskDesk:
         agents: their agents.
         trust: what the user trusts.
         inbox: what waits for a person.
-        radar: who changes the same lines.
-        budgets: what is spent.
+        viewing: makes views of tasks.
     """
 
     def __init__(
@@ -52,15 +47,13 @@ class TaskDesk:
         agents: TaskAgents,
         trust: SetUpTrust,
         inbox: Inbox,
-        radar: RadarWatch,
-        budgets: Budgets,
+        viewing: TaskViewing,
     ) -> None:
         self._engine = engine
         self._agents = agents
         self._trust = trust
         self._inbox = inbox
-        self._radar = radar
-        self._budgets = budgets
+        self._viewing = viewing
 
     def answers(self) -> Answers:
         """All of them."""
@@ -68,6 +61,7 @@ class TaskDesk:
         answers.to(CreateTaskspace, self._create)
         answers.to(AdoptTaskspace, self._adopt)
         answers.to(ListTaskspaces, self._list)
+        answers.to(FindTaskspace, self._find)
         answers.to(ShowTaskspace, self._show)
         answers.to(RetryTaskspace, self._retry)
         answers.to(RenameTaskspace, self._rename)
@@ -98,12 +92,12 @@ class TaskDesk:
             )
         )
         await self._warn_of_mirrors(made, asked)
-        return TaskMade(taskspace=await self._view(made))
+        return TaskMade(taskspace=await self._viewing.view(made))
 
     async def _adopt(self, message: AdoptTaskspace, asked: Asked) -> TaskMade:
         adopted = await self._engine.adopt(Path(message.worktree), message.name)
         await self._warn_of_mirrors(adopted, asked)
-        return TaskMade(taskspace=await self._view(adopted))
+        return TaskMade(taskspace=await self._viewing.view(adopted))
 
     async def _warn_of_mirrors(self, made: Taskspace, asked: Asked) -> None:
         """Say where its snapshots could go or be lost: a remote that mirrors takes all refs."""
@@ -113,11 +107,24 @@ class TaskDesk:
 
     async def _list(self, message: ListTaskspaces, asked: Asked) -> Tasks:
         del asked
-        project = Path(message.project) if message.project else None
-        found = await self._engine.taskspaces(project)
-        agents = await self._inbox.servers.all([each.id for each in found])
-        views = [await self._view_if_there(each, agents[each.id]) for each in found]
-        return Tasks(taskspaces=tuple(each for each in views if each is not None))
+        page = Page(
+            project=message.project,
+            after=message.after,
+            limit=message.limit,
+            first=await self._waiting() if message.is_urgent_first else (),
+            is_archived=message.is_archived,
+        )
+        found, total = await self._engine.queries.page(page)
+        return Tasks(taskspaces=tuple(await self._viewing.views(found)), total=total)
+
+    async def _waiting(self) -> list[str]:
+        """Ids of the tasks with an item in the inbox, the most urgent first."""
+        return list(dict.fromkeys(item.taskspace for item in await self._inbox.items()))
+
+    async def _find(self, message: FindTaskspace, asked: Asked) -> Tasks:
+        del asked
+        found = await self._engine.queries.named(message.named)
+        return Tasks(taskspaces=tuple(await self._viewing.views(found)), total=len(found))
 
     async def _show(self, message: ShowTaskspace, asked: Asked) -> TaskShown:
         del asked
@@ -129,7 +136,7 @@ class TaskDesk:
         guesses = () if recipe.recipes else recipe.guesses
         readings = await self._engine.guidance.of(taskspace.id)
         return TaskShown(
-            taskspace=await self._view(taskspace),
+            taskspace=await self._viewing.view(taskspace),
             log=tuple(log_view(entry) for entry in entries),
             snapshots=tuple(snapshot_view(each) for each in snapshots),
             recipe=tuple(shown_lines(recipe)),
@@ -158,7 +165,7 @@ class TaskDesk:
             raise BusRefusedError(f"{taskspace.name!r} is {taskspace.standing.value}", "refused")
         else:
             await self._engine.resume(taskspace.id)
-        return TaskMade(taskspace=await self._view(await self._engine.get(taskspace.id)))
+        return TaskMade(taskspace=await self._viewing.view(await self._engine.get(taskspace.id)))
 
     async def _assign(self, taskspace: Taskspace, written: str, asked: Asked) -> Taskspace:
         """Let another agent begin, unless one has: its session is nobody else's."""
@@ -179,7 +186,7 @@ class TaskDesk:
     async def _rename(self, message: RenameTaskspace, asked: Asked) -> TaskMade:
         del asked
         renamed = await self._engine.records.rename(message.taskspace_uuid, message.name)
-        return TaskMade(taskspace=await self._view(renamed))
+        return TaskMade(taskspace=await self._viewing.view(renamed))
 
     async def _list_inbox(self, message: ListInbox, asked: Asked) -> InboxListed:
         del message, asked
@@ -196,32 +203,3 @@ class TaskDesk:
     async def _put_off_inbox(self, message: PutOffInbox, asked: Asked) -> InboxAnswered:
         del asked
         return InboxAnswered(text=await self._inbox.put_off(message.item))
-
-    async def _view_if_there(self, taskspace: Taskspace, agent: AgentNow) -> TaskView | None:
-        try:
-            return await self._view(taskspace, agent)
-        except UnknownTaskspaceError:
-            # Its making was undone, or its archive let go, since it was looked up.
-            return None
-
-    async def _view(self, taskspace: Taskspace, agent: AgentNow | None = None) -> TaskView:
-        agent = agent or await self._inbox.servers.now(taskspace.id)
-        log = await self._engine.logs.summary(taskspace.id)
-        session = self._agents.status(taskspace.id)
-        spent, reckoning = self._budgets.spent(taskspace.id), None
-        if taskspace.archived_at is None:
-            reckoning = await self._budgets.reckoning(taskspace)
-        is_quiet = agent.is_idle or self._agents.has_terminal(taskspace.id)
-        now = Now(
-            asks=bool(agent.questions),
-            is_paused=reckoning is not None and reckoning.is_over,
-            spent=reckoning.text if reckoning is not None else spent.text if spent.turns else "",
-            costs=spent.costs,
-            conflicts=self._radar.lines(taskspace.id),
-            is_idle=agent.is_idle,
-            no_answer_since=agent.no_answer_since,
-            is_landed=(session is not Status.RUNNING or is_quiet) and await is_landed(taskspace),
-            ended=self._agents.why_ended(taskspace.id),
-            wants_login=self._agents.wants_login(taskspace.id),
-        )
-        return task_view(taskspace, log, session, now)

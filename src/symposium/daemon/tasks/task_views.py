@@ -8,7 +8,7 @@ from symposium.agent_label import agent_label
 from symposium.agent_sessions.session import Status
 from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
 from symposium.local_time import minute_of
-from symposium.taskspaces.log_reader import LogSummary
+from symposium.taskspaces.log_book import LogSummary
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace
 from symposium.taskspaces.setting_up import UNTRUSTED
 from symposium.taskspaces.snapshots.state import Snapshot

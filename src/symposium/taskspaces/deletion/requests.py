@@ -1,6 +1,7 @@
 """Deletions that an agent has asked for and a person decides on (users.md B-9)."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -35,9 +36,14 @@ class DeletionRequest:
 
 
 class Requests:
-    """Those that wait. Two for one taskspace are both answered by one decision."""
+    """Those that wait. Two for one taskspace are both answered by one decision.
+
+    Attributes:
+        on_change: called when a request comes or goes.
+    """
 
     def __init__(self) -> None:
+        self.on_change: Callable[[], None] = _ignore
         self._waiting: dict[str, tuple[DeletionRequest, list[asyncio.Future[Decision]]]] = {}
 
     async def ask(self, taskspace: str, reason: str = "", expiry: float = EXPIRY) -> Decision:
@@ -46,6 +52,7 @@ class Requests:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         request = DeletionRequest(taskspace, reason, uuid4().hex[:8], at)
         self._waiting.setdefault(taskspace, (request, []))[1].append(answer)
+        self.on_change()
         try:
             async with asyncio.timeout(expiry):
                 return await answer
@@ -53,6 +60,7 @@ class Requests:
             return Decision.EXPIRED
         finally:
             self._drop(taskspace, answer)
+            self.on_change()
 
     def _drop(self, taskspace: str, answer: asyncio.Future[Decision]) -> None:
         if taskspace not in self._waiting:
@@ -76,3 +84,7 @@ class Requests:
     def pending(self) -> list[DeletionRequest]:
         """What waits, oldest first."""
         return [request for request, _ in self._waiting.values()]
+
+
+def _ignore() -> None:
+    pass

@@ -1,0 +1,241 @@
+"""Measure what a list and a view of one task cost with many tasks, beside the same with few.
+
+`python -m bench.tasks` prints a table and checks the targets. The exit code is 1 if one is missed.
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.envelope import Sender
+from symposium.bus.messages.find_taskspace import FindTaskspace
+from symposium.bus.messages.list_inbox import ListInbox
+from symposium.bus.messages.list_taskspaces import ListTaskspaces
+from symposium.bus.messages.show_taskspace import ShowTaskspace
+from symposium.bus.roles import Role
+from symposium.bus.starting import DaemonOptions
+from symposium.bus.vocabulary import Request
+from symposium.taskspaces import log_book
+from symposium.taskspaces.journal import Journal, save
+from symposium.taskspaces.model import Category, Layout, LogEntry, Standing, Taskspace
+
+AT: Final = "2026-01-01T00:00:00.000Z"
+FEW: Final = 10
+"""Tasks of the base that a ratio is taken to."""
+
+LINES: Final = 10
+"""Lines in the log of each task."""
+
+GIT: Final = shutil.which("git") or "git"
+WHO: Final = ("-c", "user.name=b", "-c", "user.email=b@localhost")
+PROGRAM: Final = Path(sys.executable).with_name("symposium")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A row of the report.
+
+    Attributes:
+        figure: what is measured.
+        limit: milliseconds at most.
+        ratio: times the same figure with few tasks, at most.
+    """
+
+    figure: str
+    limit: float
+    ratio: float
+
+
+TARGETS: Final = (
+    Target("list, over the bus", 300, 10),
+    Target("inbox, over the bus", 300, 3),
+    Target("one by name, over the bus", 100, 3),
+    Target("one shown, over the bus", 100, 3),
+    Target("task list, beyond task --help", 300, 3),
+    Target("task show, beyond task --help", 100, 3),
+    Target("task log, beyond task --help", 100, 3),
+)
+
+
+def main() -> int:
+    """Measure, print, and check."""
+    parser = argparse.ArgumentParser(prog="python -m bench.tasks", description=__doc__)
+    parser.add_argument("--tasks", type=int, default=10_000)
+    parser.add_argument("--reps", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="fewer tasks and repetitions")
+    options = parser.parse_args()
+    count, reps = (1_000, 3) if options.quick else (options.tasks, options.reps)
+    found: dict[int, dict[str, float]] = {}
+    for each in (FEW, count):
+        with tempfile.TemporaryDirectory(prefix="symposium-bench-") as place:
+            found[each] = asyncio.run(measure(Path(place), each, reps))
+    return report(found[FEW], found[count], count)
+
+
+def report(few: dict[str, float], many: dict[str, float], count: int) -> int:
+    """Print every figure, and the targets beside those that have one."""
+    targets = {each.figure: each for each in TARGETS}
+    missed = 0
+    say(f"{'milliseconds, median':34} {FEW:>8} {count:>8}   ratio")
+    for figure, value in many.items():
+        ratio = value / max(few[figure], 0.1)
+        line = f"{figure:34} {few[figure]:8.1f} {value:8.1f} {ratio:7.2f}"
+        target = targets.get(figure)
+        if target is not None:
+            is_met = value <= target.limit and (ratio <= target.ratio or value <= target.limit / 10)
+            missed += not is_met
+            word = "met" if is_met else "MISSED"
+            line += f"   {word} (at most {target.limit:g} ms, {target.ratio:g} times)"
+        say(line)
+    return 1 if missed else 0
+
+
+async def measure(place: Path, count: int, reps: int) -> dict[str, float]:
+    """Medians in milliseconds, by figure."""
+    home = place / "home"
+    home.mkdir(mode=0o700)
+    os.environ["SYMPOSIUM_HOME"] = str(home)
+    os.environ["SYMPOSIUM_SOCKET"] = str(place / "run" / "s")
+    ids = await fill(home, place / "work", count)
+    name, one = f"task {count // 2}", ids[count // 2]
+    begun = time.perf_counter()
+    run("daemon", "start")
+    who = Identity(Role.CLI, "bench", Sender(str(place)))
+    settings = ClientSettings(daemon=DaemonOptions(place / "run" / "s"))
+    try:
+        async with BusClient(who, settings=settings) as bus:
+            await bus.request(ListInbox())
+            found = {"start of the daemon": 1000 * (time.perf_counter() - begun)}
+            found |= await over_the_bus(bus, name, one, reps)
+        found |= await on_the_command_line(name, one, reps)
+    finally:
+        run("daemon", "stop")
+    return found
+
+
+async def over_the_bus(bus: BusClient, name: str, one: str, reps: int) -> dict[str, float]:
+    """What the daemon takes to answer."""
+    requests: dict[str, Request[Any]] = {
+        "list": ListTaskspaces(limit=100, is_archived=False, is_urgent_first=True),
+        "inbox": ListInbox(),
+        "one by name": FindTaskspace(named=name),
+        "one shown": ShowTaskspace(taskspace_uuid=one),
+    }
+    return {
+        f"{figure}, over the bus": await timed(lambda each=each: bus.request(each), reps)
+        for figure, each in requests.items()
+    }
+
+
+async def on_the_command_line(name: str, one: str, reps: int) -> dict[str, float]:
+    """What a command takes, and how much of that is not its start."""
+    commands = {
+        "task --help": ("task", "--help"),
+        "task list": ("task", "list"),
+        "task show": ("task", "show", name),
+        "task log": ("task", "log", one[:8]),
+    }
+    found = {
+        figure: await timed(lambda words=words: asyncio.to_thread(run, *words), reps)
+        for figure, words in commands.items()
+    }
+    start = found["task --help"]
+    beyond = {f"{each}, beyond task --help": found[each] - start for each in list(commands)[1:]}
+    return found | beyond
+
+
+async def timed(work: Callable[[], Awaitable[Any]], reps: int) -> float:
+    """Median milliseconds of some work."""
+    taken: list[float] = []
+    for _ in range(reps):
+        begun = time.perf_counter()
+        await work()
+        taken.append(1000 * (time.perf_counter() - begun))
+    return median(taken)
+
+
+async def fill(home: Path, work: Path, count: int) -> Sequence[str]:
+    """Store tasks with a log each, and a worktree that exists; their ids."""
+    journal = Journal(home / "taskspaces.db")
+    tasks = [make(work, number) for number in range(count)]
+    await asyncio.to_thread(make_worktrees, tasks)
+
+    def write(connection: sqlite3.Connection) -> None:
+        for each in tasks:
+            save(connection, each)
+            for line in range(LINES):
+                text = f"line {line}"
+                entry = LogEntry(0, str(uuid4()), each.id, AT, Category.INFO, text)
+                log_book.append(connection, entry)
+        entry = LogEntry(0, str(uuid4()), tasks[0].id, AT, Category.QUESTION, "which one?")
+        log_book.append(connection, entry)
+
+    await journal.change(write)
+    journal.close()
+    return [each.id for each in tasks]
+
+
+def make_worktrees(tasks: Sequence[Taskspace]) -> None:
+    """A clone for each project, one worktree of git, and folders for all others."""
+    for project in dict.fromkeys(Path(each.project) for each in tasks):
+        project.mkdir(parents=True)
+        git(project, "init", "-q", "-b", "main")
+        git(project, *WHO, "commit", "-q", "--allow-empty", "-m", "first")
+    shown = tasks[len(tasks) // 2]
+    for each in tasks:
+        worktree = Path(each.worktree)
+        if each is shown:
+            git(Path(each.project), "worktree", "add", "-q", "-b", each.branch, str(worktree))
+        else:
+            worktree.mkdir(parents=True)
+            (worktree / ".git").write_text("gitdir: nowhere\n", encoding="utf-8")
+
+
+def git(place: Path, *words: str) -> None:
+    """Run git."""
+    subprocess.run([GIT, *words], cwd=place, check=True, capture_output=True)
+
+
+def make(work: Path, number: int) -> Taskspace:
+    """One of a hundred projects' tasks."""
+    project = work / f"project-{number % 100}"
+    at = f"2026-01-{1 + number % 28:02}T{number % 24:02}:00:00.000Z"
+    return Taskspace(
+        id=str(UUID(int=(number * 2_654_435_761 % 2**32 << 96) + number)),
+        project=str(project),
+        layout=Layout.BESIDE,
+        name=f"task {number}",
+        worktree=str(project.with_suffix(".tasks") / f"task-{number}"),
+        branch=f"symposium/task-{number}",
+        created_at=at,
+        activated_at=at,
+        standing=Standing.READY,
+    )
+
+
+def run(*words: str) -> None:
+    """Run a command of ours; what it prints is of no interest."""
+    subprocess.run([PROGRAM, *words], capture_output=True, check=False)
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""A bus on which somebody listens, and what they heard."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from symposium.bus.vocabulary import Announcement
+
+Value = TypeVar("Value")
+Heard = TypeVar("Heard", bound=Announcement)
+
+
+class Mailbox(Generic[Value]):
+    """Values in the order in which they came; `next` waits for one."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self._has_more = asyncio.Event()
+
+    def add(self, value: Value) -> None:
+        self.values.append(value)
+        self._has_more.set()
+
+    async def next(self) -> Value:
+        """Take the oldest."""
+        while not self.values:
+            self._has_more.clear()
+            await self._has_more.wait()
+        return self.values.pop(0)
+
+
+class Listener:
+    """Somebody who listens to every announcement, or to none.
+
+    Args:
+        is_heard: whether they listen.
+        clock: seconds, for `at`.
+
+    Attributes:
+        at: when each announcement came, by class.
+    """
+
+    def __init__(self, clock: Callable[[], float], *, is_heard: bool = True) -> None:
+        self.at: dict[type[Announcement], list[float]] = {}
+        self.box = Mailbox[Announcement]()
+        self._clock = clock
+        self._is_heard = is_heard
+
+    def announce(self, message: Announcement) -> None:
+        self.at.setdefault(type(message), []).append(self._clock())
+        self.box.add(message)
+
+    def is_heard(self, kind: type[Announcement]) -> bool:
+        del kind
+        return self._is_heard
+
+    async def next(self, kind: type[Heard]) -> Heard:
+        """The next announcement of a class; others before it are dropped."""
+        while not isinstance(found := await self.box.next(), kind):
+            pass
+        return found
