@@ -52,6 +52,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.chain_spec": "the same",
     "symposium.mods.uv": "what runs a tool is for who runs one",
     "symposium.mods.ferris": "archives and grammars of versions are for who asks for a source",
+    "symposium.cli.commands.task": "what reads keys is for who chats with a task",
     "symposium.cli.commands.mcp": "the MCP SDK takes half a second, for who asks for help too",
     "symposium.cli.front": "errors are put in words only where there is one",
     "symposium.agents.eliza.agent": "an MCP client is for who is told to use a tool",

@@ -46,32 +46,37 @@ class AskPerson:
 
     async def decide(self, permission: Permission) -> Decision:
         """Let the person choose."""
+        names = [option.name for option in permission.options]
+        chosen = await self.choose(wish_of(permission.tool_call, self._root), names)
+        return refused(permission) if chosen is None else Chosen(permission.options[chosen])
+
+    async def choose(self, wish: Wish, options: Sequence[str]) -> int | None:
+        """Let the user choose one of these options; its place, or None for no."""
         async with self._turn:
-            names = [one_line(option.name, width=WIDTH) for option in permission.options]
-            wish = wish_of(permission.tool_call, self._root)
+            names = [one_line(option, width=WIDTH) for option in options]
             for line in _in_short(wish):
                 self._talk(line)
             for number, name in enumerate(names, start=1):
                 self._talk(f"    {number}) {name}")
-            return await self._choose(permission, names, wish)
+            return await self._chosen(names, wish)
 
-    async def _choose(self, permission: Permission, names: Sequence[str], wish: Wish) -> Decision:
+    async def _chosen(self, names: Sequence[str], wish: Wish) -> int | None:
         is_cut = _in_short(wish) != _whole(wish)
         more = f", {WHOLE} to see all of it" if is_cut else ""
         while True:
             try:
                 line = await self._read_line(f"  Choose 1-{len(names)}{more}, or nothing for no: ")
             except EOFError:
-                return refused(permission)
+                return None
             if not line.strip():
-                return refused(permission)
+                return None
             if line.strip() == WHOLE:
                 for each in _whole(wish):
                     self._talk(each)
                 continue
             found = matching(line, names)
             if len(found) == 1:
-                return Chosen(permission.options[found[0]])
+                return found[0]
             trouble = "could be several" if found else "is none of them"
             self._talk(one_line(f"  {line.strip()!r} {trouble}", width=WIDTH))
 

@@ -1,5 +1,6 @@
 """Where a chat's inputs come from: a person at a terminal, with a history, or lines of a pipe."""
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -55,11 +56,16 @@ class TypedInputs:
             key_bindings=_keys(),
         )
         self._held = ""
+        self._draft = ""
 
     async def read(self) -> str:
-        """The next input."""
+        """The next input; begins with what was typed when an earlier read was canceled."""
+        draft, self._draft = self._draft, ""
         try:
-            return await self._session.prompt_async()
+            return await self._session.prompt_async(default=draft)
+        except asyncio.CancelledError:
+            self._draft = self._session.default_buffer.text
+            raise
         finally:
             held, self._held = self._held, ""
             sys.stdout.write(held)

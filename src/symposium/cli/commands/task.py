@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from msgspec import to_builtins
 
-from symposium.agent_sessions.keeper_client import SAY, reach
+from symposium.agent_sessions.keeper_client import SAY, AgentSessions, reach
 from symposium.agent_sessions.session import SessionKind
 from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
 from symposium.bus.messages.collect_taskspaces import CollectTaskspaces
@@ -207,6 +207,46 @@ def say(task: str, text: str) -> int:
         async with reach(sessions(), found.id) as keeper:
             answer = await keeper.ask(SAY, {"text": text})
         click.echo(f"{answer['waiting']} waiting", err=True)
+        return ExitCode.OK
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task chat fix-login"))
+@TASK
+def chat(task: str) -> int:
+    r"""Talk with the agent of TASK: Enter sends, Ctrl-C cancels its turn, Ctrl-D leaves.
+
+    Questions are answered where they are shown. The agent continues when you leave. An agent on a
+    terminal of its own is shown there, and Ctrl-\ leaves.
+    """
+    from symposium.cli.task_chatting import chat_with_task  # noqa: PLC0415 - see IMPORTS_LATE
+
+    async def work() -> int:
+        found = await find_task(task)
+        must_have_agent(found)
+        store = sessions()
+        if store.spec(found.id).kind is SessionKind.TERMINAL:
+            return await attach_terminal(store, found.id)
+        return await chat_with_task(store, found.id)
+
+    return doing(work)
+
+
+@command.command(epilog=example("symposium task stop fix-login"))
+@TASK
+def stop(task: str) -> int:
+    """End the agent of TASK and all that it has started; the worktree stays as it is."""
+
+    async def work() -> int:
+        found = await find_task(task)
+        must_have_agent(found)
+        if not sessions().is_kept(found.id):
+            click.echo(f"The agent of {found.name!r} is not running.", err=True)
+            return ExitCode.OK
+        await AgentSessions(sessions()).stop(found.id)
+        again = f"`symposium task resume {found.id[:8]}` starts it again"
+        click.echo(f"The agent of {found.name!r} has ended; {again}.", err=True)
         return ExitCode.OK
 
     return doing(work)

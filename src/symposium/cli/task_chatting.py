@@ -1,0 +1,352 @@
+"""A chat with the agent of a task: through its session server, so that the agent outlives it."""
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast
+
+import click
+
+from symposium.agent_sessions.keeper_client import (
+    ANSWER,
+    CANCEL,
+    DESCRIBE,
+    EVENT,
+    SAY,
+    WATCH,
+    KeeperClient,
+    reach,
+)
+from symposium.agent_sessions.session import SessionError
+from symposium.agent_sessions.store import SessionStore
+from symposium.cli.asking import AskPerson
+from symposium.cli.chat_input import Inputs, TypedInputs, history_file
+from symposium.cli.chat_view import ChatView
+from symposium.cli.chatting import LEAVE
+from symposium.cli.ending import ExitCode, ended_by_reader
+from symposium.cli.event_words import event_text
+from symposium.cli.output import Output
+from symposium.cli.stdin_lines import StdinLines, ask_line
+from symposium.client.turn import on_interrupt
+from symposium.client.wishes import Wish
+from symposium.conductor.gate import members_of
+
+HELP: Final = (
+    "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up brings back what you wrote.",
+    "Ctrl-C cancels a turn, or twice leaves. Ctrl-D or /quit leaves; the agent continues.",
+)
+
+BY: Final = "task chat"
+"""Who answered a question, as the inbox and the log name it."""
+
+_Value = TypeVar("_Value")
+
+
+async def chat_with_task(store: SessionStore, session: str) -> int:
+    """Talk with the agent of a task until the user leaves or the session ends.
+
+    Raises:
+        SessionError: it is not running, or does not answer.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    output = Output(on_broken=task.cancel)
+    chat = TaskChat(output)
+    try:
+        async with reach(store, session, {EVENT: chat.agent.came}, chat.ended) as server:
+            return await chat.run(server)
+    except asyncio.CancelledError:
+        if not output.is_broken:
+            raise
+        # It was us, above: to stop everything at once.
+        task.uncancel()
+        return ended_by_reader()
+
+
+class Reported:
+    """What the session server has reported: shown as it comes, and what follows from it.
+
+    Args:
+        output: where the conversation is shown.
+        on_change: called when there may be something else to do.
+
+    Attributes:
+        view: shows it.
+        is_person: whether a user at a terminal is there to answer.
+        is_working: whether the agent is in a turn, or has a prompt that it has not begun.
+        said: prompts from here that the agent has not begun; they are not shown once more.
+        questions: the open ones, by number.
+        asking: the number of the one that the user is being asked.
+    """
+
+    def __init__(self, output: Output, on_change: Callable[[], None]) -> None:
+        self.view = ChatView(output)
+        self.is_person = sys.stdin.isatty() and sys.stdout.isatty()
+        self.is_working = False
+        self.said: deque[str] = deque()
+        self.questions: dict[int, Mapping[str, Any]] = {}
+        self.asking: int | None = None
+        self._on_change = on_change
+        self._early: list[Any] | None = []
+        self._seq = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the agent works, or asks what the user can answer here."""
+        return self.is_working or (bool(self.questions) and self.is_person)
+
+    def came(self, event: Any) -> None:
+        """Show an event; one from before `begin` waits."""
+        if self._early is not None:
+            self._early.append(event)
+        elif event["seq"] > self._seq:
+            self._seq = event["seq"]
+            self._show(event["type"], members_of(event["data"]))
+
+    def begin(self, missed: Sequence[Any], now: Mapping[str, Any]) -> None:
+        """Show the last turn.
+
+        Args:
+            missed: the events so far.
+            now: how the session server describes the agent.
+        """
+        begins = max((at for at, each in enumerate(missed) if each["type"] == "prompt"), default=0)
+        for at, each in enumerate(missed):
+            data = members_of(each["data"])
+            if at >= begins or data.get("sessionUpdate") == "available_commands_update":
+                self._show(each["type"], data)
+            self._seq = each["seq"]
+        early, self._early = self._early or [], None
+        for each in early:
+            self.came(each)
+        if self._seq == now["seq"]:
+            # Nothing has happened since: this is how it is, whatever the log has forgotten.
+            self.is_working = bool(now["working"] or now["waiting"])
+            self.questions = {each["question"]: each for each in now["questions"]}
+
+    def _show(self, kind: str, data: Mapping[str, Any]) -> None:
+        match kind:
+            case "update":
+                self.view.update({"update": data})
+                return
+            case "prompt":
+                self._begun(data)
+            case "result":
+                self.view.turn_over(str(data.get("stopReason")))
+                self.is_working = bool(self.said)
+            case "interrupted":
+                self.view.line(event_text(kind, data))
+                self.is_working = bool(self.said)
+            case "question":
+                self.questions[data["question"]] = data
+                if not self.is_person:
+                    self.view.line(event_text(kind, data).splitlines()[0])
+                    self.view.line("  `symposium inbox` answers it")
+            case "settled":
+                self.questions.pop(data["question"], None)
+            case _:
+                self.view.line(event_text(kind, data))
+                return
+        # A question that is being asked is not asked once more for what else happens.
+        if self.asking is None or self.asking not in self.questions:
+            self._on_change()
+
+    def _begun(self, data: Mapping[str, Any]) -> None:
+        self.is_working = True
+        text = str(data.get("text"))
+        if text in self.said:
+            self.said.remove(text)
+        else:
+            self.view.line(event_text("prompt", data))
+
+
+class TaskChat:
+    """One chat: what the user types is sent, and questions are answered where they are shown.
+
+    Args:
+        output: where the conversation is shown.
+    """
+
+    def __init__(self, output: Output) -> None:
+        self.agent = Reported(output, self._wake)
+        self._output = output
+        self._person = AskPerson(ask_line, self.agent.view.detail)
+        self._inputs: Inputs = StdinLines()
+        # Ctrl-C in this turn, and at an empty prompt: the second of either leaves.
+        self._stops = 0
+        self._leaves = 0
+        self._is_cancelled = False
+        self._is_over = False
+        self._is_woken = False
+        self._scope: asyncio.Timeout | None = None
+
+    def ended(self) -> None:
+        """The session server has gone."""
+        self._is_over = True
+        self._wake()
+
+    async def run(self, server: KeeperClient) -> int:
+        """Talk; the exit code."""
+        self._server = server
+        missed = await server.ask(WATCH, {"since": 0})
+        self.agent.begin(missed["events"], await server.ask(DESCRIBE))
+        if self.agent.is_person:
+            self._inputs = typed = TypedInputs(history_file(), lambda: self.agent.view.commands)
+            self._output.show_above(typed.above)
+            for line in HELP:
+                self.agent.view.line(line)
+        try:
+            return await self._talk()
+        except EOFError:
+            self._output.end_line()
+            if self.agent.is_person:
+                click.echo("[you left; the agent continues]", err=True)
+            return ExitCode.OK
+
+    async def _talk(self) -> int:
+        while not self._is_over:
+            if max(self._stops, self._leaves) > 1:
+                return ExitCode.INTERRUPTED
+            if self.agent.is_busy:
+                with on_interrupt(self._stop):
+                    await self._attend()
+            elif (text := await self._typed()) is not None:
+                await self._say(text)
+        self.agent.view.line("[the session has ended]")
+        return ExitCode.OK
+
+    async def _attend(self) -> None:
+        """Answer and follow the agent until it has done all, or the user leaves.
+
+        Raises:
+            EOFError: the user leaves.
+        """
+        while self.agent.is_busy and not self._is_over and self._stops < 2:  # noqa: PLR2004 - the second leaves
+            if self.agent.questions and self.agent.is_person:
+                await self._answer(*next(iter(self.agent.questions.items())))
+            else:
+                await self._follow()
+
+    async def _typed(self) -> str | None:
+        """The next input; None if there is something else to do first.
+
+        Raises:
+            EOFError: the user leaves.
+        """
+        self._stops, self._is_cancelled = 0, False
+        try:
+            return await self._unless_woken(self._inputs.read())
+        except KeyboardInterrupt:
+            self._leaves += 1
+            if self._leaves == 1:
+                self.agent.view.line("[Ctrl-C again leaves]")
+            return None
+
+    async def _follow(self) -> None:
+        """Show what the agent does; what is typed meanwhile waits for its next turn.
+
+        Raises:
+            EOFError: the user leaves.
+        """
+        typed = StdinLines().read() if self.agent.is_person else _never()
+        text = await self._unless_woken(typed)
+        await self._cancel_if_stopped()
+        if text is not None:
+            await self._say(text)
+
+    async def _answer(self, number: int, asked: Mapping[str, Any]) -> None:
+        """Ask the user one question, unless it is settled elsewhere first."""
+        options = [members_of(each) for each in cast("Sequence[Any]", asked["options"])]
+        wish = Wish(str(asked.get("wish") or asked.get("title")), tuple(asked.get("lines") or ()))
+        names = [str(each.get("name")) for each in options]
+        self.agent.asking = number
+        try:
+            chosen = await self._unless_woken(self._chosen(wish, names))
+        finally:
+            self.agent.asking = None
+        await self._cancel_if_stopped()
+        if chosen is None or number not in self.agent.questions:
+            return
+        refusals = [at for at, each in enumerate(options) if _refuses(each)]
+        if chosen < 0 and not refusals:
+            self.agent.view.line("[none of the options says no; Ctrl-C cancels the turn]")
+            return
+        option = options[chosen if chosen >= 0 else refusals[0]]
+        await self._ask(ANSWER, {"question": number, "optionId": option["optionId"], "by": BY})
+        self.agent.questions.pop(number, None)
+
+    async def _chosen(self, wish: Wish, names: Sequence[str]) -> int:
+        """The place of the option; -1 for no."""
+        chosen = await self._person.choose(wish, names)
+        return -1 if chosen is None else chosen
+
+    async def _say(self, text: str) -> None:
+        """Send a prompt, or do what it says here.
+
+        Raises:
+            EOFError: the user leaves.
+        """
+        self._leaves = 0
+        if text.strip() in LEAVE:
+            raise EOFError
+        if text.strip() in {"/", "/help"}:
+            for line in HELP:
+                self.agent.view.line(line)
+            for command in self.agent.view.commands:
+                line = f"  /{command.name} {command.hint}: {command.description}"
+                self.agent.view.line(line)
+        elif text.strip():
+            self.agent.said.append(text)
+            self.agent.is_working = True
+            if await self._ask(SAY, {"text": text}) is None and text in self.agent.said:
+                self.agent.said.remove(text)
+                self.agent.is_working = bool(self.agent.said)
+
+    async def _cancel_if_stopped(self) -> None:
+        if self._stops == 1 and not self._is_cancelled and not self._is_over:
+            self._is_cancelled = True
+            self.agent.view.line("[cancelling; Ctrl-C again leaves]")
+            await self._ask(CANCEL, {})
+
+    async def _ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Ask the session server; None if it refuses, and the user was shown why."""
+        try:
+            return await self._server.ask(method, params)
+        except SessionError as error:
+            self._output.end_line()
+            self._output.talk(error.message)
+            return None
+
+    async def _unless_woken(self, work: Coroutine[Any, Any, _Value]) -> _Value | None:
+        """What the work gives; None if there is something else to do first."""
+        if self._is_woken:
+            self._is_woken = False
+            work.close()
+            return None
+        try:
+            async with asyncio.timeout(None) as self._scope:
+                return await work
+        except TimeoutError:
+            return None
+        finally:
+            self._scope, self._is_woken = None, False
+
+    def _wake(self) -> None:
+        self._is_woken = True
+        if self._scope is not None and not self._scope.expired():
+            self._scope.reschedule(asyncio.get_running_loop().time())
+
+    def _stop(self) -> None:
+        self._stops += 1
+        self._wake()
+
+
+async def _never() -> str:
+    """Nothing, until it is canceled."""
+    await asyncio.Event().wait()
+    return ""
+
+
+def _refuses(option: Mapping[str, Any]) -> bool:
+    return str(option.get("kind")).startswith("reject")

@@ -1,0 +1,180 @@
+"""`symposium task chat` and `task stop`: a task's agent is talked to, and outlives the talk."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pytest
+from tests.process.test_cli_chat import CTRL_D, ENTER, Terminal
+from tests.support.task_desk import Desk, is_alive, until
+
+Chat: TypeAlias = Callable[..., Terminal]
+
+ASKS: Final = b'{"command":"callbacks"}'
+WAITS: Final = b'{"command":"wait_for_cancel"}'
+
+
+@pytest.fixture
+def chat(desk: Desk) -> Iterator[Chat]:
+    """A user at a terminal, in the chat with a task."""
+    opened: list[Terminal] = []
+
+    def begin(task: str) -> Terminal:
+        environment = {**os.environ, **desk.environment}
+        opened.append(Terminal(["task", "chat", task], desk.clone, environment))
+        return opened[-1]
+
+    yield begin
+    for terminal in opened:
+        terminal.close()
+
+
+def results(desk: Desk, task: str) -> list[Any]:
+    return [each["data"] for each in desk.events(task) if each["type"] == "result"]
+
+
+def echo(text: str) -> str:
+    return json.dumps({"command": "echo", "message": text})
+
+
+def task_of(desk: Desk, agent: str) -> str:
+    made = desk.new("talk", "Hello", "--agent", agent)
+    until(lambda: results(desk, made["id"]))
+    return made["id"]
+
+
+@pytest.mark.requirement("tasks.chat")
+def test_a_task_chat_shows_the_last_turn_and_what_is_answered_and_leaves_the_agent(
+    desk: Desk, chat: Chat
+) -> None:
+    task = task_of(desk, "testy")
+    desk.ok("task", "say", task, echo("earlier words"))
+    until(lambda: len(results(desk, task)) == 2)
+    user = chat("talk")
+    assert "Hello" not in user.until("[prompt]")
+    user.until("earlier words")
+    user.until("earlier words")
+    user.ready()
+    user.type(echo("new words").encode(), ENTER)
+    user.until("\nnew words")
+    until(lambda: len(results(desk, task)) == 3)
+    user.ready()
+    user.type(CTRL_D)
+
+    user.until("the agent continues]")
+    assert user.ends() == 0
+    assert desk.tasks()["talk"]["state"] == "idle"
+
+
+def decided(desk: Desk, task: str) -> list[str]:
+    return [each["data"]["optionId"] for each in desk.events(task) if each["type"] == "permission"]
+
+
+@pytest.mark.requirement("tasks.chat")
+def test_a_question_is_answered_where_it_is_shown(desk: Desk, chat: Chat) -> None:
+    task = task_of(desk, "testy")
+    user = chat(task)
+    user.ready()
+    user.type(ASKS, ENTER)
+    user.until("? The agent wants to ")
+    user.until("Choose 1-")
+    user.type(b"1\n")
+    user.until("[permission]")
+    user.until("wants to edit testy-2.txt")
+    user.until("Choose 1-2")
+    user.type(b"\n")
+    until(lambda: len(results(desk, task)) == 2)
+
+    assert decided(desk, task) == ["allow-once", "reject"]
+
+
+@pytest.mark.requirement("tasks.chat")
+def test_a_question_that_was_answered_elsewhere_is_asked_no_more(desk: Desk, chat: Chat) -> None:
+    task = task_of(desk, "testy")
+    desk.ok("task", "say", task, ASKS.decode())
+    until(lambda: desk.tasks()["talk"]["state"] == "waiting: approval")
+    user = chat(task)
+    user.until("Choose 1-")
+    item = desk.json("inbox")[0]["id"]
+    desk.ok("inbox", "answer", item, "reject-once")
+    user.until("[permission]")
+    user.until("wants to edit testy-2.txt")
+    user.until("Choose 1-2")
+    user.type(b"1\n")
+    user.ready()
+    user.type(CTRL_D)
+
+    assert user.ends() == 0
+    assert decided(desk, task) == ["reject-once", "allow"]
+
+
+@pytest.mark.requirement("tasks.chat")
+def test_ctrl_c_cancels_the_turn_and_the_chat_continues(desk: Desk, chat: Chat) -> None:
+    task = task_of(desk, "testy")
+    user = chat(task)
+    user.ready()
+    user.type(WAITS, ENTER)
+    user.until("Waiting for session/cancel.")
+    user.interrupt()
+    user.until("[cancelling; Ctrl-C again leaves]")
+    user.until("[stopped: cancelled]")
+    user.ready()
+    user.type(echo("still here").encode(), ENTER)
+    until(lambda: len(results(desk, task)) == 3)
+
+    assert [each["stopReason"] for each in results(desk, task)][1:] == ["cancelled", "end_turn"]
+
+
+@pytest.mark.requirement("tasks.chat")
+def test_ctrl_d_leaves_an_agent_that_works(desk: Desk, chat: Chat) -> None:
+    task = task_of(desk, "testy")
+    desk.ok("task", "say", task, WAITS.decode())
+    until(lambda: desk.tasks()["talk"]["state"] == "working")
+    user = chat(task)
+    user.until("Ctrl-D or /quit leaves; the agent continues.")
+    user.type(CTRL_D)
+
+    assert user.ends() == 0
+    assert desk.tasks()["talk"]["state"] == "working"
+
+
+@pytest.mark.requirement("tasks.chat")
+def test_lines_of_a_pipe_are_prompts_and_its_end_waits_for_the_last_turn(desk: Desk) -> None:
+    task = task_of(desk, "testy")
+    words = [sys.executable, "-P", "-m", "symposium", "task", "chat", task]
+    lines = [echo(f"line {each}") for each in range(2)]
+    done = subprocess.run(
+        words,
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **desk.environment},
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("line 0\nline 1\n")
+
+
+@pytest.mark.requirement("tasks.stop")
+def test_task_stop_ends_the_agent_and_keeps_the_worktree(desk: Desk) -> None:
+    task = task_of(desk, "testy")
+    tree = Path(desk.tasks()["talk"]["worktree"])
+    (tree / "work.txt").write_text("mine\n", encoding="utf-8")
+    server = desk.keeper(task)
+
+    stopped = desk.run("task", "stop", "talk")
+    again = desk.run("task", "stop", "talk")
+
+    assert (stopped.returncode, again.returncode) == (0, 0)
+    assert f"`symposium task resume {task[:8]}` starts it again" in stopped.stderr
+    assert "is not running" in again.stderr
+    assert not is_alive(server)
+    assert (tree / "work.txt").read_text(encoding="utf-8") == "mine\n"
+    assert desk.tasks()["talk"]["state"] == "agent ended"
+    desk.ok("task", "resume", "talk")
+    until(lambda: desk.tasks()["talk"]["state"] == "idle")
