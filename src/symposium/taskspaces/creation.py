@@ -109,8 +109,8 @@ async def create(ground: Ground, order: Order) -> Taskspace:
             completed.append(stage)
         await ground.put(taskspace)
     except BaseException:
-        async with asyncio.timeout(60):
-            await asyncio.shield(undo_creation(ground, taskspace, opened.repository))
+        rollback = undo_creation(ground, taskspace, opened.repository)
+        await ground.undertakings.after_failure(rollback)
         raise
     return await set_up(ground, taskspace, opened.repository, operation)
 

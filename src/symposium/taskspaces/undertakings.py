@@ -57,6 +57,16 @@ class Undertakings:
             raise error
         return results[0]
 
+    async def after_failure(self, rollback: Coroutine[Any, Any, object]) -> None:
+        """Run a rollback to its end; if it fails, log that: its caller reports the first failure.
+
+        What a rollback leaves, the next start finds and ends.
+        """
+        with Boundary() as caught:
+            await self.to_its_end(rollback)
+        if caught.error is not None:
+            _log.error("a rollback failed: %s", caught.error, exc_info=caught.error)
+
     async def cut(self) -> None:
         """Stop all of it where it is: the next start ends it."""
         for going in self._going:

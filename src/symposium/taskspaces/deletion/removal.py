@@ -74,7 +74,7 @@ async def remove(
         ground.tell(Removing(taskspace))
         operation = await _keep(ground, taskspace, repository, operation)
     except BaseException:
-        await asyncio.shield(_as_before(ground, taskspace))
+        await ground.undertakings.after_failure(_as_before(ground, taskspace))
         raise
     # From here on there is no way back but the archive: it is done, whoever waits for it.
     return await ground.undertakings.to_its_end(go_on(ground, taskspace, repository, operation))
