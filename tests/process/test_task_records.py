@@ -44,3 +44,20 @@ def test_the_timeline_of_a_task_can_be_switched_off(
     mods = json.loads((desk.home / "sessions" / made["id"] / "session.json").read_text())["mods"]
     assert mods == (["timeline"] if is_kept else [])
     assert bool(desk.json("timeline", "list")) is is_kept
+
+
+@pytest.mark.requirement("front.task-prompt-waits")
+@pytest.mark.parametrize(
+    ("words", "waiting"),
+    [(("later", "Write the docs."), True), (("bare",), False)],
+)
+def test_a_task_without_an_agent_keeps_its_prompt_and_only_its_prompt(
+    desk: Desk, words: tuple[str, ...], *, waiting: bool
+) -> None:
+    made = desk.new(*words, "--agent", "none")
+    (path,) = desk.clone.parent.rglob(f"*{made['id']}/taskspace.json")
+    state = json.loads(path.read_text(encoding="utf-8"))["state"]
+
+    prompt = state.get("hatchling", {}).get("initialPrompt", "")
+    assert prompt.endswith("Write the docs.\n") is waiting
+    assert "bare" not in prompt

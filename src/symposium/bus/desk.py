@@ -19,6 +19,7 @@ from symposium.bus.messages.polo import Polo
 from symposium.bus.messages.presence import Presence
 from symposium.bus.messages.presence_changed import PresenceChanged
 from symposium.bus.messages.subscribe import Subscribe
+from symposium.bus.messages.taskspace_roll_call import TaskspaceRollCall
 from symposium.bus.messages.who import Who
 from symposium.bus.open_requests import OpenRequests
 from symposium.bus.peers import EVERYTHING, Peer, Peers
@@ -77,12 +78,11 @@ class Desk:
         self._peers.changed()
         previous = self._ends.pop((said.name, said.pid), None)
         welcome = Welcome(connection=peer.id, boot=self._boot, previous_end=previous)
-        came = self.changed(peer, "came")
-        return [
-            _answer(peer, envelope, payload_of(welcome)),
-            *came,
-            *self._for_server(peer, Polo()),
-        ]
+        answer = _answer(peer, envelope, payload_of(welcome))
+        # A restarted daemon knows no windows: those that listen register again.
+        wanted = TaskspaceRollCall.about.type in said.subscribes
+        calls = [Deliver(peer.only, _line(TaskspaceRollCall()))] if wanted else []
+        return [answer, *self.changed(peer, "came"), *self._for_server(peer, Polo()), *calls]
 
     def changed(self, peer: Peer, change: str) -> list[Action]:
         """Tell whoever else wants to know that a peer came, moved or is gone."""

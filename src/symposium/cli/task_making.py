@@ -18,6 +18,7 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.known_tools import missing_tools
 from symposium.cli.policy_report import terminal_warning
 from symposium.cli.task_agents import (
+    NONE,
     chosen_agent,
     is_terminal,
     no_agent,
@@ -45,6 +46,8 @@ class NewOptions:
     def message(self) -> CreateTaskspace:
         """The same, for the daemon; without a prompt the agent is given the name.
 
+        With `--agent none` the prompt is kept for an agent that the user starts.
+
         Raises:
             SymposiumError: the agent's name is no agent's, or nobody is there for the prompt:
                 nothing is to be made for it.
@@ -52,15 +55,17 @@ class NewOptions:
         agent = chosen_agent(self.agent)
         if agent is not None:
             check_policy()
-        if agent is None and self.prompt is not None:
+        is_waiting = self.agent == NONE
+        if agent is None and self.prompt is not None and not is_waiting:
             raise SpecError(
                 "no agent is named that could be given the prompt",
-                "add --agent AGENT; `symposium agents list` shows those there are",
+                "add --agent AGENT (`symposium agents list` shows those there are), or --agent "
+                "none to keep the prompt for an agent that you start yourself",
             )
         return CreateTaskspace(
             project=str(self.project.absolute()),
             name=self.name,
-            task=self.prompt or self.name,
+            task=self.prompt if is_waiting else self.prompt or self.name,
             description=self.description,
             agent=agent,
             base=self.base,

@@ -1,7 +1,7 @@
 """How an agent is started in a taskspace: the first time, and again.
 
-A table, which the user's settings extend (bus-mcp-taskspaces §3.4). The task itself is no word of
-a command line: the agent asks for it (seed 000).
+A table of agents that run on a terminal (bus-mcp-taskspaces §3.4); any other program is named as
+`terminal:PROGRAM`. The task itself is no word of a command line: the agent asks for it (seed 000).
 """
 
 from collections.abc import Mapping

@@ -597,6 +597,19 @@ def test_a_registered_window_is_asked_for_its_taskspace_without_a_presence(scene
     assert (shown["connection"], shown["window_title"]) == ("window", "[SYMPOSIUM:1]")
 
 
+@pytest.mark.requirement("bus.roll-call")
+def test_a_peer_that_listens_for_roll_calls_is_asked_to_register_when_it_connects(
+    scene: Scene,
+) -> None:
+    scene.connect("window")
+    said = {"protocol": 2, "role": "editor", "name": "e", "subscribes": ["taskspace_roll_call"]}
+    scene.say("window", "hello", said)
+    scene.join("other", "editor")
+
+    assert scene.types("window") == ["response", "taskspace_roll_call"]
+    assert scene.types("other") == []
+
+
 @pytest.mark.requirement("bus.window-registered")
 def test_a_registered_window_is_forgotten_when_it_disconnects(scene: Scene) -> None:
     scene.join("window", "editor", handles=["get_selection"])

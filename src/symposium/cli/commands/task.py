@@ -65,8 +65,8 @@ def command() -> None:
 @click.option(
     "--agent",
     metavar="SPEC",
-    help="`claude` and the like, or a SPEC that speaks ACP; the config's if not given. `none` for "
-    "none.",
+    help="`claude` and the like, or a SPEC that speaks ACP; the config's if not given. With `none` "
+    "the prompt waits for an agent that you start in the worktree.",
 )
 @click.option("--base", metavar="BRANCH", help="Where to start from; the project's own branch.")
 @click.option("--description", default="", help="What people see.")
