@@ -288,7 +288,6 @@ def _nothing_kept(it: Scene) -> None:
     "conductor.mod-may-wait",
     "jsonrpc.invariant-order",
     "jsonrpc.invariant-once",
-    "jsonrpc.invariant-unchanged",
 )
 @settings(max_examples=200, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(trees, acts)
@@ -296,6 +295,125 @@ def test_any_chain_keeps_order_and_answers_once(
     tree: list[Any], schedule: list[tuple[str, str, str | None]]
 ) -> None:
     asyncio.run(play(tree, schedule))
+
+
+class Mute(End):
+    """Answers every other request, and leaves after so many."""
+
+    def __init__(self, transport: Transport, requests: int) -> None:
+        super().__init__(transport)
+        self._left = requests
+        self.is_due = asyncio.Event()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "method" in message and "id" in message:
+            self._left -= 1
+            if self._left == 0:
+                self.is_due.set()
+            if self._left % 2:
+                return
+        super()._take(message)
+
+
+async def play_to_the_death(
+    tree: list[Any], schedule: list[tuple[str, str, str | None]], requests: int
+) -> None:
+    """The agent leaves some requests open and dies; each of the client's is answered once."""
+    async with scene(*(component(one) for one in tree)) as it:
+        agent = await it.open()
+        client, mute = End(it.client.transport), Mute(agent.transport, requests)
+        ledgers = {"client": Ledger(), "agent": Ledger()}
+        for number, (name, act, session) in enumerate(schedule):
+            if act == "turn":
+                await asyncio.sleep(0)
+            elif not mute.is_due.is_set():
+                do(
+                    act,
+                    params_of(session, number),
+                    {"client": client}.get(name, mute),
+                    ledgers[name],
+                )
+        await asyncio.sleep(0)
+        await agent.hang_up()
+        assert await it.exit_code() == 1
+        assert sorted(name for name, _ in client.answers) == sorted(ledgers["client"].asked)
+        for name, answer in client.answers:
+            if "result" in answer:
+                assert answer["result"] == {"answer": ledgers["client"].asked[name]}
+            else:
+                assert answer["error"]["code"] in {-32800, -32603}
+
+
+@pytest.mark.requirement("jsonrpc.invariant-once")
+@settings(max_examples=100, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(trees, acts, st.integers(1, 8))
+def test_each_request_is_answered_once_when_the_agent_is_silent_and_dies(
+    tree: list[Any], schedule: list[tuple[str, str, str | None]], requests: int
+) -> None:
+    asyncio.run(play_to_the_death(tree, schedule, requests))
+
+
+NUMBERS = st.integers().map(str) | st.from_regex(
+    r"-?(0|[1-9][0-9]{0,3})\.[0-9]{1,3}", fullmatch=True
+)
+ESCAPES = st.sampled_from(["\\u0041", "\\ud800", "\\/", "\\n", '\\"', "é", "😀", " ", "a"])
+STRINGS = st.lists(ESCAPES, max_size=4).map(lambda parts: '"' + "".join(parts) + '"')
+GAPS = st.sampled_from(["", " ", "\t", "  "])
+BODIES = st.recursive(
+    st.sampled_from(["null", "true", "1e2", "-0"]) | NUMBERS | STRINGS,
+    lambda inside: (
+        st.tuples(GAPS, st.lists(inside, max_size=3), GAPS).map(
+            lambda parts: "[" + parts[0] + ("," + parts[2]).join(parts[1]) + "]"
+        )
+        | st.lists(st.tuples(STRINGS, GAPS, inside), max_size=3).map(
+            lambda pairs: (
+                "{" + ",".join(f"{name}{gap}:{gap}{value}" for name, gap, value in pairs) + "}"
+            )
+        )
+    ),
+    max_leaves=8,
+)
+"""JSON texts, in forms that a reader and a writer would change."""
+
+
+class Passes(Mod):
+    """Reads everything and changes nothing."""
+
+    @from_client("*")
+    def down(self, message: Crossing) -> Forward:
+        _number(message)
+        return Forward()
+
+    @from_agent("*")
+    def up(self, message: Crossing) -> Forward:
+        return self.down(message)
+
+
+readers = st.recursive(st.just(Passes), lambda inside: st.lists(inside, max_size=2), max_leaves=4)
+
+
+async def pass_bytes(tree: list[Any], params: str, result: str) -> None:
+    async with scene(*(component(one) for one in tree)) as it:
+        agent = await it.open()
+        members = b'{"sessionId":"s","x": %b}' % params.encode()
+        for peer, other in ((it.client, agent), (agent, it.client)):
+            peer.write(b'{"jsonrpc":"2.0","method":"tell","params":%b}' % members)
+            assert members + b"}" in await other.line()
+            peer.write(b'{"jsonrpc":"2.0","id":7,"method":"ask","params":%b}' % members)
+            asked = await other.line()
+            assert members in asked
+            answer = (json.dumps(json.loads(asked)["id"]).encode(), result.encode())
+            other.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % answer)
+            assert b'"result":%b}' % result.encode() in await peer.line()
+
+
+@pytest.mark.requirement("jsonrpc.invariant-unchanged")
+@settings(max_examples=150, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(st.lists(readers, max_size=3), BODIES, BODIES)
+def test_any_params_and_results_cross_any_chain_as_the_same_bytes(
+    tree: list[Any], params: str, result: str
+) -> None:
+    asyncio.run(pass_bytes(tree, params, result))
 
 
 FUZZ_SECONDS = float(os.environ.get("FUZZ_SECONDS", "2"))

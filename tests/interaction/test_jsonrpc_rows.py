@@ -1,5 +1,7 @@
 """JSON-RPC through a whole chain: batches, cancellations, handlers, and lines of any length."""
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -336,3 +338,82 @@ async def test_what_waits_for_a_greeting_is_not_on_the_wire_before_it_is_answere
         answer = await agent.read()
         assert (answer["id"], "error" in answer) == ("early", True)
         assert not proxy.unread
+
+
+@pytest.mark.requirement("jsonrpc.batch-second-completion")
+@pytest.mark.parametrize("second", ["result", "error"])
+async def test_second_answer_to_a_single_request_is_dropped(second: str) -> None:
+    async with scene(bare()[0], inner()) as it:
+        agent = await it.open()
+        it.client.ask("one", "_x/ask")
+        asked = await agent.read()
+        agent.answer(asked, "first")
+        if second == "result":
+            agent.answer(asked, "second")
+        else:
+            agent.refuse(asked, -32000)
+        it.client.ask("two", "_x/ask")
+        agent.answer(await agent.read(), "other")
+
+        answers = await it.client.reads(2)
+
+        assert [(each["id"], each["result"]) for each in answers] == [
+            ("one", "first"),
+            ("two", "other"),
+        ]
+        assert not it.client.unread
+
+
+@pytest.mark.requirement("jsonrpc.error-relayed")
+@pytest.mark.parametrize(
+    "error",
+    [
+        b'{"code":-32000,"message":"Authentication required","data":"log in"}',
+        b'{"code":-1,"message":"","data":{"b":[1.0,null,"\\ud800"],"a":12345678901234567890}}',
+        b'{"code":2147483648,"message":"no data"}',
+    ],
+)
+async def test_error_crosses_a_chain_with_equal_bytes_both_ways(error: bytes) -> None:
+    async with scene(*mods(Letters("x")), inner(*mods(Letters("y"))), inner()) as it:
+        agent = await it.open()
+        for asking, answering in ((it.client, agent), (agent, it.client)):
+            asking.ask("one", "_x/ask")
+            asked = await answering.read()
+            answering.write(
+                b'{"jsonrpc":"2.0","id":%s,"error":%s}' % (json.dumps(asked["id"]).encode(), error)
+            )
+            assert b'"error":' + error + b"}" in await asking.line()
+
+
+@pytest.mark.requirement("acp.role-conductor-alone-initializes-proxies")
+async def test_client_cannot_initialize_a_chain_as_a_proxy() -> None:
+    async with scene(*mods(Letters("x"))) as it:
+        it.client.ask(0, "_proxy/initialize", VERSION_ONE)
+        assert (await it.client.read())["error"]["code"] == -32600
+
+
+@pytest.mark.requirement("conductor.end-agent-first")
+async def test_agent_is_ended_before_the_mods_in_front_of_it() -> None:
+    ended: list[str] = []
+    stands = [Stand("first"), Stand("second")]
+    async with scene(*(stand.component for stand in stands)) as it:
+        it.client.ask(0, "initialize", VERSION_ONE)
+        for stand in stands:
+            proxy = await stand.peer()
+            greeting = await proxy.read()
+            inside = {"method": "initialize", "params": greeting["params"]}
+            proxy.ask("greeting", "_proxy/successor", inside)
+        agent = await it.agent()
+        agent.answer(await agent.read(), VERSION_ONE)
+        named = {"agent": agent, **{each.component.name: await each.peer() for each in stands}}
+
+        async def note(name: str) -> None:
+            await named[name].over.wait()
+            ended.append(name)
+
+        async with asyncio.TaskGroup() as tasks:
+            for name in ("first", "second", "agent"):
+                tasks.create_task(note(name))
+            await it.client.hang_up()
+    assert ended[0] == "agent"
+    assert sorted(ended) == ["agent", "first", "second"]

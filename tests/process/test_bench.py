@@ -11,7 +11,8 @@ from bench.measure import Measurement, Sizes
 from bench.modes.slow import TAKEN, TEN_MINUTES, Pace, slow_client
 from bench.modes.stream import measured
 from bench.profiling import profile
-from bench.targets import SLOW_CLIENT_GROWTH_MB, TARGETS
+from bench.run import profiles
+from bench.targets import SLOW_CLIENT_GROWTH_MB, TARGETS, Check
 from bench.variants import AGENT, Variant, in_process, out_of_process
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +58,41 @@ def test_a_profile_says_where_the_host_spent_its_time(tmp_path: Path) -> None:
     found = profile(target, in_process("pass", 1), tmp_path)
 
     assert "intake.py" in found.read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("bench.target-missed-profile")
+def test_each_missed_target_is_profiled_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    start, memory = (
+        next(
+            each for each in TARGETS if each.figure == figure and each.base in {None, "python sdk"}
+        )
+        for figure in ("start", "memory")
+    )
+    rows = [
+        Variant(name, in_process("pass", 1).command) for name in (start.variant, memory.variant)
+    ]
+
+    found = profiles([Check(start, 9.0), Check(memory, 1.0)], rows)
+
+    (path,) = found.values()
+    assert "import time:" in (tmp_path / path).read_text(encoding="utf-8")
+    assert [each.name for each in (tmp_path / ".bench").iterdir()] == [Path(path).name]
+
+
+@pytest.mark.requirement("bench.interleaved")
+def test_repetitions_start_every_variant_in_turn(tmp_path: Path) -> None:
+    order = tmp_path / "order"
+    rows = [
+        Variant(name, ["/bin/sh", "-c", f"printf {name} >> {order}"], frozenset(), speaks=False)
+        for name in "abc"
+    ]
+
+    Measurement(rows, SMALL, quietly).run(3)
+
+    assert order.read_text() == "abccbaabc"
 
 
 @pytest.mark.requirement("bench.start-profile")

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import bare_proxy
 
 Start = Callable[..., subprocess.Popen[str]]
 Spec = Callable[..., str]
@@ -111,6 +113,45 @@ def test_a_signal_to_the_host_ends_its_components_too(
     host.send_signal(getattr(signal, name))
     host.wait(45)
     assert not any(is_alive(pid) for pid in pids)
+
+
+PARENT = """
+import os, runpy, signal, subprocess, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+open("proxy-pids", "w").write(f"{os.getpid()} {child.pid}")
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+signal.pause()
+"""
+"""A proxy with a child; it ends neither at the end of its input nor at SIGTERM."""
+
+
+@pytest.mark.requirement("process.end-nothing-left")
+@pytest.mark.parametrize("way", ["end of input", "SIGTERM", "SIGINT", "SIGHUP", "agent killed"])
+def test_no_process_of_a_mod_or_an_agent_is_left_when_the_host_has_ended(
+    start: Start, tmp_path: Path, way: str
+) -> None:
+    (tmp_path / "proxy.py").write_text(PARENT)
+    bare = Path(bare_proxy.__file__)
+    proxy = json.dumps({"command": sys.executable, "args": [str(tmp_path / "proxy.py"), str(bare)]})
+    host, answer = open_host(start, "--proxy", proxy, "--agent", script(tmp_path, STUBBORN))
+    assert answer["result"]["protocolVersion"] == 1
+    listed = [(tmp_path / name).read_text().split() for name in ("pids", "proxy-pids")]
+    pids = [int(pid) for each in listed for pid in each]
+    assert len(pids) == 4
+    assert all(is_alive(pid) for pid in pids)
+
+    if way == "end of input":
+        end_input(host)
+    elif way == "agent killed":
+        os.kill(pids[0], signal.SIGKILL)
+        host.wait(20)
+    else:
+        host.send_signal(getattr(signal, way))
+        host.wait(20)
+
+    assert not [pid for pid in pids if is_alive(pid)]
 
 
 @pytest.mark.requirement("process.end-flushes")

@@ -432,7 +432,7 @@ async def test_sigterm_goes_to_the_whole_group() -> None:
     assert (await run.end()).signal == "SIGTERM"
 
 
-@pytest.mark.requirement("process.end-kills", "process.end-descendants", "process.end-nothing-left")
+@pytest.mark.requirement("process.end-kills", "process.end-descendants")
 async def test_sigkill_goes_to_the_whole_group_though_its_leader_has_left() -> None:
     launcher = "import subprocess, sys; subprocess.Popen(sys.argv[1:])"
     run = Run(python(launcher, *python(STUBBORN, "stays").argv))

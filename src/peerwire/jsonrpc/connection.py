@@ -43,6 +43,7 @@ class Connection:
         self._open = OpenRequests()
         self._inbox = Inbox(transport, self._answering, self._open, self._send)
         self._ending: str | None = None
+        self._unanswered = 0
         self._error: Exception | None = None
         self._ended = asyncio.Event()
 
@@ -142,18 +143,18 @@ class Connection:
             self._inbox.when_empty(self._end)
 
     def _end(self) -> None:
-        self._open.fail_all(self._ending or "")
+        self._unanswered += self._open.fail_all(self._ending or "")
         self._ended.set()
 
     def _stop(self) -> None:
         # Whoever is cancelled now answers still; nobody else is heard.
         self._inbox.close()
         self._ending = self._ending or "the connection has ended"
-        unanswered = self._open.fail_all(self._ending)
+        self._unanswered += self._open.fail_all(self._ending)
         cut_short = self._answering.stop()
-        if unanswered or cut_short:
+        if self._unanswered or cut_short:
             text = "the connection ended with %d of our requests unanswered and %d of the peer's"
-            _log.info(text, unanswered, cut_short)
+            _log.info(text, self._unanswered, cut_short)
 
 
 def _body(params: Any) -> Body | UnsetType:

@@ -85,7 +85,7 @@ def test_an_end_sends_what_its_counterpart_acts_on() -> None:
     assert senders("$/cancel_request") == senders("mcp/message") == set(Role)
 
 
-@pytest.mark.requirement("acp.role-counterparts", "acp.role-conductor-alone-initializes-proxies")
+@pytest.mark.requirement("acp.role-counterparts")
 def test_only_a_conductor_initializes_a_proxy_and_only_proxies_speak_in_envelopes() -> None:
     assert senders("_proxy/initialize") == {Role.CONDUCTOR}
     assert senders("_proxy/successor") == {Role.PROXY, Role.CONDUCTOR}

@@ -77,6 +77,28 @@ async def _error_of(asking: Any) -> Exception:
     return caught.value
 
 
+@pytest.mark.requirement("jsonrpc.error-leak-check")
+async def test_close_logs_the_requests_of_both_sides_that_got_no_answer_and_not_those_given_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    scene = Scene()
+    scene.peer.write(*(b'{"id":%d,"method":"wait"}' % number for number in range(3)))
+    await scene.started.wait()
+    asked = [asyncio.Task(scene.connection.request("a")) for _ in range(4)]
+    await scene.peer.read(4)
+    for given_up in asked[2:]:
+        given_up.cancel()
+    await asyncio.wait(asked[2:])
+    await scene.peer.read(6)
+
+    await scene.far.aclose()
+    await scene.run
+
+    assert "2 of our requests unanswered and 3 of the peer's" in caplog.text
+    assert [str(await _error_of(one)) for one in asked[:2]] == ["the peer ended the connection"] * 2
+
+
 @pytest.mark.requirement("jsonrpc.close-pending-before-callbacks")
 async def test_open_requests_have_failed_before_the_owner_is_told_of_the_end() -> None:
     scene = Scene()

@@ -56,6 +56,16 @@ async def test_requests_one_after_the_other_are_answered_in_that_order() -> None
         assert [answer["id"] for answer in await peer.read(50)] == list(range(50))
 
 
+@pytest.mark.requirement("jsonrpc.hello-sequence")
+async def test_each_of_several_requests_is_answered_before_the_next_is_written() -> None:
+    async with facing_bytes(ECHO) as (_, peer):
+        for number in range(20):
+            peer.write(b'{"id":%d,"method":"echo_later","params":[%d]}' % (number, number))
+            answers = await peer.read(number + 1)
+            assert answers[-1] == {"jsonrpc": "2.0", "id": number, "result": [number]}
+            assert len(answers) == number + 1
+
+
 @pytest.mark.requirement("jsonrpc.hello-concurrent", "jsonrpc.ids-fresh-per-hop")
 async def test_many_requests_may_be_open_and_each_gets_its_own_answer() -> None:
     async with connected_pair(far=ECHO) as (near, _), asyncio.TaskGroup() as tasks:
