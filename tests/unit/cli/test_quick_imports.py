@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +91,25 @@ def test_missing_name_of_an_on_demand_module_is_an_attribute_error() -> None:
     assert (
         said("print(hasattr(ssl, 'nothing_of_that_name'), '_ssl' in sys.modules)") == "False True"
     )
+
+
+@pytest.mark.requirement("cli.start-without-tls")
+def test_module_that_reads_its_own_name_while_it_loads_sees_what_it_has_so_far(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "ssl.py").write_text(
+        "import ssl\nfirst = hasattr(ssl, 'later')\nlater = 2\nsecond = hasattr(ssl, 'later')\n"
+    )
+    script = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from symposium.cli.quick_imports import quick_imports\n"
+        "with quick_imports():\n    import ssl\n"
+        "print(ssl.later, ssl.first, ssl.second)"
+    )
+
+    told = subprocess.check_output([sys.executable, "-c", script], text=True, timeout=60)
+
+    assert told == "2 False True\n"
 
 
 @pytest.mark.requirement("cli.start-without-collections")
