@@ -316,6 +316,25 @@ async def test_a_chain_is_ended_after_its_last_session_is_closed(tmp_path: Path)
         await it.greeted(2)
 
 
+@pytest.mark.requirement("run-mode.idle-busy")
+async def test_a_chain_without_sessions_stays_while_a_request_is_on_its_way(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:
+        agent = await it.begin()
+        it.editor.ask(1, "session/close", {"sessionId": "s"})
+        close = await agent.read()
+        it.editor.ask(2, "session/new", {"cwd": "/", "mcpServers": []})
+        new = await agent.read()
+        assert (close["method"], new["method"]) == ("session/close", "session/new")
+
+        agent.answer(close, {})
+        assert (await it.editor.read())["id"] == 1
+        agent.answer(new, {"sessionId": "t"})
+
+        assert (await it.editor.read())["result"]["sessionId"] == "t"
+        it.prompt("still there?", "t")
+        assert (await agent.read())["params"]["sessionId"] == "t"
+
+
 @pytest.mark.requirement("run-mode.idle-kept")
 async def test_a_session_that_its_agent_does_not_close_stays(tmp_path: Path) -> None:
     async with run_scene(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:

@@ -35,7 +35,7 @@ def write_whole(path: Path, text: str | bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_directory(target.parent)
+    sync_directory(target.parent)
 
 
 def read_text(path: Path) -> str | None:
@@ -64,7 +64,8 @@ def check_writable(path: Path) -> None:
             raise PermissionError(EACCES, "it is read-only", str(each))
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Sync the names in a directory to the disk: a new file can be gone without that."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -19,7 +19,7 @@ from symposium.bus.catalog import message_types
 from symposium.bus.errors import BusError, BusRefusedError
 from symposium.bus.refusals import GONE, NO_HANDLER, TIMEOUT
 from symposium.bus.vocabulary import Message, PayloadError, Request, payload_of
-from symposium.config.atomic_file import write_whole
+from symposium.config.atomic_file import sync_directory, write_whole
 from symposium.mcp_server.bus_port import Bus
 
 FOLDER: Final = "outbox"
@@ -72,6 +72,8 @@ class Outbox:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
+        if not size:
+            sync_directory(self._path.parent)
 
     @property
     def is_empty(self) -> bool:

@@ -3,7 +3,6 @@
 A directory without a receipt is half-made and counts as none: the receipt is written last.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from peerwire.transports.command import Command
+from symposium.config.atomic_file import write_whole
 
 RECEIPT: Final = ".symposium-receipt.json"
 
@@ -53,10 +53,7 @@ def read_receipt(directory: Path) -> Receipt | None:
 
 def write_receipt(receipt: Receipt, directory: Path) -> None:
     """Say that it is installed; lasts when this returns."""
-    with (directory / RECEIPT).open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(receipt)))
-        file.flush()
-        os.fsync(file.fileno())
+    write_whole(directory / RECEIPT, msgspec.json.format(msgspec.json.encode(receipt)))
 
 
 def installed(bin_directory: Path) -> Mapping[str, Receipt]:

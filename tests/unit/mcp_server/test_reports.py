@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support.mcp_scenes import TASK, FakeBus, call_tool, workplace_in
+from tests.support.synced_files import SyncedFiles
 
 from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedError
 from symposium.bus.messages.log_progress import LogProgress
@@ -105,6 +106,19 @@ async def test_what_cannot_be_kept_either_is_an_error(
     assert answer.is_error
     assert "is full" in answer.text
     assert "tell the user" in answer.text
+
+
+@pytest.mark.requirement("mcp-server.outbox-synced")
+def test_queued_reports_survive_a_power_failure_once_the_tool_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox, synced = Outbox(tmp_path), SyncedFiles(monkeypatch)
+
+    for word in ("one", "two"):
+        outbox.keep(said(word))
+        assert synced.lost(tmp_path) == []
+
+    assert len(outbox.waiting()) == 2
 
 
 @pytest.mark.requirement("mcp-server.outbox")

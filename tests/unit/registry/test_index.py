@@ -89,6 +89,18 @@ async def test_an_old_copy_is_better_than_none_and_says_so(web: Web, tmp_path: P
     assert "503" in loaded.trouble
 
 
+@pytest.mark.requirement("registry.cache-future")
+async def test_a_copy_dated_in_the_future_is_not_fresh(web: Web, tmp_path: Path) -> None:
+    clock = Clock()
+    index = RegistryIndex(web.url("/registry.json"), tmp_path, clock=clock)
+    web.answers["/registry.json"] = reply(BODY)
+    await index.current()
+    clock.now -= 10
+
+    assert not index.here().is_fresh
+    assert (await index.current()).origin == "network"
+
+
 @pytest.mark.requirement("registry.offline", "registry.snapshot")
 async def test_without_network_and_copy_there_is_the_snapshot(tmp_path: Path) -> None:
     with serving() as gone:

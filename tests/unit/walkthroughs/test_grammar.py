@@ -175,6 +175,12 @@ def test_a_walkthrough_is_bounded_in_length_and_blocks() -> None:
 
 
 @pytest.mark.requirement("walkthroughs.bounded")
+def test_a_walkthrough_at_its_bounds_is_read() -> None:
+    assert len(parse_walkthrough("<action>a</action>\n" * MOST_BLOCKS).blocks) == MOST_BLOCKS
+    assert parse_walkthrough("x" * MOST_CHARACTERS).blocks == []
+
+
+@pytest.mark.requirement("walkthroughs.bounded")
 @pytest.mark.parametrize(
     "piece",
     ["[", "<comment ", "<comment>\n", "[a](", "[a](b ", "> ", "`", "*a_", '<comment a="', "- "],

@@ -1,0 +1,34 @@
+"""A recorder of `fsync`: which files would be whole after a power failure."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+class SyncedFiles:
+    """Records what each file and directory held when it was last synced to the disk."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._held: dict[int, bytes | set[str]] = {}
+        self._fsync = os.fsync
+        monkeypatch.setattr(os, "fsync", self._record)
+
+    def lost(self, root: Path) -> list[Path]:
+        """Files below a directory that would be gone, or hold something else."""
+        files = [each for each in root.rglob("*") if each.is_file() and each.stat().st_size]
+        return [each for each in files if not (self._is_synced(each) and self._is_listed(each))]
+
+    def _record(self, handle: int) -> None:
+        self._fsync(handle)
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        self._held[path.stat().st_ino] = (
+            {each.name for each in path.iterdir()} if path.is_dir() else path.read_bytes()
+        )
+
+    def _is_synced(self, file: Path) -> bool:
+        return self._held.get(file.stat().st_ino) == file.read_bytes()
+
+    def _is_listed(self, file: Path) -> bool:
+        names = self._held.get(file.parent.stat().st_ino)
+        return isinstance(names, set) and file.name in names
