@@ -2,9 +2,10 @@
 
 import json
 import re
+import signal
 import sqlite3
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -191,3 +192,50 @@ def fill_log(desk: Desk, task: str, count: int) -> None:
             " VALUES (?, ?, '2026-01-01T00:00:00.000Z', 'info', ?, '')",
             [(str(uuid4()), task, f"line {number}") for number in range(count)],
         )
+
+
+@pytest.mark.requirement("tasks.watch-lines", "tasks.server-announces", "tasks.announced-inbox")
+def test_watch_prints_what_agents_do_as_it_happens(
+    desk: Desk, start: Start, scripted: Spec
+) -> None:
+    desk.new("before", "--agent", "none")
+    watching = start("task", "watch", "--json")
+    plain = start("task", "watch")
+    assert watching.stdout is not None
+    events = (json.loads(line) for line in watching.stdout)
+    first = next(events)
+    until_type(events, "inbox_changed")
+    made = desk.new("asks", "--agent", scripted("prompt=ask:edit"))
+    (item,) = until_type(events, "inbox_changed")["added"]
+    desk.ok("inbox", "answer", item["id"], "y")
+    (settled,) = until_type(events, "inbox_changed")["settled"]
+    idle = next(
+        each
+        for each in events
+        if each["type"] == "taskspace_changed" and each["taskspace"]["state"] == "idle"
+    )
+    desk.ok("task", "log", "asks", "--add", "half done")
+    logged = until_type(events, "task_logged")
+    desk.ok("task", "rm", "before", "--discard-work")
+    gone = until_type(events, "taskspace_gone")
+    plain.send_signal(signal.SIGINT)
+    out, _ = plain.communicate(timeout=PATIENCE)
+
+    assert (first["type"], first["cause"]) == ("taskspace_changed", "listed")
+    assert (item["kind"], item["taskspace"]) == ("permission", made["id"])
+    assert (settled["item"], settled["answer"]) == (item["id"], "y")
+    assert "on the command line" in settled["by"]
+    assert idle["taskspace"]["id"] == made["id"]
+    assert (logged["taskspace_uuid"], logged["entry"]["message"]) == (made["id"], "half done")
+    assert gone == {"type": "taskspace_gone", "taskspace_uuid": first["taskspace"]["id"]} | {
+        "is_archived": True
+    }
+    assert plain.returncode == 130
+    assert re.search(r"^\? asks: wants to .+\(since ", out, re.MULTILINE)
+    assert "half done" in out
+    assert "\x1b" not in out
+
+
+def until_type(events: Iterator[dict[str, Any]], kind: str) -> dict[str, Any]:
+    """The next event of a type."""
+    return next(each for each in events if each["type"] == kind)

@@ -29,10 +29,12 @@ def running_bus(
     return BusClient(_identity(role, None), answers, settings)
 
 
-def client_for(socket: Path | None, sender: Sender | None = None) -> BusClient:
+def client_for(
+    socket: Path | None, sender: Sender | None = None, answers: Answers | None = None
+) -> BusClient:
     """A client of the daemon, which is started if none runs."""
     settings = ClientSettings(DaemonOptions(socket=socket))
-    return BusClient(_identity(Role.CLI, sender), settings=settings)
+    return BusClient(_identity(Role.CLI, sender), answers, settings)
 
 
 def _identity(role: Role, sender: Sender | None) -> Identity:

@@ -104,10 +104,9 @@ def show_tasks(found: Sequence[TaskView], *, as_json: bool) -> None:
 
 def task_line(task: TaskView) -> str:
     """State, name, id, and what was said last."""
-    glyph = "?" if task.state.startswith(("waiting", "paused")) else GLYPHS.get(task.state, "!")
     name = one_line(task.name, width=32)
     last = f'  "{one_line(task.last.message, width=WIDTH)}"' if task.last is not None else ""
-    return f"{glyph} {name:32}  {task.state:18}  {task.id[:8]}{last}"
+    return f"{glyph_of(task)} {name:32}  {task.state:18}  {task.id[:8]}{last}"
 
 
 def reading_lines(guidance: Sequence[GuidanceReading]) -> Iterator[str]:
@@ -115,6 +114,13 @@ def reading_lines(guidance: Sequence[GuidanceReading]) -> Iterator[str]:
     for each in guidance:
         layer = f" ({one_line(each.layer, width=20)})" if each.layer else ""
         yield f"{one_line(each.id, width=100)}{layer} read at {minute_of(each.at)}"
+
+
+def glyph_of(task: TaskView) -> str:
+    """The sign beside the state of a task."""
+    if task.state.startswith(("waiting", "paused")):
+        return "?"
+    return GLYPHS.get(task.state, "!")
 
 
 def show_task(shown: TaskShown) -> None:

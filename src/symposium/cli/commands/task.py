@@ -28,6 +28,7 @@ from symposium.cli.task_conflicts import conflict_lines
 from symposium.cli.task_making import NewOptions, make_task, resume_task
 from symposium.cli.task_opening import open_editor, show_diff
 from symposium.cli.task_removing import remove_task
+from symposium.cli.task_watching import watch_tasks
 from symposium.cli.tasks import (
     PAGE,
     ask,
@@ -137,6 +138,18 @@ def list_tasks(
         return ExitCode.OK
 
     return doing(work)
+
+
+@command.command(epilog=example("symposium task watch"))
+@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Only of this clone.")
+@AS_JSON
+def watch(project: Path | None, *, as_json: bool) -> int:
+    """Show a live board of all tasks: needs you, failed, working, idle, landed.
+
+    Without a terminal, print the tasks, then a line for each change. With --json, print each
+    announcement of the daemon as one JSON object on a line.
+    """
+    return doing(lambda: watch_tasks(project and project.absolute(), as_json=as_json))
 
 
 @command.command(epilog=example("symposium task show fix-login"))

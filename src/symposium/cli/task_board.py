@@ -1,0 +1,184 @@
+"""A board of all tasks: which group each belongs to, and the lines that show it. No I/O."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from symposium.bus.messages.inbox_changed import InboxChanged
+from symposium.bus.messages.taskspace_changed import TaskspaceChanged
+from symposium.bus.task_shapes import InboxItem, TaskView
+from symposium.cli.tasks import glyph_of
+from symposium.local_time import clock_of
+from symposium.plain_text import one_line
+
+NAME_WIDTH: Final = 28
+STATE_WIDTH: Final = 21
+SHORT_ID: Final = 8
+
+NARROW: Final = 90
+"""Columns below which names are shorter and ids are left out, for the sake of the reason."""
+
+_LONGEST_TEXT: Final = 500
+_WIDE: Final = frozenset("WF")
+
+
+class Group(Enum):
+    """Groups of the board, in their order."""
+
+    NEEDS_YOU = "needs you"
+    FAILED = "failed"
+    WORKING = "working"
+    IDLE = "idle"
+    LANDED = "landed"
+
+
+_OF_STATES: Final = {
+    "finished (unreviewed)": Group.NEEDS_YOU,
+    "setup failed": Group.FAILED,
+    "lost contact": Group.FAILED,
+    "missing": Group.FAILED,
+    "setting up": Group.WORKING,
+    "working": Group.WORKING,
+    "deleting": Group.WORKING,
+    "landed": Group.LANDED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the board; `group` is None for a line of no group."""
+
+    text: str
+    group: Group | None = None
+    is_heading: bool = False
+
+
+@dataclass(slots=True)
+class Board:
+    """What is shown; changed by announcements.
+
+    Attributes:
+        tasks: by id, without archived ones.
+        items: what waits, by id of the item.
+        reasons_at: when the reason of each task came up, ISO 8601.
+    """
+
+    tasks: dict[str, TaskView] = field(default_factory=dict[str, TaskView])
+    items: dict[str, InboxItem] = field(default_factory=dict[str, InboxItem])
+    reasons_at: dict[str, str] = field(default_factory=dict[str, str])
+
+    def start(self, tasks: Sequence[TaskView], items: Sequence[InboxItem]) -> None:
+        """Show these, in place of everything before."""
+        self.tasks = {each.id: each for each in tasks if each.archived_at is None}
+        self.items = {each.id: each for each in items}
+        self.reasons_at = {
+            id_: self.reasons_at.get(id_, each.last.at if each.last else each.activated_at)
+            for id_, each in self.tasks.items()
+        }
+
+    def task_changed(self, message: TaskspaceChanged, now: str) -> None:
+        """Show the new view of a task."""
+        task = message.taskspace
+        if task.archived_at is not None:
+            self.task_gone(task.id)
+            return
+        before = self.tasks.get(task.id)
+        self.tasks[task.id] = task
+        if before is None or before.state != task.state:
+            self.reasons_at[task.id] = now
+
+    def task_gone(self, id_: str) -> None:
+        """Stop to show a task."""
+        self.tasks.pop(id_, None)
+        self.reasons_at.pop(id_, None)
+
+    def inbox_changed(self, message: InboxChanged) -> None:
+        """Take over what came and what was settled."""
+        for item in message.added:
+            if item.id not in self.items:
+                self.reasons_at[item.taskspace] = item.at
+            self.items[item.id] = item
+        for settled in message.settled:
+            self.items.pop(settled.item, None)
+
+    def group_of(self, task: TaskView) -> Group:
+        """Where a task belongs."""
+        waiting = {each.kind for each in self._waiting(task.id)}
+        if waiting - {"failed"} or task.state.startswith(("waiting", "paused")):
+            return Group.NEEDS_YOU
+        if waiting:
+            return Group.FAILED
+        if task.state.startswith("no answer") or (task.state == "agent ended" and task.reason):
+            return Group.FAILED
+        return _OF_STATES.get(task.state, Group.IDLE)
+
+    def lines(self, width: int, height: int | None = None) -> list[Line]:
+        """The board on so many columns and rows; what does not fit is counted in the last row."""
+        found: list[Line] = []
+        for group in Group:
+            tasks = [each for each in self.tasks.values() if self.group_of(each) is group]
+            if tasks:
+                tasks.sort(key=lambda each: self.reasons_at.get(each.id, ""), reverse=True)
+                heading = Line(f"{group.value} ({len(tasks)})", group, is_heading=True)
+                found += [heading, *(Line(self._row(each, width), group) for each in tasks)]
+        if not found:
+            found = [Line("No tasks; `symposium task new NAME` makes one.")]
+        found = [Line(cut(each.text, width), each.group, each.is_heading) for each in found]
+        if height is None or len(found) <= height:
+            return found
+        left = sum(not each.is_heading for each in found[height - 1 :])
+        return [*found[: height - 1], Line(cut(f"… {left} more; enlarge the window", width))]
+
+    def _row(self, task: TaskView, width: int) -> str:
+        at = self.reasons_at.get(task.id, "")
+        is_narrow = width < NARROW
+        name = padded(task.name, width // 4 if is_narrow else NAME_WIDTH)
+        id_ = "" if is_narrow else f"  {task.id[:SHORT_ID]}"
+        clock = clock_of(at)[:5] if at else "     "
+        row = f"  {glyph_of(task)} {name}  {padded(task.state, STATE_WIDTH)}{id_}  {clock}"
+        reason = self._reason(task)
+        return f"{row}  {reason}" if reason else row
+
+    def _reason(self, task: TaskView) -> str:
+        waiting = self._waiting(task.id)
+        if waiting:
+            more = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
+            return one_line(waiting[0].text, width=_LONGEST_TEXT) + more
+        if task.reason and self.group_of(task) in {Group.NEEDS_YOU, Group.FAILED}:
+            return one_line(task.reason, width=_LONGEST_TEXT)
+        return one_line(task.last.message, width=_LONGEST_TEXT) if task.last is not None else ""
+
+    def _waiting(self, task: str) -> list[InboxItem]:
+        return [each for each in self.items.values() if each.taskspace == task]
+
+
+def columns(text: str) -> int:
+    """The number of terminal columns that a text takes."""
+    return sum(_columns_of(character) for character in text)
+
+
+def cut(text: str, width: int) -> str:
+    """The text on at most so many columns."""
+    if columns(text) <= width:
+        return text
+    kept, taken = "", 0
+    for character in text:
+        taken += _columns_of(character)
+        if taken > width - 1:
+            break
+        kept += character
+    return f"{kept}…"
+
+
+def padded(text: str, width: int) -> str:
+    """The text on exactly so many columns."""
+    short = cut(one_line(text, width=_LONGEST_TEXT), width)
+    return short + " " * (width - columns(short))
+
+
+def _columns_of(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
