@@ -233,6 +233,26 @@ def test_a_session_that_is_opened_later_waits_for_a_policy_that_can_be_used(
     assert editor.end() == 0
 
 
+@pytest.mark.requirement("policy.no-start")
+def test_an_agent_that_dies_while_the_policy_cannot_be_used_is_not_started_again(
+    desk: Desk, scripted: Spec
+) -> None:
+    desk.home.mkdir(exist_ok=True)
+    file = desk.home / "policy.toml"
+    file.write_text(FORBIDDEN["rule"])
+    id_ = desk.ok("session", "start", "--acp", "--", scripted("prompt=exit:1")).strip()
+    until(lambda: desk.json("session", "show", id_)["open"])
+
+    file.write_text("[[rule")
+    desk.ok("session", "say", id_, "Go on")
+    (found,) = until(
+        lambda: [each for each in desk.json("session", "list") if each["status"] == "exited"]
+    )
+    assert f"{file}: line 1, column 7: " in found["reason"]
+    started = [each for each in desk.events(id_) if "the agent has ended" in str(each["data"])]
+    assert len(started) == 2
+
+
 @pytest.mark.requirement("policy.status")
 def test_the_status_shows_which_policy_is_in_force(desk: Desk) -> None:
     desk.home.mkdir(exist_ok=True)
