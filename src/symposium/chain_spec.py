@@ -20,7 +20,7 @@ from symposium.conductor.bridge.last_hop import bridge_components
 from symposium.conductor.component import ComponentSpec
 from symposium.config.paths import policy_file
 from symposium.errors import SpecError
-from symposium.mods.policy import PolicyMod
+from symposium.mods.policy import BeforeYes, PolicyMod
 from symposium.near_names import near_names
 from symposium.policy.verdict import exists
 
@@ -49,12 +49,14 @@ class ChainSpec(Struct, frozen=True):
         agent: what stands at the end; None for a chain that is itself a proxy.
         secrets: values of variables set for its programs, which no record may show.
         bridge: how the agent is given the MCP servers of mods, if it cannot speak MCP over ACP.
+        before_yes: awaited before one of the user's rules answers yes.
     """
 
     mods: tuple[MakeMod, ...]
     agent: Program | Served | None
     secrets: tuple[str, ...] = ()
     bridge: Mode = "auto"
+    before_yes: BeforeYes | None = None
 
     def blueprint(self) -> Blueprint:
         """The components of one chain."""
@@ -77,7 +79,7 @@ class ChainSpec(Struct, frozen=True):
         """
         if self.agent is None:
             return []
-        rules = InProcess(POLICY, PolicyMod(), is_hidden=True)
+        rules = InProcess(POLICY, PolicyMod(before_yes=self.before_yes), is_hidden=True)
         return [*bridge_components(self.bridge), rules]
 
 

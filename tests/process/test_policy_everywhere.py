@@ -253,6 +253,28 @@ def test_an_agent_that_dies_while_the_policy_cannot_be_used_is_not_started_again
     assert len(started) == 2
 
 
+@pytest.mark.requirement("policy.kept-before-yes")
+@pytest.mark.parametrize("is_ruled", [False, True])
+def test_what_a_yes_may_destroy_is_kept_first_whether_a_rule_or_the_user_says_it(
+    desk: Desk, playing: Spec, *, is_ruled: bool
+) -> None:
+    desk.home.mkdir(exist_ok=True)
+    rule = '[[rule]]\nname = "rm"\neffect = "allow"\ncommand = "rm made.txt"\n'
+    (desk.home / "policy.toml").write_text(rule if is_ruled else "# none\n")
+    made = desk.new("removes", "Go on", "--agent", playing("removing_agent.py"))
+    id_, file = made["id"], Path(made["worktree"]) / "made.txt"
+    if not is_ruled:
+        until(lambda: desk.json("session", "questions", id_)["questions"])
+        desk.ok("session", "answer", id_, "1", "y")
+    until(lambda: any(each["type"] == "result" for each in desk.events(id_)))
+    assert not file.exists()
+
+    snapshots = desk.json("task", "show", id_)["snapshots"]
+    (kept,) = [each for each in snapshots if each["reason"] == "asked: Remove it"]
+    desk.ok("task", "undo", id_, "--to", kept["ref"])
+    assert file.read_text() == "precious\n"
+
+
 @pytest.mark.requirement("policy.status")
 def test_the_status_shows_which_policy_is_in_force(desk: Desk) -> None:
     desk.home.mkdir(exist_ok=True)

@@ -129,6 +129,7 @@ class AgentLife:
     async def _live(self, decider: Decider, on_state: OnState) -> None:
         chain = await _reached(read_chain(self._spec.mods, self._spec.command[0]))
         chain = with_variables(chain, self._spec.env)
+        chain = structs.replace(chain, before_yes=self._keep_first)
         self._argv = chain.agent.command.argv if isinstance(chain.agent, Program) else ()
         servers = (_our_server(self._spec),)
         directory = Path(self._spec.cwd)
@@ -223,6 +224,11 @@ class AgentLife:
         if ended.error is not None:
             raise ended.error
         return reason
+
+    async def _keep_first(self, call: Mapping[str, Any]) -> None:
+        """Keep what a tool call may destroy that a rule allows; the user is not asked about it."""
+        if trouble := await self._before_tools.keep(f"asked: {call.get('title')}"):
+            self._notice(trouble)
 
     def _paused(self, over: str) -> None:
         self._notice(f"paused: budget: {over}")

@@ -7,9 +7,9 @@ only the user can know (users A-7, A-8).
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from peerwire.acp.mcp_names import SETUP_METHODS
 from peerwire.jsonrpc.errors import RpcError
@@ -46,6 +46,8 @@ UNASKED: Final = (
     "`{what}`. Run the agent in a sandbox or in a mode in which it asks; docs/how-to/policy.md "
     "says more."
 )
+
+BeforeYes: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 _UPDATES: Final = "session/update"
 _OVER: Final = frozenset({"completed", "failed"})
@@ -97,10 +99,12 @@ class PolicyMod(Mod):
 
     Args:
         file: the rules; by default `policy.toml` in the user's directory.
+        before_yes: awaited before a rule answers yes, given the tool call.
     """
 
-    def __init__(self, file: Path | None = None) -> None:
+    def __init__(self, file: Path | None = None, before_yes: BeforeYes | None = None) -> None:
         self._file = file or policy_file()
+        self._before_yes = before_yes
         self._policy: Judges | None = None
         self._sees_updates = exists(self._file)
         self._sessions: dict[str, _Session] = {}
@@ -202,7 +206,9 @@ class PolicyMod(Mod):
                 option = _only_option(params, "allow_once")
                 if option is not None:
                     session.permit(verdict.actions)
-                    return Reply(_outcome(option, verdict))
+                    yes = Reply(_outcome(option, verdict))
+                    before = self._before_yes
+                    return yes if before is None else Later(_after(before(known), yes))
             case "ask":
                 pass
 
@@ -307,6 +313,11 @@ class PolicyMod(Mod):
 
             self._policy = LivePolicy(self._file)
         return self._policy
+
+
+async def _after(work: Awaitable[None], reply: Reply) -> Reply:
+    await work
+    return reply
 
 
 def _place(params: Mapping[str, Any]) -> Place:
