@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -178,3 +179,35 @@ def test_task_stop_ends_the_agent_and_keeps_the_worktree(desk: Desk) -> None:
     assert desk.tasks()["talk"]["state"] == "agent ended"
     desk.ok("task", "resume", "talk")
     until(lambda: desk.tasks()["talk"]["state"] == "idle")
+
+
+@pytest.mark.requirement("tasks.say-errors")
+def test_an_empty_prompt_and_a_lost_agent_are_errors_that_say_what_to_do(desk: Desk) -> None:
+    task = task_of(desk, "testy")
+    empty = desk.run("task", "say", "talk", " ")
+    empty_of_session = desk.run("session", "say", task, "")
+    os.kill(desk.keeper(task), signal.SIGKILL)
+    until(lambda: desk.tasks()["talk"]["state"] == "lost contact")
+    lost = desk.run("task", "say", "talk", "more")
+
+    assert (empty.returncode, empty_of_session.returncode, lost.returncode) == (2, 1, 1)
+    assert "the prompt is empty" in empty.stderr
+    assert "the prompt is empty" in empty_of_session.stderr
+    assert f"`symposium task resume {task}` starts it again" in lost.stderr
+
+
+@pytest.mark.requirement("approvals.usual-words")
+def test_a_permission_is_answered_with_yes_and_an_empty_inbox_says_so(desk: Desk) -> None:
+    empty = desk.run("inbox")
+    task = task_of(desk, "testy")
+    desk.ok("task", "say", task, ASKS.decode())
+    for answer in ("yes", "no"):
+        until(lambda: desk.json("inbox"))
+        shown = desk.run("inbox").stdout
+        assert shown.startswith("1  permission:")
+        desk.ok("inbox", "answer", "1", answer)
+    until(lambda: len(results(desk, task)) == 2)
+
+    assert decided(desk, task) == ["allow-once", "reject"]
+    assert (empty.returncode, empty.stdout) == (0, "")
+    assert empty.stderr == "Nothing waits for you.\n"

@@ -11,7 +11,7 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.handlers import Handlers
 from peerwire.transports.unix import connect_unix
-from symposium.agent_sessions.session import SessionError, SessionKind, Status
+from symposium.agent_sessions.session import OF_TASK, SessionError, SessionKind, SessionSpec, Status
 from symposium.agent_sessions.store import SessionStore
 
 DESCRIBE: Final = "session/describe"
@@ -109,7 +109,7 @@ async def reach(
         SessionNotFoundError: there is no such session.
         SessionError: it is not running.
     """
-    store.spec(id_)
+    spec = store.spec(id_)
     try:
         transport = connect_unix(store.socket(id_))
     except BlockingIOError as error:
@@ -118,7 +118,7 @@ async def reach(
         state = store.state(id_)
         raise SessionError(
             f"the session {id_} is not running ({state.status.value}: {state.reason or error})",
-            f"`symposium session resume {id_}` starts it again",
+            f"`symposium {_group(spec)} resume {id_}` starts it again",
         ) from error
     connection = Connection(transport, Handlers(notifications=dict(notified or {})))
     client = KeeperClient(connection, id_)
@@ -136,6 +136,11 @@ async def reach(
         connection.close()
     if caught.error is not None:
         raise caught.error
+
+
+def _group(spec: SessionSpec) -> str:
+    """The commands that are about it: a task's agent is started as the task says."""
+    return "task" if spec.env.get(OF_TASK) == spec.id else "session"
 
 
 def _no_answer(session: str, when: str) -> NoAnswerError:

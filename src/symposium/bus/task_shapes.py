@@ -93,10 +93,15 @@ class SnapshotView(Struct, frozen=True):
 
 
 class InboxChoice(Struct, frozen=True):
-    """One way to answer."""
+    """One way to answer.
+
+    Attributes:
+        kind: of a permission: `allow_once`, `allow_always`, `reject_once` or `reject_always`.
+    """
 
     id: str
     name: str
+    kind: str = ""
 
 
 class InboxCall(Struct, frozen=True):

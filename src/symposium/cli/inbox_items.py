@@ -20,6 +20,15 @@ TERMINALS: Final = 20
 
 _UUID: Final = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _DIGEST: Final = re.compile(r"(?<=:)([0-9a-f]{12})[0-9a-f]{20}$")
+_WORDS: Final = {
+    "yes": frozenset({"allow_once"}),
+    "once": frozenset({"allow_once"}),
+    "always": frozenset({"allow_always"}),
+    "no": frozenset({"reject_once"}),
+    "reject": frozenset({"reject_once"}),
+}
+"""Usual words, and the kinds of permission options that they mean (ACP, permission options)."""
+
 _SHORTEST: Final = 4
 """Characters of an id that may stand for it."""
 
@@ -107,7 +116,10 @@ def check_seen(named: str, found: str, items: Sequence[InboxItem], shown: Sequen
 
 
 def find_answer(said: str, item: InboxItem | None) -> str:
-    """The id of the choice that is meant: by id, or by the beginning of an id or of a name.
+    """The id of the choice that is meant: by id, by the beginning of an id or of a name, by a word.
+
+    The words are `yes` and `once` (allow this one), `always` (allow all further ones), `no` and
+    `reject` (not this one).
 
     Raises:
         NotFoundError: it may be several.
@@ -115,7 +127,7 @@ def find_answer(said: str, item: InboxItem | None) -> str:
     if item is None or item.kind in {"question", "budget"}:
         return said
     word = said.strip().casefold()
-    for matches in (_says, _starts):
+    for matches in (_says, _means, _starts):
         found = [choice.id for choice in item.choices if matches(choice, word)]
         if len(found) == 1:
             return found[0]
@@ -127,6 +139,11 @@ def find_answer(said: str, item: InboxItem | None) -> str:
 
 def _says(choice: InboxChoice, word: str) -> bool:
     return word in {choice.id.casefold(), choice.name.casefold()}
+
+
+def _means(choice: InboxChoice, word: str) -> bool:
+    """Whether a usual word means this choice, whatever its agent calls it."""
+    return choice.kind in _WORDS.get(word, ())
 
 
 def _starts(choice: InboxChoice, word: str) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError, invalid_params
+from peerwire.jsonrpc.errors import INVALID_PARAMS, INVALID_REQUEST, RpcError, invalid_params
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.agent_sessions.keeper_client import ANSWER, CANCEL, QUESTIONS, SAY, WATCH
 from symposium.agent_sessions.session import (
@@ -141,7 +141,7 @@ class AcpKeeper:
     def _say(self, request: Request) -> Mapping[str, Any]:
         text = members_of(request.params).get("text")
         if not isinstance(text, str) or not text.strip():
-            raise invalid_params("text is what is to be said", request.params)
+            raise RpcError(INVALID_PARAMS, message="the prompt is empty, or is no text")
         try:
             waiting = self._prompts.add(text)
         except SessionError as error:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from symposium.bus.task_shapes import InboxChoice, InboxItem
 from symposium.cli.inbox_items import (
@@ -120,3 +121,29 @@ def test_what_is_said_to_a_question_is_no_beginning_of_anything() -> None:
 
     assert find_answer("se", asked) == "se"
     assert find_answer("se", None) == "se"
+
+
+@pytest.mark.requirement("approvals.usual-words")
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("yes", "p1"), ("Once", "p1"), ("always", "p2"), ("no", "p3"), ("reject", "p3")],
+)
+def test_a_permission_is_answered_with_a_usual_word(said: str, meant: str) -> None:
+    kinds = ("allow_once", "allow_always", "reject_once", "reject_always")
+    choices = [
+        InboxChoice(f"p{number}", f"Option {number}", kind) for number, kind in enumerate(kinds, 1)
+    ]
+    asked = replace(item("permission", ONE), choices=tuple(choices))
+
+    assert find_answer(said, asked) == meant
+
+
+@pytest.mark.requirement("approvals.usual-words")
+def test_a_usual_word_allows_no_more_than_it_says() -> None:
+    only_always = replace(
+        item("permission", ONE), choices=(InboxChoice("p2", "Option", "allow_always"),)
+    )
+    delete = item("delete", ONE, "", ("archive", "Delete it"), ("keep", "Keep it"))
+
+    assert find_answer("yes", only_always) == "yes"
+    assert find_answer("yes", delete) == "yes"

@@ -60,6 +60,8 @@ def command(context: click.Context, *, as_json: bool) -> int:
         for number, (item, id_) in enumerate(zip(items, short_ids(items), strict=True), start=1):
             click.echo(f"{number}  {id_}")
             _print_short(item)
+        if not items:
+            click.echo("Nothing waits for you.", err=True)
         return ExitCode.WAITING if items else ExitCode.OK
 
     return doing(work)
@@ -90,6 +92,8 @@ def show(item: str) -> int:
 @AS_JSON
 def answer(item: str, answer: str, *, as_json: bool) -> int:
     """Answer ITEM with a choice, by its id or name; a question also with any text, for its agent.
+
+    A permission can also be answered with yes or once, always, no or reject.
 
     ITEM is a number of the last list on this terminal, an id, its beginning, or the name of a task
     in which only one thing waits.

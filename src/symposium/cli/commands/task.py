@@ -213,6 +213,8 @@ def attach(task: str, *, follow: bool, as_json: bool) -> int:
 @click.argument("text")
 def say(task: str, text: str) -> int:
     """Give the agent of TASK a prompt, after those that wait already."""
+    if not text.strip():
+        raise click.UsageError("the prompt is empty")
 
     async def work() -> int:
         found = await find_task(task)

@@ -255,7 +255,10 @@ def _permission(taskspace: Taskspace, asked: Mapping[str, Any]) -> InboxItem:
         taskspace.name,
         str(asked.get("askedAt") or taskspace.activated_at),
         title if wish is None else f"wants to {wish}",
-        tuple(InboxChoice(o["optionId"], o["name"]) for o in asked["options"]),
+        tuple(
+            InboxChoice(each["optionId"], each["name"], str(each.get("kind", "")))
+            for each in asked["options"]
+        ),
         InboxCall(
             kind=asked.get("kind") or "",
             title=title,
