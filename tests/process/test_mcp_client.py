@@ -1,6 +1,7 @@
 """Our MCP client and its servers, as programs and over HTTP."""
 
 import asyncio
+import base64
 import json
 import subprocess
 import sys
@@ -254,6 +255,55 @@ async def test_a_server_that_is_not_there_is_said_to_be_unreachable() -> None:
     with pytest.raises(PeerwireError, match=str(port)):
         async with open_server({"type": "http", "name": "gone", "url": url}):
             pass
+
+
+@pytest.mark.requirement("bridge.url-credentials")
+async def test_a_user_and_password_of_a_url_are_sent_and_stand_in_no_error() -> None:
+    heads: list[str] = []
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.close()
+
+    listening = await asyncio.start_server(take, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    url = f"http://us%20er:se%2Fcret@127.0.0.1:{port}/mcp"
+    with pytest.raises(PeerwireError, match=str(port)) as caught:
+        async with open_server({"type": "http", "name": "x", "url": url}):
+            pass
+    header = {"name": "authorization", "value": "Bearer x"}
+    with pytest.raises(PeerwireError):
+        async with open_server({"type": "http", "name": "x", "url": url, "headers": [header]}):
+            pass
+    listening.close()
+
+    encoded = base64.b64encode(b"us er:se/cret").decode()
+    assert f"Authorization: Basic {encoded}\r\n" in heads[0]
+    assert "Basic" not in heads[1], "a header of the declaration replaces it"
+    assert "se%2Fcret" not in str(caught.value)
+    assert "se/cret" not in str(caught.value)
+
+
+@pytest.mark.requirement("bridge.url-credentials")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://user:secret@host/x",
+        "http://user:secret@host:port/x",
+        "http://user:se/secret@host/x",
+        "http://user:se?secret@host/x",
+        "http://user:se#secret@host/x",
+        "http://user:secret@[bad/x",
+        "user:secret@host",
+    ],
+)
+async def test_a_url_that_cannot_be_used_is_named_without_its_password(url: str) -> None:
+    with pytest.raises(PeerwireError) as caught:
+        async with open_server({"type": "http", "name": "x", "url": url}):
+            pass
+
+    assert "secret" not in repr(caught.value)
+    assert "secret" not in repr(caught.value.__cause__)
 
 
 def _nobody(*_: Any) -> Awaitable[None] | None:

@@ -4,12 +4,13 @@ One TCP connection for each POST: servers are near, calls are few. Nothing is re
 """
 
 import asyncio
+import base64
 import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import h11
 from msgspec import UNSET
@@ -30,7 +31,8 @@ class HttpTransport:
     """Lines to and from an MCP server at a URL; its POSTs run in the task group it is given.
 
     Args:
-        url: `http:` or `https:`.
+        url: `http:` or `https:`; a user and password in it are sent as basic authorization,
+            unless the headers hold another, and appear in no error.
         headers: sent with every POST, as the declaration has them.
         tasks: owns the POSTs; must outlive this.
 
@@ -44,6 +46,10 @@ class HttpTransport:
         self._place = _Place(url)
         # A key with an umlaut is wrong, but the server's to refuse.
         self._headers = [(name.encode(), value.encode()) for name, value in headers]
+        is_authorized = any(name.lower() == b"authorization" for name, _ in self._headers)
+        if self._place.credentials and not is_authorized:
+            encoded = base64.b64encode(self._place.credentials)
+            self._headers.append((b"Authorization", b"Basic " + encoded))
         self._tasks = tasks
         self._listener: Listener | None = None
         self._waiting: deque[bytes] = deque()
@@ -184,14 +190,17 @@ class _Place:
     """Where a server is."""
 
     def __init__(self, url: str) -> None:
-        self.shown = url.partition("?")[0]
+        self.shown = _shown(url)
         try:
             parts = urlsplit(url)
             port = parts.port
-        except ValueError as error:
-            raise McpError(f"{url!r} is no URL: {error}") from error
+        except ValueError:
+            # The reason can quote a part of the URL, such as a password taken for a port.
+            raise McpError(f"`{self.shown}` is not a URL") from None
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise McpError(f"{url!r} is no http or https URL")
+            raise McpError(f"`{self.shown}` is not an http or https URL")
+        user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
+        self.credentials = unquote_to_bytes(user) + colon.encode() + unquote_to_bytes(password)
         self._is_secure = parts.scheme == "https"
         self._name = parts.hostname
         self._port = port or (443 if self._is_secure else 80)
@@ -201,6 +210,21 @@ class _Place:
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         secure = ssl.create_default_context() if self._is_secure else None
         return await asyncio.open_connection(self._name, self._port, ssl=secure)
+
+
+def _shown(url: str) -> str:
+    """A URL as errors show it: without its query, and without a user and password."""
+    try:
+        name = urlsplit(url).netloc.rpartition("@")[0]
+        is_parsed = urlsplit(url).port is None or bool(name) or "@" not in url
+    except ValueError:
+        name, is_parsed = "", False
+    if "://" not in url:
+        return url.rpartition("@")[2].partition("?")[0]
+    scheme, slashes, rest = url.partition("://")
+    # In what cannot be parsed, anything before the last `@` can be a password.
+    rest = rest[len(name) :].removeprefix("@") if is_parsed else rest.rpartition("@")[2]
+    return f"{scheme}{slashes}{rest}".partition("?")[0]
 
 
 class _Exchange:
