@@ -19,8 +19,9 @@ class Scene:
     """A broker and its peers by name; a message is a dict or the bytes of a line."""
 
     def __init__(self, history: History | None = None) -> None:
-        self.broker = Broker(boot="boot", history=history)
+        self.broker = Broker(lambda: self.uptime, boot="boot", history=history)
         self.now = NOW
+        self.uptime = 100.0
         self.raw: dict[str, list[bytes]] = {}
         self.closed: dict[str, str] = {}
         self.warned: list[str] = []
@@ -87,7 +88,8 @@ class Scene:
     def wait(self, seconds: float) -> None:
         """Time passes."""
         self.now += seconds
-        self.do(self.broker.expire(self.now))
+        self.uptime += seconds
+        self.do(self.broker.expire())
 
     def do(self, actions: Iterable[Action]) -> None:
         """Carry out what the broker says."""

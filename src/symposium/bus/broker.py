@@ -1,4 +1,4 @@
-"""Who gets what on the bus: lines in, deliveries out; no socket, and no clock of its own.
+"""Who gets what on the bus: lines in, deliveries out; no socket.
 
 Peers that have said hello speak version 2: each hears what is for it, and nothing else. Peers of
 the compat socket that have not are taken for version 1, and get what the reference's daemon would
@@ -50,15 +50,23 @@ class Broker:
     """All connections of one bus, and what is in flight between them.
 
     `receive` takes a line of a peer; every method answers with what is to be done about it.
+
+    Args:
+        clock: times requests; no one can set it, unlike the clock on the wall.
+        canonical: resolves the paths by which peers are found.
+        history: keeps what has passed.
+        boot: identifies this run of the daemon.
     """
 
     def __init__(
         self,
+        clock: Callable[[], float],
         *,
         canonical: Canonical = plain_parts,
         history: History | None = None,
         boot: str = "",
     ) -> None:
+        self._clock = clock
         self.peers = Peers(canonical)
         self.open = OpenRequests()
         self.history = history if history is not None else History()
@@ -94,10 +102,10 @@ class Broker:
                 actions += self._to_asker(request, line)
         return actions + (self.desk.left(peer) if peer.hello is not None else [])
 
-    def expire(self, now: float) -> list[Action]:
+    def expire(self) -> list[Action]:
         """Answer for those who have not, once their time is over."""
         actions: list[Action] = []
-        for request in self.open.overdue(now):
+        for request in self.open.overdue(self._clock()):
             text = f"{request.type} was not answered in its time"
             line = refusals.refusal(request.id, refusals.TIMEOUT, text)
             actions += self._to_asker(request, line)
@@ -203,14 +211,15 @@ class Broker:
         if not answerers:
             reason = f"nobody who is connected answers {envelope.type}"
             return [_refusal(peer, envelope.id, refusals.NO_HANDLER, reason)]
+        since = self._clock()
         self.open.add(
             OpenRequest(
                 id=envelope.id,
                 type=envelope.type,
                 asker=peer.id,
                 answerers=set(answerers),
-                since=now,
-                deadline=now + about.budget,
+                since=since,
+                deadline=since + about.budget,
             )
         )
         actions: list[Action] = [Deliver(answerers, line)]
@@ -245,7 +254,7 @@ class Broker:
     def _to_who_asked(
         self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float
     ) -> Sequence[Action]:
-        del about
+        del about, now
         is_response = envelope.type == "response"
         request_id = envelope.id if is_response else _about_request(envelope)
         request = self.open.get(request_id)
@@ -253,7 +262,7 @@ class Broker:
             return _not_asked(peer, envelope, request)
         if not is_response:
             return [Deliver((request.asker,), stamped(text, envelope, peer.stamp))]
-        self.open.answered(request, now)
+        self.open.answered(request, self._clock())
         return self._to_asker(request, stamped(text, envelope, peer.stamp))
 
     def _to_asker(self, request: OpenRequest, line: bytes) -> list[Action]:

@@ -31,6 +31,9 @@ from symposium.bus.vocabulary import Message, PayloadError, payload_of
 WATCHERS: Final = frozenset({Role.APP, Role.CLI, Role.OBSERVER, Role.DAEMON})
 """Roles that may see everybody's messages: a person's, not an agent's (bus §7, rows 2 and 5)."""
 
+MAX_NAME: Final = 200
+"""Characters of a peer's name."""
+
 _REMEMBERED: Final = 64
 """Ends of connections that are told to whoever comes back."""
 
@@ -72,7 +75,7 @@ class Desk:
             _check(said)
         except PayloadError as error:
             line = refusals.refusal(envelope.id, refusals.BAD_HELLO, str(error))
-            return [Deliver((peer.id,), line), Close(peer.id, str(error))]
+            return [Deliver((peer.id,), line), Close(peer.id, str(error)[:MAX_NAME])]
         peer.let_in(said)
         peer.sender = envelope.sender
         self._peers.changed()
@@ -214,6 +217,9 @@ def cancelled(request_id: str, answerers: Iterable[str], peers: Peers) -> list[A
 def _check(said: Hello) -> None:
     if said.protocol != PROTOCOL:
         text = f"this bus speaks protocol {PROTOCOL}, not {said.protocol}; update the older side"
+        raise PayloadError(text)
+    if len(said.name) > MAX_NAME:
+        text = f"the name has {len(said.name)} characters; at most {MAX_NAME} are possible"
         raise PayloadError(text)
     if said.role in GIVEN:
         raise PayloadError(f"nobody connects as {said.role.value}")

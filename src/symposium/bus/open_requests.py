@@ -18,8 +18,8 @@ class OpenRequest:
         type: its message type.
         asker: the connection that waits.
         answerers: the connections one of which is to answer; the first that does, counts.
-        since: when it was asked, in seconds since the epoch.
-        deadline: when the broker answers for them.
+        since: when it was asked, in seconds of the broker's clock.
+        deadline: when the broker answers for them, in the same seconds.
     """
 
     id: str

@@ -24,6 +24,9 @@ FAILED: Final = "failed"
 NOT_FOUND: Final = "not_found"
 BAD_VALUE: Final = "bad_value"
 
+MAX_TEXT: Final = 1000
+"""Characters of a refusal's text."""
+
 NO_ID: Final = "-"
 """Stands for the id of a line that has none."""
 
@@ -31,7 +34,9 @@ DAEMON_SENDER: Final = Sender("/tmp")  # noqa: S108 - what the reference's daemo
 
 
 def refusal(request_id: str, code: str, text: str) -> bytes:
-    """The line that says so."""
+    """The line that says so; a text that quotes a long value is shortened."""
+    if len(text) > MAX_TEXT:
+        text = f"{text[:MAX_TEXT]}…"
     outcome = Outcome(success=False, error=text, code=code)
     return write_envelope(response(request_id or NO_ID, DAEMON_SENDER, outcome))
 

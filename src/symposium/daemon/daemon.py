@@ -81,7 +81,7 @@ class Daemon:
         self._here = 0
         self._started = time.time()
         history = History(Redactor(secret_values(os.environ)), messages=setting.options.history)
-        broker = Broker(canonical=RealPaths(), history=history, boot=str(uuid4()))
+        broker = Broker(time.monotonic, canonical=RealPaths(), history=history, boot=str(uuid4()))
         self.board = Switchboard(broker, self._counted)
         self._over = asyncio.Event()
         answers = self._answers()

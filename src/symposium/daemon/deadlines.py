@@ -1,7 +1,6 @@
 """Wakes the broker when the time of a request is over: one timer, for the next of them."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable
 
 from symposium.bus.actions import Action
@@ -22,10 +21,10 @@ class Deadlines:
         deadline = self._broker.open.next_deadline
         if deadline is None:
             return
-        at = self._loop.time() + deadline - time.time()
-        if self._timer is None or at < self._timer.when():
+        # The loop's clock is the broker's.
+        if self._timer is None or deadline < self._timer.when():
             self.close()
-            self._timer = self._loop.call_at(at, self._due)
+            self._timer = self._loop.call_at(deadline, self._due)
 
     def close(self) -> None:
         """Wake nobody any more."""
@@ -35,5 +34,5 @@ class Deadlines:
 
     def _due(self) -> None:
         self._timer = None
-        self._carry_out(self._broker.expire(time.time()))
+        self._carry_out(self._broker.expire())
         self.watch()

@@ -368,6 +368,34 @@ def test_what_is_not_answered_in_its_time_is_answered_for(scene: Scene) -> None:
     assert not scene.raw["asker"], "too late"
 
 
+@pytest.mark.requirement("bus.steady-clock")
+@pytest.mark.parametrize("step", [86_400.0, -86_400.0])
+def test_a_request_keeps_its_time_when_the_wall_clock_is_set(scene: Scene, step: float) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("app", "app", handles=["signal_user"])
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+    scene.now += step
+    scene.wait(1)
+    assert scene.types("asker") == [], "it has not been answered for yet"
+
+    scene.wait(3600)
+    assert scene.types("asker") == ["response"]
+
+
+@pytest.mark.requirement("bus.long-names")
+def test_a_name_that_is_too_long_is_refused_in_short_words(scene: Scene) -> None:
+    scene.connect("a")
+    scene.say("a", "hello", {"protocol": 2, "role": "app", "name": "n" * 1_000_000})
+    scene.connect("b")
+    scene.say("b", "hello", {"protocol": 2, "role": "r" * 1_000_000, "name": "b"})
+
+    assert scene.heard("a")[-1]["payload"]["code"] == "bad_hello"
+    assert "1000000 characters; at most 200" in scene.heard("a")[-1]["payload"]["error"]
+    assert scene.heard("b")[-1]["payload"]["code"] == "bad_hello"
+    assert len(scene.raw["b"][-1]) < 2000
+    assert set(scene.closed) == {"a", "b"}
+
+
 @pytest.mark.requirement("bus.budget")
 def test_each_type_has_its_own_budget(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
@@ -375,7 +403,7 @@ def test_each_type_has_its_own_budget(scene: Scene) -> None:
     scene.say("asker", "delete_taskspace", TASK)
     scene.say("asker", "signal_user", {**TASK, "message": ""})
 
-    assert scene.broker.open.next_deadline == scene.now + 2
+    assert scene.broker.open.next_deadline == scene.uptime + 2
     scene.wait(3600)
     assert scene.types("asker") == ["response"], "a person may take long to decide"
 
@@ -386,7 +414,7 @@ def test_how_long_answers_take_is_known_by_type(scene: Scene) -> None:
     scene.join("app", "app", handles=["signal_user"])
     for seconds in (0.5, 1.5):
         scene.say("asker", "signal_user", {**TASK, "message": ""})
-        scene.now += seconds
+        scene.uptime += seconds
         scene.answer("app", scene.heard("app")[-1])
 
     took = scene.broker.open.took["signal_user"]
