@@ -697,6 +697,11 @@ async def test_a_page_in_a_browser_is_refused(origin: str, status: int) -> None:
         ("evil.invalid", 403),
         ("127.0.0.1.evil.invalid", 403),
         ("127.0.0.1:x", 403),
+        ("127.0.0.1:", 403),
+        ("127.0.0.1:0", 403),
+        ("127.0.0.1:065", 403),
+        ("127.0.0.1:65536", 403),
+        ("127.0.0.1:99999999999", 403),
         ("[::1]:80", 403),
         ("localhost:1", 200),
         ("LOCALHOST", 200),
@@ -706,6 +711,20 @@ async def test_a_page_in_a_browser_is_refused(origin: str, status: int) -> None:
 async def test_a_name_that_leads_here_by_trickery_is_refused(host: str, status: int) -> None:
     async with opened() as (door, _):
         assert (await door.send(request("ping"), headers={"Host": host})).status == status
+
+
+@pytest.mark.requirement("bridge.security-origin")
+@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
+async def test_a_header_that_decides_and_comes_twice_is_refused(name: str) -> None:
+    async with opened() as (door, owner):
+        given = {"Host": "localhost", "Origin": "null", **door.headers}
+        headers = [*given.items(), (name, given[name])]
+        reader, writer = await door.knock()
+        lines = [f"POST {door.path} HTTP/1.0", *(f"{each}: {value}" for each, value in headers)]
+        writer.write("\r\n".join([*lines, "Content-Length: 0", "", ""]).encode())
+
+        assert (await reader.readline()).split()[1] in {b"400", b"403"}
+        assert owner.connected == 0
 
 
 @pytest.mark.requirement("bridge.security-body-cap")
@@ -748,20 +767,52 @@ async def test_methods_that_mcp_has_not_are_not_allowed() -> None:
         assert (answer.status, answer.headers["allow"]) == (405, "POST, GET, DELETE")
 
 
-@pytest.mark.requirement("bridge.http-details")
+async def closed(reader: asyncio.StreamReader) -> None:
+    """Wait until the endpoint has closed a connection."""
+    with suppress(ConnectionResetError):
+        async with asyncio.timeout(PATIENCE):
+            assert await reader.read() == b""
+
+
+@pytest.mark.requirement("bridge.http-details", "bridge.idle-strangers")
 async def test_more_connections_than_an_agent_needs_are_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_endpoint, "MAX_CONNECTIONS", 2)
     async with opened() as (door, _):
-        kept = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(2)]
-        reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
-        with suppress(ConnectionResetError):
-            async with asyncio.timeout(PATIENCE):
-                assert await reader.read() == b""
-        writer.close()
-        for _, one in kept:
-            one.close()
+        kept = [await door.begin(request("one")) for _ in range(2)]
+        for each in kept:
+            assert (await each.whole()).status == 200
+        reader, _ = await door.knock()
+        await closed(reader)
+        for each in kept:
+            each.writer.close()
+
+
+@pytest.mark.requirement("bridge.idle-strangers")
+async def test_connections_without_the_token_keep_no_agent_out() -> None:
+    async with opened() as (door, _):
+        agent = await door.begin(request("one"))
+        assert (await agent.whole()).status == 200
+        idle = [await door.knock() for _ in range(70)]
+
+        assert (await door.send(request("ping"))).status == 200
+        for reader, _ in idle[: 70 - http_endpoint.MAX_UNPROVEN]:
+            await closed(reader)
+        refused = await door.begin(request("ping"), headers={"Authorization": "Bearer x"})
+        assert (await refused.whole()).status == 401
+        agent.http.start_next_cycle()
+        body = json.dumps(request("two")).encode()
+        head = [("Host", "localhost"), ("Content-Length", str(len(body))), *door.headers.items()]
+        for part in (
+            h11.Request(method="POST", target=door.path, headers=head),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            agent.writer.write(agent.http.send(part) or b"")
+        assert (await agent.whole()).events[0]["result"]["method"] == "two"
+        for exchange in (agent, refused):
+            exchange.writer.close()
 
 
 # -- broken bytes

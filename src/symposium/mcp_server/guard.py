@@ -10,11 +10,14 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_HERE: Final = rb"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?"
+_HERE: Final = rb"(?:127\.0\.0\.1|localhost|\[::1\])(?::(?P<port>[1-9][0-9]{0,4}))?"
 _HOST: Final = re.compile(_HERE, re.IGNORECASE)
 _ORIGIN: Final = re.compile(rb"http://" + _HERE, re.IGNORECASE)
 
+_LAST_PORT: Final = 65535
 _FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_NO_SUCH_PATH: Final = b'{"error":"there is nothing at this path"}'
 _BODY: Final = b'{"error":"forbidden: this server answers its owner on this machine only"}'
 
 
@@ -30,10 +33,12 @@ class Guard:
         match scope["type"]:
             case "lifespan":
                 await self._app(scope, receive, send)
-            case "http" if self.allows(scope["headers"]):
-                await self._app(scope, receive, send)
+            case "http" if not self.allows(scope["headers"]):
+                await _refuse(send, _FORBIDDEN, _BODY)
+            case "http" if not _is_plain(scope):
+                await _refuse(send, _NOT_FOUND, _NO_SUCH_PATH)
             case "http":
-                await _refuse(send)
+                await self._app(scope, receive, send)
             case _:
                 await send({"type": "websocket.close", "code": 1008})
 
@@ -48,17 +53,28 @@ class Guard:
         scheme, _, given = found.get(b"authorization", b"").partition(b" ")
         origin = found.get(b"origin")
         return (
-            bool(_HOST.fullmatch(found.get(b"host", b"")))
-            and (origin is None or bool(_ORIGIN.fullmatch(origin)))
+            _is_here(_HOST, found.get(b"host", b""))
+            and (origin is None or _is_here(_ORIGIN, origin))
             and scheme.lower() == b"bearer"
             and hmac.compare_digest(self._token, given.strip())
         )
 
 
-async def _refuse(send: Send) -> None:
+def _is_here(shape: re.Pattern[bytes], value: bytes) -> bool:
+    found = shape.fullmatch(value)
+    return found is not None and int(found["port"] or 1) <= _LAST_PORT
+
+
+def _is_plain(scope: Scope) -> bool:
+    """Whether the path was written as it is: `%2fmcp` is not `/mcp`."""
+    raw = scope.get("raw_path")
+    return raw is None or raw.partition(b"?")[0] == str(scope["path"]).encode()
+
+
+async def _refuse(send: Send, status: int, body: bytes) -> None:
     headers = [
         (b"content-type", b"application/json"),
-        (b"content-length", str(len(_BODY)).encode()),
+        (b"content-length", str(len(body)).encode()),
     ]
-    await send({"type": "http.response.start", "status": _FORBIDDEN, "headers": headers})
-    await send({"type": "http.response.body", "body": _BODY})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

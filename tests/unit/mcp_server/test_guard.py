@@ -15,7 +15,9 @@ HOST = (b"host", b"127.0.0.1:4242")
 SHOWN = (b"authorization", b"Bearer a-token-that-nobody-guesses")
 
 
-async def status_for(headers: list[tuple[bytes, bytes]], method: str = "POST") -> int:
+async def status_for(
+    headers: list[tuple[bytes, bytes]], method: str = "POST", raw_path: bytes = b"/mcp"
+) -> int:
     sent: list[MutableMapping[str, Any]] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -29,6 +31,7 @@ async def status_for(headers: list[tuple[bytes, bytes]], method: str = "POST") -
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": "/mcp", "headers": headers}
+    scope |= {"raw_path": raw_path}
     await Guard(app, TOKEN)(scope, receive, send)
     return sent[0]["status"]
 
@@ -49,6 +52,10 @@ async def status_for(headers: list[tuple[bytes, bytes]], method: str = "POST") -
         [(b"host", b"127.0.0.1.evil.example"), SHOWN],
         [(b"host", b"127.0.0.1:80:80"), SHOWN],
         [(b"host", b"127.0.0.1@evil.example"), SHOWN],
+        [(b"host", b"127.0.0.1:"), SHOWN],
+        [(b"host", b"127.0.0.1:0"), SHOWN],
+        [(b"host", b"127.0.0.1:65536"), SHOWN],
+        [(b"host", b"127.0.0.1:99999"), SHOWN],
         [HOST, SHOWN, (b"origin", b"https://evil.example")],
         [HOST, SHOWN, (b"origin", b"null")],
         [HOST, SHOWN, (b"origin", b"http://localhost.evil.example")],
@@ -71,6 +78,13 @@ async def test_a_stranger_is_refused(headers: list[tuple[bytes, bytes]], method:
 )
 async def test_the_owner_may(headers: list[tuple[bytes, bytes]]) -> None:
     assert await status_for(headers) == 200
+
+
+@pytest.mark.requirement("mcp-server.plain-path")
+@pytest.mark.parametrize("raw_path", [b"%2fmcp", b"/%6dcp", b"/mcp%2f..", b"//mcp"])
+async def test_a_path_with_escapes_is_not_found(raw_path: bytes) -> None:
+    assert await status_for([HOST, SHOWN], raw_path=raw_path) == 404
+    assert await status_for([HOST], raw_path=raw_path) == 403
 
 
 @pytest.mark.requirement("mcp-server.http-guard")

@@ -1,6 +1,6 @@
 """Who may speak to an endpoint, by the head of the request alone (acp-host §8.2)."""
 
-from collections.abc import Mapping
+import re
 from typing import Final
 
 import h11
@@ -11,7 +11,9 @@ FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 UNAUTHORIZED: Final = 401
 
-_HOSTS: Final = frozenset({b"127.0.0.1", b"localhost"})
+_HOST: Final = re.compile(rb"(?:127\.0\.0\.1|localhost)(?::([1-9][0-9]{0,4}))?", re.IGNORECASE)
+_LAST_PORT: Final = 65535
+_SINGLE: Final = (b"host", b"origin", b"authorization")
 
 
 def members(request: h11.Request) -> dict[bytes, bytes]:
@@ -26,7 +28,10 @@ def refusal(request: h11.Request, path: str, token: str) -> int | None:
     a path exists.
     """
     headers = members(request)
-    if headers.get(b"origin", b"null") != b"null" or not _is_here(headers):
+    names = [name for name, _ in request.headers]
+    is_twice = any(names.count(name) > 1 for name in _SINGLE)
+    is_foreign = headers.get(b"origin", b"null") != b"null"
+    if is_twice or is_foreign or not _is_here(headers.get(b"host", b"")):
         return FORBIDDEN
     if request.target.partition(b"?")[0] != path.encode():
         return NOT_FOUND
@@ -36,6 +41,6 @@ def refusal(request: h11.Request, path: str, token: str) -> int | None:
     return None
 
 
-def _is_here(headers: Mapping[bytes, bytes]) -> bool:
-    name, _, port = headers.get(b"host", b"").partition(b":")
-    return name.lower() in _HOSTS and (port.isdigit() or not port)
+def _is_here(host: bytes) -> bool:
+    found = _HOST.fullmatch(host)
+    return found is not None and int(found[1] or 1) <= _LAST_PORT

@@ -18,8 +18,13 @@ from peerwire.jsonrpc.values import encode_value
 from symposium.conductor.bridge.forms import http_declaration
 from symposium.conductor.bridge.http_checks import NOT_FOUND, UNAUTHORIZED, members, refusal
 from symposium.conductor.bridge.http_client import HttpClient
-from symposium.conductor.bridge.http_wire import BodyTooLongError, HttpConversation
-from symposium.conductor.bridge.listener import ADDRESS, Listener, new_token
+from symposium.conductor.bridge.http_wire import (
+    IDLE,
+    IDLE_UNPROVEN,
+    BodyTooLongError,
+    HttpConversation,
+)
+from symposium.conductor.bridge.listener import ADDRESS, Connections, Listener, new_token
 from symposium.conductor.bridge.tunnel import Tunnels
 from symposium.conductor.stage import contained
 
@@ -28,6 +33,9 @@ MAX_BODY: Final = 16 * 1024 * 1024
 
 MAX_CONNECTIONS: Final = 64
 """Connections to one endpoint at a time; an agent has a few."""
+
+MAX_UNPROVEN: Final = 16
+"""Connections that have not shown the token; of more, the oldest is closed."""
 
 MAX_CLIENTS: Final = 64
 """Clients that an endpoint remembers; one that comes back after that is told to begin again."""
@@ -57,7 +65,7 @@ class HttpEndpoint:
         # At its end: some clients add `/mcp` to a URL that does not end so (peers: fast-agent).
         self._path = f"/{secrets.token_urlsafe(16)}/mcp"
         self._clients: dict[str, HttpClient] = {}
-        self._serving: set[asyncio.Task[None]] = set()
+        self._connections = Connections(MAX_CONNECTIONS, MAX_UNPROVEN)
         self._listener = Listener(self._connected)
 
     def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
@@ -69,8 +77,7 @@ class HttpEndpoint:
     def close(self) -> None:
         """Close the port, and every connection to it."""
         self._listener.close()
-        for task in self._serving:
-            task.cancel()
+        self._connections.cancel()
 
     async def aclose(self) -> None:
         """Close, and tell the owner that its clients have gone."""
@@ -82,20 +89,21 @@ class HttpEndpoint:
     # -- one connection
 
     def _connected(self, sock: socket.socket) -> None:
-        if len(self._serving) >= MAX_CONNECTIONS:
+        if not self._connections.has_room():
             _log.warning("the agent has %d connections to one MCP server; no more", MAX_CONNECTIONS)
             sock.close()
             return
         task = self._tasks.create_task(contained("the bridge", partial(self._serve, sock)))
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
+        self._connections.add(task)
         # Cancelled before its first step, it closes nothing itself.
         task.add_done_callback(lambda task: sock.close() if task.cancelled() else None)
 
     async def _serve(self, sock: socket.socket) -> None:
         conversation = HttpConversation(*await asyncio.open_connection(sock=sock))
         try:
-            while (request := await conversation.next_request()) is not None:
+            idle = IDLE_UNPROVEN
+            while (request := await conversation.next_request(idle)) is not None:
+                idle = IDLE
                 await self._answer(conversation, request)
                 if not conversation.next_cycle():
                     await conversation.linger()
@@ -114,6 +122,7 @@ class HttpEndpoint:
             scheme = [("WWW-Authenticate", "Bearer")] if status == UNAUTHORIZED else []
             await conversation.answer(status, scheme)
             return
+        self._connections.prove()
         match request.method:
             case b"POST":
                 await self._post(conversation, request)

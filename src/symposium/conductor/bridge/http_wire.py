@@ -18,6 +18,9 @@ PATIENCE: Final = 30.0
 IDLE: Final = 300.0
 """Seconds that a connection is kept open for the next request."""
 
+IDLE_UNPROVEN: Final = 10.0
+"""Seconds that a new connection has until its first request."""
+
 UNREAD: Final = 8 * 1024 * 1024
 """Bytes of events that a client may leave unread before it counts as gone."""
 
@@ -44,15 +47,18 @@ class HttpConversation:
         self._writer = writer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
 
-    async def next_request(self) -> h11.Request | None:
+    async def next_request(self, idle: float = IDLE) -> h11.Request | None:
         """The head of the next request; None at the end.
+
+        Args:
+            idle: seconds in which it must begin.
 
         Raises:
             h11.RemoteProtocolError: it is none.
             TimeoutError: it does not come, or stops coming.
         """
         has_begun = False
-        async with asyncio.timeout(IDLE) as scope:
+        async with asyncio.timeout(idle) as scope:
             while (found := self._http.next_event()) is h11.NEED_DATA:
                 data = await self._reader.read(_READ)
                 if data and not has_begun:

@@ -54,6 +54,50 @@ class Listener:
         self._on_connection(sock)
 
 
+class Connections:
+    """The connections to one endpoint; those without the token cannot keep others out.
+
+    Args:
+        most: connections at a time.
+        most_unproven: those of them that have not shown the token.
+    """
+
+    def __init__(self, most: int, most_unproven: int) -> None:
+        self._most = most
+        self._most_unproven = most_unproven
+        self._serving: set[asyncio.Task[None]] = set()
+        self._unproven: dict[asyncio.Task[None], None] = {}
+
+    def has_room(self) -> bool:
+        """Whether one more fits; the oldest that has not shown the token leaves for it."""
+        is_full = len(self._serving) >= self._most
+        if len(self._unproven) >= self._most_unproven or (is_full and self._unproven):
+            oldest = next(iter(self._unproven))
+            self.prove(oldest)
+            self._serving.discard(oldest)
+            oldest.cancel()
+            return True
+        return not is_full
+
+    def add(self, task: asyncio.Task[None]) -> None:
+        """Count a connection until its task ends."""
+        self._serving.add(task)
+        self._unproven[task] = None
+        task.add_done_callback(self._serving.discard)
+        task.add_done_callback(self.prove)
+
+    def prove(self, task: asyncio.Task[None] | None = None) -> None:
+        """Note that a connection, that of the current task by default, has shown the token."""
+        task = task or asyncio.current_task()
+        if task is not None:
+            self._unproven.pop(task, None)
+
+    def cancel(self) -> None:
+        """End them all."""
+        for task in self._serving:
+            task.cancel()
+
+
 def new_token() -> str:
     """A secret nobody guesses."""
     return secrets.token_urlsafe(32)

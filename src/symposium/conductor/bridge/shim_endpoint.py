@@ -17,7 +17,7 @@ from peerwire.mcp.lines import McpLines
 from peerwire.transports.fd import FdTransport
 from symposium.conductor.bridge.forms import stdio_declaration
 from symposium.conductor.bridge.in_flight import CANCELLED, InFlight
-from symposium.conductor.bridge.listener import Listener, is_same, new_token
+from symposium.conductor.bridge.listener import Connections, Listener, is_same, new_token
 from symposium.conductor.bridge.tunnel import Tunnel, Tunnels
 from symposium.conductor.stage import contained
 
@@ -26,6 +26,9 @@ GREETING_PATIENCE: Final = 10.0
 
 MAX_CONNECTIONS: Final = 64
 """Connections to one endpoint at a time: one for each client of the agent."""
+
+MAX_UNPROVEN: Final = 16
+"""Connections that have not said the token; of more, the oldest is closed."""
 
 MAX_BACKLOG: Final = 16 * 1024 * 1024
 """Bytes that an agent may leave unread before its client counts as gone."""
@@ -47,7 +50,7 @@ class ShimEndpoint:
         self._tunnels = tunnels
         self._tasks = tasks
         self._token = new_token()
-        self._serving: set[asyncio.Task[None]] = set()
+        self._connections = Connections(MAX_CONNECTIONS, MAX_UNPROVEN)
         self._open: set[Tunnel] = set()
         self._listener = Listener(self._connected)
 
@@ -58,8 +61,7 @@ class ShimEndpoint:
     def close(self) -> None:
         """Close the port, and every connection to it."""
         self._listener.close()
-        for task in self._serving:
-            task.cancel()
+        self._connections.cancel()
 
     async def aclose(self) -> None:
         """Close, and tell the owner that its clients have gone."""
@@ -68,13 +70,12 @@ class ShimEndpoint:
             await tunnel.aclose()
 
     def _connected(self, sock: socket.socket) -> None:
-        if len(self._serving) >= MAX_CONNECTIONS:
+        if not self._connections.has_room():
             _log.warning("the agent has %d connections to one MCP server; no more", MAX_CONNECTIONS)
             sock.close()
             return
         task = self._tasks.create_task(contained("the bridge", partial(self._serve, sock)))
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
+        self._connections.add(task)
         # Cancelled before its first step, it closes nothing itself.
         task.add_done_callback(lambda _: sock.close())
 
@@ -82,6 +83,7 @@ class ShimEndpoint:
         if not await self._is_greeted(sock):
             sock.close()
             return
+        self._connections.prove()
         transport = FdTransport((fd := sock.detach()), fd)
         calls = _Calls()
         connection = Connection(McpLines(transport), calls.handlers(), max_backlog=MAX_BACKLOG)
