@@ -10,7 +10,6 @@ import lzma
 import posixpath
 import stat
 import tarfile
-import zipfile
 from pathlib import Path
 from typing import IO, Final, cast
 
@@ -19,6 +18,7 @@ from symposium.registry.unpack import (
     DAMAGE,
     Room,
     UnpackError,
+    bounded_zip,
     place_below,
     whole_tar,
     write_member,
@@ -27,38 +27,7 @@ from symposium.registry.unpack import (
 MOST_UNPACKED: Final = 1024 * 1024 * 1024
 MOST_FILES: Final = 50_000
 
-_PIECE: Final = 16 * 1024 * 1024
-"""Bytes that may be asked for at once: a header that announces more wants our memory."""
-
 _LINK_TEXT: Final = 4096
-
-
-class _Bounded:
-    """A decompressed stream, read once from its begin, that ends where too much comes out of it."""
-
-    def __init__(self, stream: IO[bytes] | gzip.GzipFile, most: int) -> None:
-        self._stream = stream
-        self._most = most
-        self._at = 0
-
-    def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _PIECE:
-            raise UnpackError("the archive has a header that is too large", "")
-        piece = self._stream.read(size)
-        self._at += len(piece)
-        if self._at > self._most:
-            raise UnpackError("the archive grows too large when it is unpacked", "")
-        return piece
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, to: int) -> int:
-        if to < self._at:
-            raise UnpackError("the archive leads back into itself", "")
-        while self._at < to and self.read(min(to - self._at, _PIECE)):
-            pass
-        return self._at
 
 
 def unpack_sources(archive: Path, kind: str, to: Path) -> None:
@@ -80,13 +49,13 @@ def unpack_sources(archive: Path, kind: str, to: Path) -> None:
 
 def _unpack_tar(archive: Path, kind: str, to: Path) -> None:
     room = Room(MOST_FILES, MOST_UNPACKED)
-    with _decompressed(archive, kind) as stream:
-        # Twice: padding and headers come out of it too.
-        bounded = cast("IO[bytes]", _Bounded(stream, 2 * MOST_UNPACKED))
-        with whole_tar(bounded, room) as tar:
-            for member in tar:
-                room.take_file()
-                _take(tar, member, to, room)
+    with (
+        _decompressed(archive, kind) as stream,
+        whole_tar(cast("IO[bytes]", stream), room) as tar,
+    ):
+        for member in tar:
+            room.take_file()
+            _take(tar, member, to, room)
 
 
 def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path, room: Room) -> None:
@@ -106,7 +75,7 @@ def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path, room: Room) -
 
 def _unpack_zip(archive: Path, to: Path) -> None:
     room = Room(MOST_FILES, MOST_UNPACKED)
-    with zipfile.ZipFile(archive) as packed:
+    with bounded_zip(archive) as packed:
         for member in packed.infolist():
             room.take_file()
             place = place_below(to, member.filename)

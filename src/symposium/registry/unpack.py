@@ -18,6 +18,16 @@ from symposium.errors import SymposiumError
 
 TARS: Final = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
+MAX_HEADER: Final = 1024 * 1024
+"""Bytes of the headers of one member of a tar: its name, its attributes."""
+
+MAX_HEADERS: Final = 128 * 1024 * 1024
+"""Bytes of all headers of a tar: 50,000 members with 2.6 KB each."""
+
+MAX_LIST: Final = 8 * 1024 * 1024
+"""Bytes of a zip's list of members: 50,000 members with 167 bytes each."""
+
+_TOO_LARGE: Final = "tell whoever publishes it"
 _PIECE: Final = 1024 * 1024
 _OPENERS: Final[Mapping[bytes, Callable[[Path], Any]]] = {
     b"\x1f\x8b": gzip.open,
@@ -108,34 +118,111 @@ def whole_tar(stream: IO[bytes], room: Room) -> Generator[tarfile.TarFile]:
     """A tar to go through; when that is done, nothing of it was missing and all sums were right.
 
     Raises:
+        UnpackError: its headers are too large, or too much comes out of it.
         EOFError: it ends too early, or something in it is no header; `tarfile` would just stop.
         OSError: a sum is wrong; `tarfile` would not have read so far.
     """
-    watched = _Watched(stream)
-    with tarfile.open(fileobj=cast("IO[bytes]", watched), mode="r:") as tar:
+    # Twice: padding and headers come out of it too.
+    bounded = _BoundedTar(stream, 2 * room.size)
+    with _Tar.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as tar:
         yield tar
-    if watched.last != tarfile.NUL * tarfile.BLOCKSIZE:
+    if bounded.last != tarfile.NUL * tarfile.BLOCKSIZE:
         raise EOFError("it is cut off, or damaged in the middle")
     while piece := stream.read(_PIECE):
         room.take(len(piece))
 
 
-class _Watched:
-    """A stream that tells what was read of it last: behind a whole tar, that is an empty block."""
+class _Tar(tarfile.TarFile):
+    """A tar whose headers are bounded: `tarfile` reads one of any size into memory."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def next(self) -> tarfile.TarInfo | None:
+        """The next member, with the headers that belong to it."""
+        bounded = cast("_BoundedTar", self.fileobj)
+        bounded.header_begins()
+        try:
+            return super().next()
+        finally:
+            bounded.header_ends()
+
+
+class _BoundedTar:
+    """A stream, read once from its begin, with bounds on what a tar takes out of it.
+
+    Args:
+        stream: what is in the tar.
+        most: bytes that may come out of it.
+
+    Attributes:
+        last: what was read last: behind a whole tar, that is an empty block.
+    """
+
+    def __init__(self, stream: IO[bytes], most: int) -> None:
         self._stream = stream
+        self._left = most
+        self._at = 0
+        self._headers = MAX_HEADERS
+        self._header: int | None = None
         self.last = b""
 
+    def header_begins(self) -> None:
+        """Count what is read from now on for the headers of one member."""
+        self._header = min(MAX_HEADER, self._headers)
+
+    def header_ends(self) -> None:
+        """What is read from now on is a file."""
+        self._header = None
+
     def read(self, size: int = -1) -> bytes:
-        self.last = self._stream.read(size)
+        if self._header is not None:
+            if not 0 <= size <= self._header:
+                raise UnpackError("the archive has headers that are too large", _TOO_LARGE)
+            self._header -= size
+            self._headers -= size
+        self.last = self._read(size if size >= 0 else self._left + 1)
         return self.last
 
+    def _read(self, size: int) -> bytes:
+        piece = self._stream.read(size)
+        self._at += len(piece)
+        self._left -= len(piece)
+        if self._left < 0:
+            raise UnpackError("the archive grows too large when it is unpacked", _TOO_LARGE)
+        return piece
+
     def seek(self, to: int) -> int:
-        return self._stream.seek(to)
+        if to < self._at:
+            raise UnpackError("the archive leads back into itself", _TOO_LARGE)
+        while self._at < to and self._read(min(to - self._at, _PIECE)):
+            pass
+        return self._at
 
     def tell(self) -> int:
-        return self._stream.tell()
+        return self._at
+
+
+@contextmanager
+def bounded_zip(archive: Path) -> Generator[zipfile.ZipFile]:
+    """A zip whose list of members is bounded: `zipfile` reads one of any size into memory.
+
+    Raises:
+        UnpackError: the list is too large.
+    """
+    with archive.open("rb") as file, zipfile.ZipFile(cast("IO[bytes]", _BoundedZip(file))) as zip_:
+        yield zip_
+
+
+class _BoundedZip:
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.seek = stream.seek
+        self.tell = stream.tell
+        self.seekable = stream.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        piece = b"" if size > MAX_LIST else self._stream.read(size if size >= 0 else MAX_LIST + 1)
+        if size > MAX_LIST or len(piece) > MAX_LIST:
+            raise UnpackError("the archive's list of members is too large", _TOO_LARGE)
+        return piece
 
 
 def _decompressed(archive: Path) -> IO[bytes]:
@@ -149,7 +236,7 @@ def _decompressed(archive: Path) -> IO[bytes]:
 
 
 def _unpack_zip(archive: Path, to: Path, room: Room) -> None:
-    with zipfile.ZipFile(archive) as packed:
+    with bounded_zip(archive) as packed:
         for member in packed.infolist():
             room.take_file()
             mode = member.external_attr >> 16

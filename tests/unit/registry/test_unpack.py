@@ -7,6 +7,7 @@ import lzma
 import os
 import stat
 import tarfile
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -131,6 +132,93 @@ def raw_tar(count: int) -> bytes:
         for each in range(count):
             member(str(each), os.urandom(2000))(tar)
     return packed.getvalue()
+
+
+def header(kind: bytes, size: int, name: str = "x") -> bytes:
+    """The block of a tar that announces that many bytes."""
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def packed_of(path: Path, *parts: bytes, zeros: int = 0) -> Path:
+    """A gzip of these blocks, with zeros behind them that cost the archive nearly nothing."""
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for part in parts:
+            file.write(part)
+        for _ in range(zeros // (1 << 20)):
+            file.write(bytes(1 << 20))
+    return path
+
+
+GLOBAL = b"20 comment=abcdefgh\n"
+SPARSE = (b"0" * 11 + b"1") * 2 * 21 + b"\1" + bytes(7)
+
+
+@pytest.mark.requirement("registry.unpack-headers")
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        pytest.param([header(tarfile.XHDTYPE, 1_500_000_000)], id="pax"),
+        pytest.param([header(tarfile.XGLTYPE, 1_500_000_000)], id="global pax"),
+        pytest.param([header(tarfile.GNUTYPE_LONGNAME, 1_500_000_000)], id="long name"),
+        pytest.param([header(tarfile.GNUTYPE_LONGLINK, 1_500_000_000)], id="long link"),
+        pytest.param([header(tarfile.XHDTYPE, (1 << 20) + 1)], id="just too large"),
+        pytest.param(
+            [header(tarfile.XGLTYPE, 20) + GLOBAL.ljust(512, b"\0")] * 2000, id="many globals"
+        ),
+        pytest.param(
+            [header(tarfile.GNUTYPE_SPARSE, 0)[:482] + b"\1" + bytes(29), SPARSE * 4000],
+            id="sparse without end",
+        ),
+        pytest.param([header(tarfile.DIRTYPE, 1_500_000_000)], id="a long directory"),
+    ],
+)
+def test_headers_of_a_tar_are_bounded_before_they_are_read(
+    blocks: list[bytes], tmp_path: Path
+) -> None:
+    archive = packed_of(tmp_path / "a.tar.gz", *blocks, zeros=40 << 20)
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnpackError):
+            unpack(archive, "a.tar.gz", inside, Room(files=100, size=16_000_000))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 24 << 20
+    assert [each for each in inside.rglob("*") if each.is_file()] == []
+
+
+@pytest.mark.requirement("registry.unpack-headers")
+def test_long_names_and_attributes_within_the_bounds_are_unpacked(tmp_path: Path) -> None:
+    name = "/".join(["d" * 200] * 5)
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        for at in range(50):
+            info = tarfile.TarInfo(f"{name}/{at}")
+            info.size, info.pax_headers = 1, {"comment": "x" * 60_000}
+            tar.addfile(info, io.BytesIO(b"x"))
+    inside = tmp_path / "inside"
+    inside.mkdir()
+
+    assert unpack(tmp_path / "a.tar.gz", "a.tar.gz", inside, Room(files=100, size=10_000_000))
+    assert len(list((inside / name).iterdir())) == 50
+
+
+@pytest.mark.requirement("registry.unpack-headers")
+def test_the_list_of_a_zip_is_bounded_before_it_is_read(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for at in range(140):
+            info = zipfile.ZipInfo(f"{at}/" + "n" * 60_000)
+            packed.writestr(info, b"")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+
+    with pytest.raises(UnpackError, match="list of members"):
+        unpack(archive, "a.zip", inside, Room())
 
 
 @pytest.mark.requirement("registry.unpack-whole")
