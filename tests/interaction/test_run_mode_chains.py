@@ -491,6 +491,40 @@ async def test_the_config_command_is_read_from_the_text_blocks_alone(tmp_path: P
         assert texts == [MENU]
 
 
+@pytest.mark.requirement("run-mode.config-words")
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ["please /symposium:config"],
+        ["/symposium:config now"],
+        ["/symposium:configs"],
+        ["/Symposium:config"],
+        ["/symposium:", "config, please"],
+    ],
+)
+async def test_a_prompt_that_only_contains_the_config_command_is_for_the_agent(
+    blocks: list[str], tmp_path: Path
+) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        prompt: list[Any] = [{"type": "text", "text": each} for each in blocks]
+        command = {"uri": "file:///x", "text": "/symposium:config"}
+        prompt.append({"type": "resource", "resource": command})
+        it.editor.ask(1, "session/prompt", {"sessionId": "s", "prompt": prompt})
+        request = await agent.read()
+        assert (request["method"], request["params"]["prompt"]) == ("session/prompt", prompt)
+
+
+@pytest.mark.requirement("run-mode.table-delegating-eof")
+async def test_the_end_of_the_editor_ends_the_agents_of_all_its_chains(tmp_path: Path) -> None:
+    async with run_scene(tmp_path, CONFIG) as it:
+        first = await it.begin()
+        second = await second_chain(it)
+        assert await it.over() == 0
+        await first.ended()
+        await second.ended()
+
+
 @pytest.mark.requirement("run-mode.notes")
 async def test_what_a_config_cannot_have_is_told_once_in_each_session(tmp_path: Path) -> None:
     async with run_scene(tmp_path, CONFIG) as it:

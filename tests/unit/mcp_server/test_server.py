@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from tests.support.mcp_scenes import FakeBus, RawClient, serving, workplace_in
 
 from symposium.bus.messages.taskspace_state import TaskspaceInfo
@@ -182,6 +183,31 @@ async def test_a_structured_result_stands_beside_text(client: RawClient) -> None
     assert result["structuredContent"]["selectedText"] is None
     assert result["structuredContent"].keys() <= tool["outputSchema"]["properties"].keys()
     assert "no editor" in result["content"][0]["text"]
+
+
+@pytest.mark.requirement("mcp-server.structured")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("get_selection", {}),
+        ("log_progress", {"message": "half done", "category": "info"}),
+        ("signal_user", {"message": "Look at this."}),
+        ("present_walkthrough", {"content": "# Hello"}),
+        ("get_review_status", {}),
+    ],
+)
+async def test_a_structured_result_is_valid_against_the_schema_of_its_tool(
+    client: RawClient, name: str, arguments: dict[str, Any]
+) -> None:
+    await client.greet()
+    tools = {each["name"]: each for each in (await client.result("tools/list"))["tools"]}
+    result = await client.result("tools/call", {"name": name, "arguments": arguments})
+    schema = tools[name]["outputSchema"]
+
+    assert not result.get("isError"), result
+    assert result["structuredContent"].keys() <= schema["properties"].keys()
+    Draft202012Validator(schema).validate(result["structuredContent"])  # pyright: ignore[reportUnknownMemberType]
+    assert result["content"][0]["text"]
 
 
 @pytest.mark.requirement("mcp-server.resources")

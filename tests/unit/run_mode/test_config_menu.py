@@ -207,6 +207,17 @@ async def test_what_is_no_agent_is_said_and_the_agents_shown_again(word: str, re
 
 
 @pytest.mark.requirement("run-mode.menu-agents-long")
+async def test_a_short_list_is_shown_again_behind_a_mistake() -> None:
+    few = [AgentChoice(f"Agent {at}", "", f"agent-{at}") for at in range(1, 4)]
+
+    it = await visit(THREE, "a", "10", "x", host=FakeHost(AgentChoices(few)))
+
+    assert it.said[1] == [render_agents(few)]
+    assert it.said[2] == ["Invalid index. Please enter 1-3.", render_agents(few)]
+    assert it.said[3] == ["Unknown input: `x`. Enter a number or `back`.", render_agents(few)]
+
+
+@pytest.mark.requirement("run-mode.menu-agents-long")
 async def test_a_long_list_is_shown_once_and_whenever_one_asks() -> None:
     many = [AgentChoice(f"Agent {at}", "", f"agent-{at}") for at in range(1, 10)]
     host = FakeHost(AgentChoices(many))
