@@ -302,16 +302,6 @@ def test_work_lands_or_says_why_it_does_not_fit_and_changes_nothing(desk: Desk) 
     assert git(trees["does not"], "rev-parse", "HEAD") == before
 
 
-@pytest.mark.requirement("snapshots.mirrors")
-def test_a_new_task_says_in_its_log_that_a_remote_would_get_its_snapshots(desk: Desk) -> None:
-    desk.new("before")
-    git(desk.clone, "remote", "add", "--mirror=push", "backup", "/nowhere")
-    desk.new("after")
-
-    assert desk.ok("task", "log", "before") == ""
-    assert "a push to the remote 'backup' sends all refs" in desk.ok("task", "log", "after")
-
-
 @pytest.mark.requirement("tasks.landed")
 def test_a_task_that_has_landed_says_so_until_there_is_something_new_in_it(desk: Desk) -> None:
     task = desk.new("lands", "--agent", "eliza")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from symposium.taskspaces.creation import Order
 from symposium.taskspaces.engine import Engine
@@ -28,9 +29,11 @@ FILES: Mapping[str, bytes] = {
 GIT = shutil.which("git") or "git"
 
 
-def git(*words: str, cwd: Path) -> str:
+def git(*words: str, cwd: Path, stdin: IO[bytes] | None = None) -> str:
     """Run git as a person would; what it says."""
-    done = subprocess.run([GIT, *words], cwd=cwd, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [GIT, *words], cwd=cwd, stdin=stdin, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"git {' '.join(words)}: {done.stderr}"
     return done.stdout.rstrip("\n")
 
@@ -126,6 +129,12 @@ class Scene:
         """The same place after a restart."""
         self.engine.close()
         return open_scene(self.root)
+
+
+def store_of(scene: Scene) -> Path:
+    """The git directory that has the snapshots of the scene's clone."""
+    (found,) = (scene.root / "state" / "snapshots").iterdir()
+    return found
 
 
 def every_port(port: int) -> bool:

@@ -22,7 +22,6 @@ from symposium.taskspaces.recovery import Recovered, recover
 from symposium.taskspaces.roster import Orphan, adopt, check, find, orphans, take_in
 from symposium.taskspaces.setting_up import recipe_of, resume, set_up
 from symposium.taskspaces.setup_files.recipe import SetUp
-from symposium.taskspaces.snapshots.hiding import mirrors
 from symposium.taskspaces.spawning import Spawning
 from symposium.taskspaces.subjects import keep
 from symposium.taskspaces.task_queries import TaskQueries
@@ -73,7 +72,8 @@ class Engine:
         return await recover(self._ground)
 
     def close(self) -> None:
-        """Close the journal."""
+        """Close the journal, and end the watches of worktrees."""
+        self._ground.snapshots.close()
         self._ground.journal.close()
         self._lease.give_back()
 
@@ -166,14 +166,6 @@ class Engine:
             TaskspaceError: it cannot be one.
         """
         return await adopt(self._ground, path, name)
-
-    async def mirrors(self, project: Path) -> list[str]:
-        """What a project's remotes are set up to do to snapshots, for people; mostly nothing.
-
-        Raises:
-            TaskspaceError: there is no such project.
-        """
-        return await mirrors((await open_project(project)).repository.git)
 
     async def land(self, id_: str, options: LandOptions) -> LandOutcome:
         """Land a taskspace's branch; see `symposium.taskspaces.landing.land`.

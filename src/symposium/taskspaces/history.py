@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from symposium.taskspaces.events import Snapped
-from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.failures import AbsentError, TaskspaceError
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.projects import open_project
 from symposium.taskspaces.snapshots.restore import Restored
 from symposium.taskspaces.snapshots.snapshots import DAYS
 from symposium.taskspaces.snapshots.state import Snapshot
 from symposium.taskspaces.snapshots.subject import Subject
-from symposium.taskspaces.subjects import subject_of
+from symposium.taskspaces.subjects import subject_of, subject_without_clone
 
 
 class History:
@@ -25,7 +25,14 @@ class History:
         taskspace = await self._ground.get(id_)
         known = self._subjects.get(taskspace.id)
         if known is None or str(known.worktree) != taskspace.worktree:
-            opened = await open_project(Path(taskspace.project))
+            try:
+                opened = await open_project(Path(taskspace.project))
+            except AbsentError:
+                # A clone that git no longer reads: its store may bring it back.
+                damaged = subject_without_clone(self._ground, taskspace)
+                if damaged is None:
+                    raise
+                return damaged
             known = subject_of(self._ground, taskspace, opened.repository)
             self._subjects[taskspace.id] = known
         return known

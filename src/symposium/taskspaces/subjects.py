@@ -4,7 +4,7 @@ from pathlib import Path
 
 from symposium.errors import SymposiumError
 from symposium.taskspaces.git.repository import Repository
-from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.ground import Ground, project_of
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots.subject import Subject
 
@@ -14,6 +14,16 @@ def subject_of(ground: Ground, taskspace: Taskspace, repository: Repository) -> 
     shadow = ground.state / "shadow" / taskspace.id
     worktree = Path(taskspace.worktree)
     return Subject(taskspace.id, worktree, repository.common, shadow, ground.precious)
+
+
+def subject_without_clone(ground: Ground, taskspace: Taskspace) -> Subject | None:
+    """The same where git cannot read the clone; None where there is no store of it."""
+    place = project_of(taskspace).repository
+    common = place if place.name == ".git" else place / ".git"
+    shadow = ground.state / "shadow" / taskspace.id
+    worktree = Path(taskspace.worktree)
+    subject = Subject(taskspace.id, worktree, common, shadow, ground.precious)
+    return subject if subject.store.is_dir() else None
 
 
 async def keep(ground: Ground, taskspace: Taskspace, repository: Repository, reason: str) -> str:

@@ -11,6 +11,7 @@ from tests.support.taskspace_scenes import (
     attempt,
     git,
     open_scene,
+    store_of,
     there,
     tree_of,
 )
@@ -74,7 +75,7 @@ async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
     assert await scene.engine.logs.entries(made.id) == log
     assert (back, notes) == (made, ())
     assert not list((scene.root / "state" / "trash").iterdir())
-    assert git("for-each-ref", "refs/symposium/trash", cwd=scene.clone) == ""
+    assert git("for-each-ref", "refs/symposium/trash", cwd=store_of(scene)) == ""
 
 
 @pytest.mark.requirement("taskspaces.archive-submodules")
@@ -99,15 +100,19 @@ async def test_a_submodule_comes_back_with_the_commits_that_only_it_had(
 
 
 @pytest.mark.requirement("taskspaces.archive-and-undo")
-async def test_it_comes_back_from_the_bundle_when_the_clone_has_lost_it(scene: Scene) -> None:
+async def test_it_comes_back_from_the_bundle_when_clone_and_store_have_lost_it(
+    scene: Scene,
+) -> None:
     made = await full(scene)
     worktree = Path(made.worktree)
     tree, told = tree_of(worktree), state_of(worktree)
     await scene.engine.trash.delete(made.id, Consent.ARCHIVE, BranchFate.DROP)
 
-    refs = git("for-each-ref", "--format=%(refname)", "refs/symposium", cwd=scene.clone)
-    for ref in [*refs.splitlines(), "refs/stash"]:
-        git("update-ref", "-d", ref, cwd=scene.clone)
+    refs = git("for-each-ref", "--format=%(refname)", "refs/symposium", cwd=store_of(scene))
+    for ref in refs.splitlines():
+        git("update-ref", "-d", ref, cwd=store_of(scene))
+    git("update-ref", "-d", "refs/stash", cwd=scene.clone)
+    git("gc", "-q", "--prune=now", cwd=store_of(scene))
     attempt("reflog", "expire", "--expire=now", "--all", cwd=scene.clone)
     git("gc", "-q", "--prune=now", cwd=scene.clone)
     await scene.engine.trash.undo(made.id)
@@ -158,7 +163,7 @@ async def test_a_branch_goes_only_when_its_commits_are_elsewhere_or_that_was_ask
         BranchFate.DROP: [],
     }
     assert left.split() == expected[fate]
-    held = git("rev-parse", f"refs/symposium/trash/{own.id}/branch", cwd=scene.clone)
+    held = git("rev-parse", f"refs/symposium/trash/{own.id}/branch", cwd=store_of(scene))
     assert held == tip
 
 
@@ -185,7 +190,7 @@ async def test_an_archive_is_let_go_after_fourteen_days_and_not_before(place: Pa
     clock[0] += 0.2 * 86400
     late = await scene.engine.trash.collect()
 
-    refs = git("for-each-ref", "refs/symposium", cwd=scene.clone)
+    refs = git("for-each-ref", "refs/symposium", cwd=store_of(scene))
     with pytest.raises(UnknownTaskspaceError):
         await scene.engine.get(made.id)
     scene.engine.close()
@@ -346,7 +351,8 @@ async def test_nothing_is_written_where_nothing_is_to_be_kept(scene: Scene) -> N
     assert seen[-1] == "delete.done"
     assert not list((scene.root / "state" / "trash").iterdir())
     assert not there(made.worktree)
-    assert git("for-each-ref", "refs/symposium", f"refs/heads/{made.branch}", cwd=scene.clone) == ""
+    assert git("for-each-ref", f"refs/heads/{made.branch}", cwd=scene.clone) == ""
+    assert git("for-each-ref", "refs/symposium", cwd=store_of(scene)) == ""
 
 
 @pytest.mark.requirement("taskspaces.nothing-kept")

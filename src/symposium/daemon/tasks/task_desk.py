@@ -25,7 +25,7 @@ from symposium.daemon.tasks.task_views import log_view, snapshot_view
 from symposium.taskspaces.budget import read_budget
 from symposium.taskspaces.creation import UNBOUND, Order
 from symposium.taskspaces.engine import Engine
-from symposium.taskspaces.model import Category, Standing, Taskspace
+from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.setup_files.recipe import SetUp
 from symposium.taskspaces.task_queries import Page
 
@@ -91,19 +91,12 @@ class TaskDesk:
                 limits=read_budget(message.budget) if message.budget else UNBOUND,
             )
         )
-        await self._warn_of_mirrors(made, asked)
         return TaskMade(taskspace=await self._viewing.view(made))
 
     async def _adopt(self, message: AdoptTaskspace, asked: Asked) -> TaskMade:
+        del asked
         adopted = await self._engine.adopt(Path(message.worktree), message.name)
-        await self._warn_of_mirrors(adopted, asked)
         return TaskMade(taskspace=await self._viewing.view(adopted))
-
-    async def _warn_of_mirrors(self, made: Taskspace, asked: Asked) -> None:
-        """Say where its snapshots could go or be lost: a remote that mirrors takes all refs."""
-        for line in await self._engine.mirrors(Path(made.project)):
-            await self._engine.records.log(made.id, line, Category.WARN.value)
-            asked.progress(line)
 
     async def _list(self, message: ListTaskspaces, asked: Asked) -> Tasks:
         del asked

@@ -1,7 +1,6 @@
 """Keeps all of a taskspace outside of it: a bundle, a patch, its ignored files, a manifest.
 
-Two refs in the clone hold the same commits, so that bringing it back needs the bundle only when
-the clone has lost them.
+Two refs in the store hold the same commits; the bundle is for when the store has lost them.
 """
 
 import asyncio
@@ -22,8 +21,9 @@ from symposium.taskspaces.deletion.work_tree_checks import kept_ignored, of_repo
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.model import Taskspace
-from symposium.taskspaces.snapshots.capture import INDEX
+from symposium.taskspaces.snapshots.earlier import move_in
 from symposium.taskspaces.snapshots.state import Snapshot
+from symposium.taskspaces.snapshots.store import Store, existing, open_store
 from symposium.taskspaces.snapshots.subject import Subject
 
 REFS: Final = "refs/symposium/trash"
@@ -66,12 +66,12 @@ def trash_of(state: Path, id_: str) -> Path:
 
 
 def snapshot_ref(id_: str) -> str:
-    """The ref that keeps an archived taskspace's last snapshot."""
+    """The ref of the store that keeps an archived taskspace's last snapshot."""
     return f"{REFS}/{id_}/snapshot"
 
 
 def branch_ref(id_: str) -> str:
-    """The ref that keeps an archived taskspace's branch."""
+    """The ref of the store that keeps an archived taskspace's branch."""
     return f"{REFS}/{id_}/branch"
 
 
@@ -107,7 +107,7 @@ async def write_archive(
     partial = trash.with_name(f"{trash.name}.partial")
     try:
         await asyncio.to_thread(_fresh, partial)
-        git = subject.looking_at(subject.worktree, INDEX)
+        git = await store_git(subject)
         before = snapshot.tip or (await git.ask("mktree")).text
         size = await _changed_bytes(git, before, snapshot.work)
         await _bundle(subject, taskspace, snapshot, partial / _BUNDLE, size)
@@ -141,16 +141,40 @@ async def write_nothing(subject: Subject, taskspace: Taskspace, tip: str, at: fl
     return manifest
 
 
+async def store_of(subject: Subject) -> Store:
+    """The store that has the snapshots of a subject.
+
+    Raises:
+        TaskspaceError: it cannot be read.
+    """
+    try:
+        store = await open_store(subject.store, subject.common)
+        await move_in(store, subject.id)
+    except OSError as error:
+        raise TaskspaceError(f"{subject.store} cannot be read: {error}", "") from error
+    return store
+
+
+async def store_git(subject: Subject) -> Git:
+    """Git in the store that has the snapshots of a subject.
+
+    Raises:
+        TaskspaceError: the store cannot be read.
+    """
+    return (await store_of(subject)).git()
+
+
 async def hold(subject: Subject, manifest: Manifest) -> None:
-    """Let the clone keep the commits of an archive.
+    """Have the store keep the commits of an archive.
 
     Raises:
         TaskspaceError: git cannot.
     """
-    git = subject.clone()
+    store = await store_of(subject)
+    git = store.git()
     if manifest.commit:
         await git.ask("update-ref", snapshot_ref(subject.id), manifest.commit)
-    if manifest.tip:
+    if manifest.tip and manifest.tip not in await store.bring_in([manifest.tip]):
         await git.ask("update-ref", branch_ref(subject.id), manifest.tip)
 
 
@@ -162,14 +186,18 @@ async def _bundle(
     Much is packed as it is: what is large is rarely text, and somebody waits.
     """
     packing = ("pack.compression=0", "core.bigFileThreshold=16m") if size > MOST_PATCHED else ()
-    git = replace(subject.clone(), settings=packing)
-    listed = await git.text("for-each-ref", "--format=%(refname)", "refs/heads")
+    store = await store_git(subject)
+    git = replace(store, settings=packing)
+    listed = await subject.clone().run(
+        "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes"
+    )
     ours = f"refs/heads/{taskspace.branch}"
-    others = [f"^{ref}" for ref in listed.splitlines() if ref != ours]
-    base = [f"^{taskspace.base_commit}"] if taskspace.base_commit else []
+    lines = [line.partition(" ") for line in listed.text.splitlines()]
+    others = {id_ for id_, _, name in lines if name != ours} | {taskspace.base_commit or ""}
+    known = sorted(await existing(git, others - {""}))
     await git.ask(
         *("bundle", "create", "--quiet", str(target), snapshot.ref),
-        *("--not", "--remotes", "--not", *base, *others),
+        *(["--not", *known] if known else []),
         patience=600.0,
     )
 
@@ -241,24 +269,42 @@ def read_archive(trash: Path) -> Manifest:
     if sums != manifest.sums:
         changed = sorted(name for name in manifest.sums if sums.get(name) != manifest.sums[name])
         reason = f"the archive {trash} is damaged: {', '.join(changed) or 'a file was added'}"
-        raise TaskspaceError(reason, "its commits may still be under refs/symposium/trash")
+        raise TaskspaceError(
+            reason, "its commits may still be in the store of the clone's snapshots"
+        )
     return manifest
 
 
 async def unbundle(subject: Subject, trash: Path, manifest: Manifest) -> None:
-    """Bring the commits of an archive back into the clone, should it have lost them.
+    """Bring the commits of an archive back into the store, should it have lost them.
 
     Raises:
-        TaskspaceError: the bundle needs commits that the clone has lost too.
+        TaskspaceError: the bundle needs commits that the store has lost too.
     """
-    git = subject.clone()
+    store = await store_of(subject)
+    git = store.git()
     if not (await git.run("cat-file", "-e", f"{manifest.commit}^{{tree}}")).code:
         await hold(subject, manifest)
         return
+    needed = await asyncio.to_thread(_needed, trash / _BUNDLE)
+    store.complete.clear()
+    await store.bring_in(needed)
     refspec = f"+{manifest.snapshot}:{snapshot_ref(subject.id)}"
     words = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
     await replace(git, protocols="file").ask(*words, str(trash / _BUNDLE), refspec)
     await hold(subject, manifest)
+
+
+def _needed(bundle: Path) -> list[str]:
+    """The commits that a bundle builds on (gitformat-bundle(5))."""
+    found: list[str] = []
+    with bundle.open("rb") as file:
+        for line in file:
+            if line == b"\n":
+                break
+            if line.startswith(b"-"):
+                found.append(line[1:].split(b" ")[0].strip().decode())
+    return found
 
 
 def unpack_files(trash: Path, worktree: Path) -> None:

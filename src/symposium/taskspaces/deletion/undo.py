@@ -16,6 +16,8 @@ from symposium.taskspaces.deletion.archive import (
     branch_ref,
     read_archive,
     snapshot_ref,
+    store_git,
+    store_of,
     trash_of,
     unbundle,
     unpack_files,
@@ -27,6 +29,7 @@ from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import forget, save
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.operations import Kind, Operation
+from symposium.taskspaces.snapshots.clone_objects import give_back
 from symposium.taskspaces.snapshots.state import Snapshot, snapshot_of
 from symposium.taskspaces.snapshots.subject import Subject
 from symposium.taskspaces.subjects import subject_of
@@ -77,6 +80,7 @@ async def go_on_undoing(
     subject = subject_of(ground, taskspace, repository)
     await unbundle(subject, trash_of(ground.state, taskspace.id), manifest)
     snapshot = await _snapshot(subject)
+    await _give_back(ground, subject, snapshot, manifest)
     async with ground.clone_turn(repository.common):
         await _add_worktree(taskspace, repository, snapshot, manifest)
     operation = await ground.reach(operation, "undo.worktree")
@@ -99,13 +103,26 @@ async def go_on_undoing(
 
 
 async def _snapshot(subject: Subject) -> Snapshot:
-    git, ref = subject.clone(), snapshot_ref(subject.id)
+    git, ref = await store_git(subject), snapshot_ref(subject.id)
     commit = await git.text("rev-parse", "--verify", ref)
     message = await git.text("log", "-1", "--format=%B", commit)
     found = snapshot_of(ref, commit, message)
     if found is None:
         raise TaskspaceError(f"{ref} is no snapshot", "see the bundle in the archive")
     return found
+
+
+async def _give_back(
+    ground: Ground, subject: Subject, snapshot: Snapshot, manifest: Manifest
+) -> None:
+    """Have the clone hold the commits again: once a branch is gone, git may drop them."""
+    store = await store_of(subject)
+    wanted = {snapshot.tip, manifest.tip, manifest.taskspace.base_commit or ""} - {""}
+    try:
+        async with ground.clone_turn(subject.common):
+            await give_back(store, wanted, set(), snapshot.at)
+    except OSError as error:
+        raise TaskspaceError(f"{subject.common} cannot be written: {error}", "") from error
 
 
 async def _add_worktree(
@@ -141,7 +158,7 @@ async def _record(ground: Ground, taskspace: Taskspace, manifest: Manifest) -> T
 
 
 async def _drop(ground: Ground, subject: Subject) -> None:
-    git = subject.clone()
+    git = await store_git(subject)
     for ref in (snapshot_ref(subject.id), branch_ref(subject.id)):
         await git.run("update-ref", "-d", ref)
     trash = trash_of(ground.state, subject.id)

@@ -1,7 +1,6 @@
 """What stands in a worktree that no commit holds."""
 
 import asyncio
-import fnmatch
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,23 +10,7 @@ from typing import Final
 from symposium.taskspaces.deletion.inside import repositories_in
 from symposium.taskspaces.deletion.report import Finding, Risk, Unknown
 from symposium.taskspaces.git.program import Git
-
-_REBUILT: Final = (
-    *("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".eggs", "*.egg-info"),
-    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".coverage", ".cache"),
-    *(".next", ".nuxt", ".gradle", ".parcel-cache", ".turbo", "bower_components", ".DS_Store"),
-    *("*.pyc", "*.o", "*.so", "*.class"),
-)
-"""Ignored names that a build makes again; all other ignored files may be somebody's work."""
-
-_BUILT: Final = ("target", "build", "dist", "out", "coverage")
-"""Folders that a build makes, where something says how it is built; else anybody may have."""
-
-_BUILDS: Final = (
-    *("package.json", "pyproject.toml", "setup.py", "Cargo.toml", "CMakeLists.txt", "Makefile"),
-    *("pom.xml", "build.gradle", "build.gradle.kts", "meson.build", "build.zig", "go.mod"),
-    *("mix.exs", "composer.json", "Gemfile", "Package.swift", "dune-project", "build.sbt"),
-)
+from symposium.taskspaces.snapshots.kept import is_rebuilt
 
 _SAMPLES: Final = 10
 _MOST_WALKED: Final = 20000
@@ -110,9 +93,7 @@ def _is_rebuilt(worktree: Path, *names: str) -> bool:
     """Whether a build makes this again, of what stands in the worktree under these names."""
     place = worktree
     for part in Path(*names).parts:
-        if any(fnmatch.fnmatch(part, pattern) for pattern in _REBUILT):
-            return True
-        if part in _BUILT and any((place / each).is_file() for each in _BUILDS):
+        if is_rebuilt(place, part):
             return True
         place /= part
     return False

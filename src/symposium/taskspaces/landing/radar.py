@@ -6,10 +6,12 @@ from itertools import combinations
 
 from symposium.taskspaces.creation import base_of
 from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import Repository, commit_of
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge
 from symposium.taskspaces.model import Taskspace
+from symposium.taskspaces.snapshots.store import directory_of
 from symposium.taskspaces.subjects import subject_of
 
 BASE = "base"
@@ -86,18 +88,23 @@ class Radar:
         """What it has changed since it left its base: what the base did is not its."""
         pair = tip, work
         if pair not in self._own:
-            git = repository.git
+            git = self._seeing(repository)
             words = ("diff-tree", "-r", "--name-only", "--no-renames", "-z", "--merge-base")
             done = await git.run(*words, tip, work)
             # Where nothing is in common, the comparison itself says so.
             self._own[pair] = frozenset(done.names) if done.code == 0 else None
         return self._own[pair]
 
+    def _seeing(self, repository: Repository) -> Git:
+        """Git in the clone, which also reads the store of its snapshots."""
+        objects = directory_of(self._ground.state, repository.common) / "objects"
+        return repository.git.told({"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects)})
+
     async def _compare(self, repository: Repository, first: _Side, second: _Side) -> list[Overlap]:
         pair = first.commit, second.commit
         if pair not in self._known:
             try:
-                git = repository.git
+                git = self._seeing(repository)
                 self._known[pair] = (await dry_merge(git, *pair)).conflicts
             except TaskspaceError as error:
                 return [Overlap(first.id, second.id, problem=error.message)]

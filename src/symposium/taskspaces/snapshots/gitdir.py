@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from symposium.taskspaces.snapshots.subject import Subject
-
 _FILES: Final = frozenset(
     {
         *("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR"),
         *("CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "AUTO_MERGE", "SQUASH_MSG"),
-        *("MERGE_AUTOSTASH", "config.worktree"),
+        *("MERGE_AUTOSTASH", "config.worktree", "locked"),
     }
 )
 _PREFIXES: Final = ("BISECT_", "sharedindex.")
@@ -20,6 +18,7 @@ _FOLDERS: Final = ("rebase-merge", "rebase-apply", "sequencer", "refs/bisect", "
 
 _OBJECT: Final = re.compile(rb"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 _SMALL: Final = 4096
+_FOLLOWS: Final = re.compile(r"(remote|merge)\s*=\s*(\S+)")
 
 Signature = tuple[tuple[str, int, int, int], ...]
 """Name, size, time and inode of each file: the same means unchanged."""
@@ -112,10 +111,33 @@ def objects_named(admin: Path, names: list[str]) -> set[str]:
     return found
 
 
-async def store(subject: Subject, admin: Path, names: list[str]) -> str:
-    """Keep them; the id of a tree that holds them."""
-    git = subject.looking_at(admin, "index-of-gitdir")
-    (subject.shadow / "index-of-gitdir").unlink(missing_ok=True)
-    listed = b"".join(os.fsencode(name) + b"\0" for name in names)
-    await git.ask("update-index", "--add", "-z", "--stdin", stdin=listed)
-    return await git.text("write-tree")
+def submodule_directory(worktree: Path, common: Path, link: str) -> Path | None:
+    """Where a submodule of this worktree has its history, of what its `.git` says.
+
+    It is in what the clone keeps for the worktree alone, and goes with that. None for any other
+    place: an agent may have written anything there.
+    """
+    place = link.strip().removeprefix("gitdir:").strip().replace(os.sep, "/")
+    _, found, name = place.rpartition("/worktrees/")
+    _, is_module, name = name.partition("/modules/")
+    if not found or not is_module or ".." in name.split("/"):
+        return None
+    return admin_directory(worktree, common) / "modules" / name
+
+
+def upstream_of(common: Path, head: str) -> dict[str, str]:
+    """What a branch follows, `remote` and `merge`, of what the clone's configuration says."""
+    wanted = f'[branch "{head.removeprefix("refs/heads/")}"]'
+    found: dict[str, str] = {}
+    is_here = False
+    try:
+        text = (common / "config").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return found
+    for line in text.splitlines():
+        words = line.strip()
+        if words.startswith("["):
+            is_here = words == wanted
+        elif is_here and (match := _FOLLOWS.fullmatch(words)):
+            found[match[1]] = match[2]
+    return found

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from symposium.taskspaces.snapshots.capture import INDEX, Parts
+from symposium.taskspaces.snapshots.capture import Parts
 from symposium.taskspaces.snapshots.gitdir import admin_directory, private_files
 from symposium.taskspaces.snapshots.state import Snapshot
+from symposium.taskspaces.snapshots.store import Store
 from symposium.taskspaces.snapshots.subject import Subject
 
 SLACK: Final = 1.0
@@ -19,12 +20,13 @@ _MOST: Final = 2000
 
 
 async def state_at_call(
-    subject: Subject, parts: Parts, last: Snapshot | None, called_at: float | None
+    subject: Subject, store: Store, parts: Parts, last: Snapshot | None, called_at: float | None
 ) -> str:
     """The ref of the snapshot that holds what a tool call found.
 
     Args:
         subject: the worktree.
+        store: has the snapshots.
         parts: what it is now.
         last: its newest snapshot.
         called_at: when the tool call was heard of; None if nothing can have begun.
@@ -37,10 +39,9 @@ async def state_at_call(
     """
     if last is None or called_at is None:
         return ""
-    git = subject.looking_at(subject.worktree, INDEX)
-    words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", last.work, parts.tree.tree)
-    names = (await git.ask(*words)).names[:_MOST]
-    nested = [each.path for each in parts.tree.nested]
+    words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", last.work, parts.work)
+    names = (await store.git().ask(*words)).names[:_MOST]
+    nested = [each.path for each in parts.nested]
     is_late = await asyncio.to_thread(_has_changed, subject, names, nested, called_at - SLACK)
     return last.ref if is_late else ""
 

@@ -1,21 +1,35 @@
-"""Brings a worktree back to a snapshot: files, index, HEAD, branch, stash, half-done operations."""
+"""Brings a worktree back to a snapshot: its files, then what the clone has of it."""
 
 import asyncio
-import os
-import shutil
-import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from symposium.taskspaces.failures import GitError
-from symposium.taskspaces.git.program import Git
-from symposium.taskspaces.snapshots.branches import branches_and_stash, logged
-from symposium.taskspaces.snapshots.capture import INDEX
-from symposium.taskspaces.snapshots.gitdir import admin_directory, private_files
-from symposium.taskspaces.snapshots.modes import Modes, give, names_in
-from symposium.taskspaces.snapshots.state import Details, Nested, Snapshot, decode_details
+import msgspec
+
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.snapshots.capture import Memory
+from symposium.taskspaces.snapshots.clone_objects import give_back
+from symposium.taskspaces.snapshots.clone_restore import (
+    Target,
+    files_in,
+    repair_clone,
+    restore_logs,
+    restore_private,
+    restore_refs,
+    restore_stash,
+    restore_upstream,
+)
+from symposium.taskspaces.snapshots.earlier import files_of_earlier, modules_of_earlier
+from symposium.taskspaces.snapshots.file_restore import relink, restore_files
+from symposium.taskspaces.snapshots.gitdir import admin_directory, submodule_directory
+from symposium.taskspaces.snapshots.mirror import Mirror, decode
+from symposium.taskspaces.snapshots.state import Snapshot, decode_details
+from symposium.taskspaces.snapshots.store import Store, existing
 from symposium.taskspaces.snapshots.subject import Subject
-from symposium.taskspaces.snapshots.worktree_tree import links_to, submodule_directory
+
+_SHOWN: Final = 5
+_FETCHED: Final = "refs/remotes/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,221 +46,150 @@ class Restored:
     notes: tuple[str, ...]
 
 
-async def bring_back(subject: Subject, snapshot: Snapshot, current: Snapshot) -> list[str]:
-    """Make the worktree what it was; the shadow index must mirror what it is now.
+async def bring_back(
+    subject: Subject, memory: Memory, snapshot: Snapshot, current: Snapshot
+) -> list[str]:
+    """Make the worktree what it was; the memory must know what it is now.
 
     Returns:
         Notes on what could not be brought back.
 
     Raises:
-        TaskspaceError: git cannot, as on a full disk; what was written stays.
+        TaskspaceError: an object is missing, or git cannot; what was written stays.
+        OSError: the disk cannot.
     """
-    git = subject.clone()
-    text = (await git.ask("cat-file", "blob", f"{snapshot.commit}:details.json")).out
-    details = decode_details(text)
-    notes = [f"was not kept: {reason}" for reason in details.skipped]
-    await _files(subject, snapshot, current)
-    await _empty_directories(subject.worktree, details)
-    for number, nested in enumerate(details.nested):
-        await _nested(subject, snapshot, number, nested)
-    nested = [each.path for each in details.nested if "/" not in each.path]
-    names = await names_in(subject, INDEX, nested)
-    modes = Modes(details.usual, details.modes)
-    notes += await asyncio.to_thread(give, subject.worktree, names, modes)
-    notes += await _branches(subject, snapshot, details)
-    await _upstream(subject, snapshot, details)
-    await _private(subject, snapshot)
-    notes += await _stash(subject, details)
+    store = memory.store
+    target = await _target(store, snapshot)
+    entries = await store.commit_entries(snapshot.commit)
+    aside = subject.displaced(current.ref.rpartition("/")[2])
+    notes = _shortened([f"was not kept: {reason}" for reason in target.details.skipped])
+    notes += await asyncio.to_thread(repair_clone, subject.common, target.clone)
+    tree = entries["files"][1] if "files" in entries else None
+    if tree is None:
+        tree = await files_of_earlier(store, snapshot, target.details)
+    notes += await restore_files(store, memory.files.mirror, tree, aside)
+    notes += await asyncio.to_thread(relink, subject.worktree, target.details.links)
+    notes += await _objects(store, target)
+    notes += await restore_refs(subject, target)
+    await restore_upstream(subject, target)
+    await restore_private(subject, store, snapshot)
+    await restore_logs(subject, target)
+    notes += await _modules(subject, memory, target, aside)
+    notes += await restore_stash(subject, target.details)
     return notes
 
 
-async def _files(subject: Subject, snapshot: Snapshot, current: Snapshot) -> None:
-    git = subject.looking_at(subject.worktree, INDEX)
-    await _make_way(subject, git, snapshot, current)
-    _make_writable(subject.worktree)
-    # Reset by its tree alone: the shadow index must be a mirror, whatever it was.
-    await git.ask("read-tree", "--reset", "-u", f"{snapshot.commit}:work")
+async def _target(store: Store, snapshot: Snapshot) -> Target:
+    entries = await store.commit_entries(snapshot.commit)
+    if "details.json" not in entries:
+        raise TaskspaceError(f"{snapshot.ref} is damaged: {snapshot.commit} cannot be read", "")
+    wanted = [entries[name][1] for name in ("details.json", "refs.json") if name in entries]
+    found = await store.read(wanted)
+    details = decode_details(found[entries["details.json"][1]])
+    refs = dict(details.branches)
+    if "refs.json" in entries:
+        read = msgspec.json.decode(found[entries["refs.json"][1]], type=dict[str, str])
+        refs = {
+            name.encode("latin-1").decode(errors="surrogateescape"): id_
+            for name, id_ in read.items()
+        }
+    clone: dict[str, bytes] = {}
+    if "clone" in entries:
+        files = await files_in(store, entries["clone"][1])
+        contents = await store.read(files.values())
+        clone = {name: contents[id_] for name, id_ in files.items()}
+    return Target(snapshot, details, refs, clone)
 
 
-async def _make_way(subject: Subject, git: Git, snapshot: Snapshot, current: Snapshot) -> None:
-    """Move ignored files aside that stand where others come back: nothing else keeps them."""
-    listed = await git.ask(
-        "diff-tree", "-r", "-z", "--name-status", "--no-renames", current.work, snapshot.work
+def _shortened(notes: list[str]) -> list[str]:
+    if len(notes) <= _SHOWN:
+        return notes
+    return [*notes[:_SHOWN], f"was not kept: {len(notes) - _SHOWN} more"]
+
+
+async def _objects(store: Store, target: Target) -> list[str]:
+    """Give the clone what refs, stash, and index name."""
+    values = {id_ for id_ in target.refs.values() if not id_.startswith("ref:")}
+    fetched = {id_ for name, id_ in target.refs.items() if name.startswith(_FETCHED)}
+    wanted = values | {each.commit for each in target.details.stash}
+    wanted |= {target.snapshot.tip} - {""}
+    entries = await store.commit_entries(target.snapshot.commit)
+    if "staged" in entries and not await _has_blobs(store, entries["staged"][1], target):
+        wanted.add(entries["staged"][1])
+    if "private" in entries:
+        wanted |= await _named(store, entries["private"][1])
+    return await give_back(store, wanted, fetched, target.snapshot.at)
+
+
+async def _has_blobs(store: Store, staged: str, target: Target) -> bool:
+    """Whether the clone has every file that is staged: git needs no tree of an index."""
+    clone = store.git().told({"GIT_OBJECT_DIRECTORY": str(store.common / "objects")})
+    if staged in await existing(clone, [staged]):
+        return True
+    base = (
+        target.snapshot.tip if target.snapshot.tip in store.complete else store.objects.put_tree([])
     )
-    names = listed.names
-    changes = dict(zip(names[1::2], names[::2], strict=False))
-    gone = {name for name, kind in changes.items() if kind == "D"}
-    for name, kind in changes.items():
-        if kind != "A":
-            continue
-        place = _first_in_the_way(subject.worktree, name)
-        if place is None or str(place) in gone:
-            continue
-        if any(each.startswith(f"{place}/") for each in gone):
-            continue
-        aside = subject.shadow / "displaced" / current.ref.rpartition("/")[2] / place
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(subject.worktree / place, aside)
+    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, staged)
+    changes = [
+        entry.split(" ") for entry in (await store.git().ask(*words)).names if entry[:1] == ":"
+    ]
+    blobs = {words[3] for words in changes if words[1] != "160000" and words[3].strip("0")}
+    return not blobs or blobs == set(await existing(clone, blobs))
 
 
-def _first_in_the_way(worktree: Path, name: str) -> Path | None:
-    """What stands at a file's place, or where one of its directories should be."""
-    path = Path(name)
-    for parent in [*path.parents][-2::-1]:
-        here = worktree / parent
-        if here.is_symlink() or (here.exists() and not here.is_dir()):
-            return parent
-    return path if os.path.lexists(worktree / path) else None
+async def _named(store: Store, private: str) -> set[str]:
+    """The objects that a half-done operation names."""
+    files = await files_in(store, private)
+    small = {
+        name: id_
+        for name, id_ in files.items()
+        if name != "index" and not name.startswith(("logs/", "sharedindex."))
+    }
+    contents = await store.read(small.values())
+    words = {word for data in contents.values() for word in data.split()}
+    return {
+        word.decode()
+        for word in words
+        if len(word) == 2 * store.id_size and word.isalnum() and word.decode() in store.complete
+    }
 
 
-def _make_writable(worktree: Path) -> None:
-    """Give ourselves back the directories that somebody closed."""
-    for place, folders, _ in os.walk(worktree):
-        for folder in folders:
-            path = Path(place) / folder
-            mode = path.lstat().st_mode
-            if stat.S_ISDIR(mode) and (mode & stat.S_IRWXU) != stat.S_IRWXU:
-                path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
-
-
-async def _empty_directories(worktree: Path, details: Details) -> None:
-    for name in details.empty:
-        if _first_in_the_way(worktree, name) is None:
-            (worktree / name).mkdir(parents=True, exist_ok=True)
-
-
-async def _nested(subject: Subject, snapshot: Snapshot, number: int, nested: Nested) -> None:
-    place = subject.worktree / nested.path
-    blocker = _first_in_the_way(subject.worktree, nested.path)
-    if blocker is not None and not (place.is_dir() and not place.is_symlink()):
-        (subject.worktree / blocker).unlink()
-    place.mkdir(parents=True, exist_ok=True)
-    await _mirror(subject, place, f"{snapshot.commit}:nested-{number}", keep=".git")
-    link, history = nested.link, place / ".git"
-    if link is not None and (module := submodule_directory(subject, link)) is not None:
-        # A worktree that comes back may be known to the clone by another name.
-        link, history = f"gitdir: {module}\n", module
-        for each in reversed(links_to(subject, module)):
-            # It would lead us to clear another place.
-            each.unlink(missing_ok=True)
-    if nested.gitdir:
-        if history.is_symlink() or history.is_file():
-            history.unlink()
-        history.mkdir(parents=True, exist_ok=True)
-        await _mirror(subject, history, f"{snapshot.commit}:nested-{number}-git")
-        for folder in ("refs/heads", "refs/tags", "objects/info", "objects/pack"):
-            (history / folder).mkdir(parents=True, exist_ok=True)
-    if link is not None:
-        _link(place / ".git", link)
-
-
-def _link(path: Path, text: str) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    path.unlink(missing_ok=True)
-    path.write_text(text, encoding="utf-8", errors="surrogateescape")
-
-
-async def _mirror(subject: Subject, place: Path, tree: str, keep: str = "") -> None:
-    """Make a directory hold what a tree holds; what was there is in the snapshot before this."""
-    _clear(place, keep)
-    index = "index-of-mirror"
-    (subject.shadow / index).unlink(missing_ok=True)
-    git = subject.looking_at(place, index)
-    await git.ask("read-tree", tree)
-    await git.ask("checkout-index", "-a", "-f")
-
-
-def _clear(place: Path, keep: str) -> None:
-    for entry in place.iterdir():
-        if entry.name == keep:
-            continue
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
-
-
-async def _branches(subject: Subject, snapshot: Snapshot, details: Details) -> list[str]:
-    """Our own branch as it was; of the others those that are gone."""
-    git, now = subject.clone(), await branches_and_stash(subject)
+async def _modules(subject: Subject, memory: Memory, target: Target, aside: Path) -> list[str]:
+    """Bring the histories of submodules back, and have the submodules find them."""
+    store, admin = memory.store, admin_directory(subject.worktree, subject.common)
+    place = admin / "modules"
+    entries = await store.commit_entries(target.snapshot.commit)
+    tree = entries["modules"][1] if "modules" in entries else None
+    if tree is None and not target.details.is_whole:
+        tree = await modules_of_earlier(store, target.snapshot, target.details)
     notes: list[str] = []
-    for ref, tip in details.branches.items():
-        is_ours = ref == snapshot.head
-        if now.branches.get(ref) == tip or (ref in now.branches and not is_ours):
+    if tree is not None and admin != subject.common:
+        known = memory.modules.mirror if memory.modules is not None else None
+        if place.is_symlink():
+            # It would lead to another place.
+            place.unlink()
+        mirror = known if known is not None and known.root == place else _empty(place)
+        notes = await restore_files(store, mirror, tree, aside / "modules")
+    for nested in target.details.nested:
+        if nested.link is None:
             continue
-        try:
-            await git.ask("update-ref", "-m", "symposium: undo", ref, tip)
-        except GitError as error:
-            notes.append(f"{ref} could not be brought back to {tip}: {error.said}")
-            continue
-        if not is_ours:
-            notes.append(f"{ref} was gone and is back")
+        module = submodule_directory(subject.worktree, subject.common, nested.link)
+        link = subject.worktree / nested.path / ".git"
+        if module is not None and link.is_file() and not link.is_symlink():
+            wanted = _link_to(nested.link, module, link.parent)
+            if link.read_text(encoding="utf-8", errors="surrogateescape") != wanted:
+                link.write_text(wanted, encoding="utf-8", errors="surrogateescape")
     return notes
 
 
-async def _private(subject: Subject, snapshot: Snapshot) -> None:
-    git, admin = subject.clone(), admin_directory(subject.worktree, subject.common)
-    tree = f"{snapshot.commit}:private"
-    _repair(subject.worktree, admin, subject.common, subject.shadow)
-    for lock in ("index.lock", "HEAD.lock"):
-        (admin / lock).unlink(missing_ok=True)
-    listed = await git.run("ls-tree", "-r", "-z", "--name-only", tree)
-    if listed.code:
-        return
-    # First what comes back, then away with the rest: the clone has a HEAD at every moment.
-    index = "index-of-gitdir"
-    (subject.shadow / index).unlink(missing_ok=True)
-    shadow = subject.looking_at(admin, index)
-    await shadow.ask("read-tree", tree)
-    await shadow.ask("checkout-index", "-a", "-f")
-    wanted = set(listed.names)
-    for name in list(private_files(admin)):
-        if name not in wanted:
-            (admin / name).unlink(missing_ok=True)
-    for folder in ("rebase-merge", "rebase-apply", "sequencer"):
-        if not any(name.startswith(f"{folder}/") for name in wanted):
-            shutil.rmtree(admin / folder, ignore_errors=True)
+def _link_to(link: str, module: Path, folder: Path) -> str:
+    """A worktree that comes back may be known to the clone by another name."""
+    said = Path(link.strip().removeprefix("gitdir:").strip())
+    there = said if said.is_absolute() else folder / said
+    if there.resolve() == module.resolve():
+        return link
+    return f"gitdir: {module}\n"
 
 
-def _repair(worktree: Path, admin: Path, common: Path, shadow: Path) -> None:
-    """Tie the worktree to its clone again, from either end."""
-    if admin == common:
-        return
-    admin.mkdir(parents=True, exist_ok=True)
-    (admin / "commondir").write_text("../..\n", encoding="utf-8")
-    back = f"{worktree / '.git'}\n"
-    (admin / "gitdir").write_text(back, encoding="utf-8", errors="surrogateescape")
-    link = worktree / ".git"
-    if link.is_symlink() or link.is_file():
-        link.unlink()
-    elif link.is_dir():
-        # Somebody made a repository of its own here: it is not ours to throw away.
-        aside = shadow / "displaced" / f"git-{os.urandom(4).hex()}"
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(link, aside)
-    link.write_text(f"gitdir: {admin}\n", encoding="utf-8", errors="surrogateescape")
-
-
-async def _stash(subject: Subject, details: Details) -> list[str]:
-    """The stash is its log: where one entry is missing, the log is written anew."""
-    git, now = subject.clone(), logged(subject.common)
-    present = {entry.commit for entry in now}
-    if all(entry.commit in present for entry in details.stash):
-        return []
-    kept = {entry.commit for entry in details.stash}
-    await git.run("update-ref", "-d", "refs/stash")
-    notes: list[str] = []
-    for entry in (*details.stash, *(each for each in now if each.commit not in kept)):
-        done = await git.run("stash", "store", "-m", entry.message, entry.commit)
-        if done.code:
-            notes.append(f"a stash could not be brought back: {entry.commit}: {done.said}")
-    return notes
-
-
-async def _upstream(subject: Subject, snapshot: Snapshot, details: Details) -> None:
-    """Git forgets what a branch follows when the branch goes."""
-    git, name = subject.clone(), snapshot.head.removeprefix("refs/heads/")
-    for key, value in details.upstream.items():
-        if name and await git.maybe("config", "--local", f"branch.{name}.{key}") is None:
-            await git.config(f"branch.{name}.{key}", value)
+def _empty(root: Path) -> Mirror:
+    return decode(root, b"")

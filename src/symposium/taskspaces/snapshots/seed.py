@@ -1,51 +1,55 @@
-"""A first index for the shadow: the user's own, where it says what the files' bytes are."""
+"""The ids of files that the user's index knows: so that clean files need not be read."""
 
 import os
 from pathlib import Path
 
+from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.snapshots.gitdir import admin_directory
+from symposium.taskspaces.snapshots.store import Store
 from symposium.taskspaces.snapshots.subject import Subject
 
 
-async def seed(subject: Subject, target: Path) -> None:
-    """Take the user's index for a start, so that clean files are not read again.
+async def seeds(subject: Subject, store: Store) -> dict[str, str]:
+    """The id of each file that git says is unchanged; to be asked after the files were looked at.
 
     Only where git keeps files byte for byte: an entry that a filter or line endings have changed
     would stand for other bytes than the file has.
     """
-    source = admin_directory(subject.worktree, subject.common) / "index"
-    if _files_convert(source, subject.common, target) or await _git_converts(subject, source):
-        return
-    _copy(source, target)
+    index = admin_directory(subject.worktree, subject.common) / "index"
+    if _files_convert(index, subject.common) or await _git_converts(subject, index):
+        return {}
+    git = store.looking_at(subject.worktree, index)
+    listed = await git.run("ls-files", "-s", "-v", "-z")
+    changed = await git.run("diff-files", "--name-only", "--no-renames", "-z")
+    if listed.code or changed.code:
+        return {}
+    dirty = set(changed.names)
+    found: dict[str, str] = {}
+    for entry in listed.names:
+        facts, _, name = entry.partition("\t")
+        words = facts.split(" ")
+        # Files that git was told not to look at have another letter than H.
+        if words[0] == "H" and words[-1] == "0" and name not in dirty:
+            found[name] = words[-2]
+    return found
 
 
-def _copy(source: Path, target: Path) -> None:
-    target.write_bytes(source.read_bytes())
-    state = source.stat()
-    # Git takes an entry as new as its index for one that may have changed since: so is ours.
-    os.utime(target, ns=(state.st_atime_ns, state.st_mtime_ns))
-
-
-def _files_convert(source: Path, common: Path, target: Path) -> bool:
+def _files_convert(index: Path, common: Path) -> bool:
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     return (
-        target.exists()
-        or not source.is_file()
+        not index.is_file()
         or (common / "info" / "attributes").exists()
         or (home / "git" / "attributes").exists()
-        or any(source.parent.glob("sharedindex.*"))
+        or any(index.parent.glob("sharedindex.*"))
     )
 
 
 async def _git_converts(subject: Subject, index: Path) -> bool:
-    clone = subject.clone().told({"GIT_INDEX_FILE": str(index)})
-    if await clone.maybe("config", "core.autocrlf") not in {None, "false"}:
-        return True
-    if await clone.maybe("config", "core.attributesFile") is not None:
-        return True
+    clone = Git(subject.common, {"GIT_DIR": str(subject.common), "GIT_INDEX_FILE": str(index)})
+    for key in ("core.autocrlf", "core.attributesFile"):
+        # The user's, and the clone's own: git there obeys both.
+        said = {await clone.maybe("config", key), (await clone.config("--get", key)).text or None}
+        if said - {None, "false"}:
+            return True
     attributes = await clone.run("ls-files", "-z", "--", ":(glob)**/.gitattributes")
-    if attributes.code or attributes.out:
-        return True
-    # Files that git was told to pass by (skip-worktree, assume-unchanged) would stay unread.
-    listed = await clone.run("ls-files", "-t", "-v", "-z")
-    return bool(listed.code) or any(entry[:1] != b"H" for entry in listed.out.split(b"\0") if entry)
+    return bool(attributes.code or attributes.out)

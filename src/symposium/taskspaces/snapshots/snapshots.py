@@ -8,16 +8,20 @@ from typing import Final
 
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.snapshots.capture import (
+    CACHE,
     Memory,
     Moment,
     key_of,
     parts_of,
+    remember,
     work_of,
     write,
 )
+from symposium.taskspaces.snapshots.earlier import move_in
 from symposium.taskspaces.snapshots.lateness import state_at_call
 from symposium.taskspaces.snapshots.restore import Restored, bring_back
 from symposium.taskspaces.snapshots.state import Snapshot, snapshot_of
+from symposium.taskspaces.snapshots.store import LONG, Store, open_store
 from symposium.taskspaces.snapshots.subject import Subject
 
 DAYS: Final = 14
@@ -32,7 +36,39 @@ UNDO: Final = "before undo"
 BACK: Final = "back to "
 """What the reason of a snapshot begins with that a restore takes last; its target's ref follows."""
 
-_FORMAT: Final = "%(refname)%00%(objectname)%00%(contents)%00%01"
+MOST_REMEMBERED: Final = 32
+"""Worktrees that are watched; the one unused for longest is read whole next time."""
+
+_NAMES: Final = "%(refname) %(objectname)"
+
+
+class _Memories:
+    """What is known of the worktrees that were last used."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Memory] = {}
+
+    async def of(self, subject: Subject) -> Memory:
+        memory = self.known.pop(subject.id, None)
+        if memory is not None and memory.files.mirror.root != subject.worktree:
+            memory.close()
+            memory = None
+        if memory is None:
+            memory = await remember(subject)
+            await move_in(memory.store, subject.id)
+        # The one last used is last.
+        self.known[subject.id] = memory
+        while len(self.known) > MOST_REMEMBERED:
+            self.drop(next(iter(self.known)))
+        return memory
+
+    def drop(self, id_: str) -> None:
+        if (memory := self.known.pop(id_, None)) is not None:
+            memory.close()
+
+    def close(self) -> None:
+        for id_ in list(self.known):
+            self.drop(id_)
 
 
 class Snapshots:
@@ -40,7 +76,7 @@ class Snapshots:
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
-        self._memories: defaultdict[str, Memory] = defaultdict(Memory)
+        self._memories = _Memories()
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._last: dict[str, Snapshot] = {}
 
@@ -51,7 +87,7 @@ class Snapshots:
             subject: the worktree.
             reason: why, for people.
             called_at: when a tool call was heard of that may have begun by now, in seconds since
-                1970: if something has changed just then, undo passes this state over.
+                1970: if something has changed since, undo passes this state over.
 
         Raises:
             TaskspaceError: it cannot be kept.
@@ -60,48 +96,73 @@ class Snapshots:
             return await self._take(subject, reason, called_at)
 
     async def look(self, subject: Subject) -> str:
-        """A commit of a worktree's files as they are now; no snapshot is made of it.
+        """A commit of a worktree's files as they are now, in its store; no snapshot is made of it.
 
         Raises:
             TaskspaceError: they cannot be read.
         """
         async with self._turns[subject.id]:
             try:
-                return await work_of(subject, self._memories[subject.id])
+                return await work_of(subject, await self._memories.of(subject))
             except OSError as error:
                 raise TaskspaceError(f"{subject.worktree} cannot be read: {error}", "") from error
 
     async def _take(
-        self, subject: Subject, reason: str, called_at: float | None = None
+        self,
+        subject: Subject,
+        reason: str,
+        called_at: float | None = None,
+        *,
+        is_whole: bool = False,
     ) -> Snapshot:
-        memory = self._memories[subject.id]
         try:
-            parts = await parts_of(subject, memory)
-            last = self._last.get(subject.id) or await self._newest(subject)
+            memory = await self._memories.of(subject)
+            parts = await parts_of(subject, memory, is_whole=is_whole)
+            last = self._last.get(subject.id) or next(
+                iter((await self.history(subject))[-1:]), None
+            )
             # The end of a restore is written in any case: it says where that has led.
             if last is not None and last.key == key_of(parts) and not reason.startswith(BACK):
                 self._last[subject.id] = last
                 return last
             at = max(self._now(), last.at + 0.001 if last else 0.0)
-            found = await state_at_call(subject, parts, last, called_at)
+            found = await state_at_call(subject, memory.store, parts, last, called_at)
             made = await write(subject, parts, memory, Moment(at, reason, found))
         except OSError as error:
             raise TaskspaceError(f"{subject.worktree} cannot be kept: {error}", "") from error
         self._last[subject.id] = made
         return made
 
-    async def _newest(self, subject: Subject) -> Snapshot | None:
-        found = await self.history(subject)
-        return found[-1] if found else None
+    async def store(self, subject: Subject) -> Store:
+        """The store that has a worktree's snapshots; those of earlier versions are moved there.
+
+        Raises:
+            TaskspaceError: it cannot be made.
+        """
+        try:
+            known = self._memories.known.get(subject.id)
+            if known is not None:
+                return known.store
+            store = await open_store(subject.store, subject.common)
+            await move_in(store, subject.id)
+        except OSError as error:
+            raise TaskspaceError(f"{subject.store} cannot be read: {error}", "") from error
+        return store
 
     async def history(self, subject: Subject) -> list[Snapshot]:
-        """The snapshots of a worktree, oldest first."""
-        listed = await subject.clone().ask("for-each-ref", f"--format={_FORMAT}", subject.refs)
+        """The snapshots of a worktree, oldest first; one that is damaged is passed over.
+
+        Raises:
+            TaskspaceError: git cannot list them.
+        """
+        store = await self.store(subject)
+        listed = await store.git().run("for-each-ref", f"--format={_NAMES}", subject.refs)
+        names = [line.partition(" ") for line in listed.text.splitlines()]
+        texts = await store.read(commit for _, _, commit in names)
         found: list[Snapshot] = []
-        for record in listed.out.decode(errors="surrogateescape").split("\0\x01"):
-            ref, _, rest = record.lstrip("\n").partition("\0")
-            commit, _, message = rest.partition("\0")
-            made = snapshot_of(ref, commit, message)
+        for ref, _, commit in names:
+            message = texts.get(commit, b"").partition(b"\n\n")[2]
+            made = snapshot_of(ref, commit, message.decode(errors="surrogateescape"))
             if made is not None:
                 found.append(made)
         return sorted(found, key=lambda each: each.ref)
@@ -113,16 +174,18 @@ class Snapshots:
             TaskspaceError: what is there cannot be kept, or the other not be written.
         """
         async with self._turns[subject.id]:
-            before = await self._take(subject, UNDO)
-            try:
-                notes = await bring_back(subject, snapshot, before)
-            except OSError as error:
-                reason = f"{subject.worktree} cannot be restored: {error}"
-                raise TaskspaceError(reason, "the state before is kept; try again") from error
-            finally:
-                self._memories.pop(subject.id, None)
-            await self._take(subject, f"{BACK}{snapshot.ref}")
-            return Restored(snapshot, before, tuple(notes))
+            before = await self._take(subject, UNDO, is_whole=True)
+            return await self._restore(subject, snapshot, before)
+
+    async def _restore(self, subject: Subject, snapshot: Snapshot, before: Snapshot) -> Restored:
+        try:
+            memory = await self._memories.of(subject)
+            notes = await bring_back(subject, memory, snapshot, before)
+        except OSError as error:
+            reason = f"{subject.worktree} cannot be restored: {error}"
+            raise TaskspaceError(reason, "the state before is kept; try again") from error
+        await self._take(subject, f"{BACK}{snapshot.ref}")
+        return Restored(snapshot, before, tuple(notes))
 
     async def undo(self, subject: Subject) -> Restored:
         """Bring a worktree back to the state before this one.
@@ -131,14 +194,14 @@ class Snapshots:
             TaskspaceError: there is none, or as `restore`.
         """
         async with self._turns[subject.id]:
-            current = await self._take(subject, UNDO)
-        target = state_before(await self.history(subject), current.key)
-        if target is None:
-            raise TaskspaceError(
-                "there is no earlier state than this one",
-                "one is kept when a task is made, and at tool calls of agents that speak ACP",
-            )
-        return await self.restore(subject, target)
+            current = await self._take(subject, UNDO, is_whole=True)
+            target = state_before(await self.history(subject), current.key)
+            if target is None:
+                raise TaskspaceError(
+                    "there is no earlier state than this one",
+                    "one is kept when a task is made, and at tool calls of agents that speak ACP",
+                )
+            return await self._restore(subject, target, current)
 
     async def prune(self, subject: Subject, *, days: float = DAYS, most: int = MOST) -> int:
         """Drop old snapshots; how many.
@@ -147,10 +210,20 @@ class Snapshots:
             TaskspaceError: git cannot.
         """
         dropped = await self.old(subject, days=days, most=most)
-        commands = "".join(f"delete {each.ref} {each.commit}\n" for each in dropped)
-        if dropped:
-            await subject.clone().ask("update-ref", "--stdin", stdin=commands.encode())
+        await self._drop(subject, dropped)
         return len(dropped)
+
+    async def _drop(self, subject: Subject, dropped: list[Snapshot]) -> None:
+        if not dropped:
+            return
+        git = (await self.store(subject)).git()
+        commands = "".join(f"delete {each.ref} {each.commit}\n" for each in dropped)
+        await git.ask("update-ref", "--no-deref", "--stdin", stdin=commands.encode())
+        # What is known of files names objects that may go now.
+        self._memories.close()
+        for cache in subject.shadow.parent.glob(f"*/*{CACHE}"):
+            cache.unlink(missing_ok=True)
+        await git.run("prune", "--expire=2.days.ago", patience=LONG)
 
     async def old(
         self, subject: Subject, *, days: float = DAYS, most: int = MOST
@@ -172,16 +245,17 @@ class Snapshots:
         Raises:
             TaskspaceError: git cannot.
         """
-        found = await self.history(subject)
-        commands = "".join(f"delete {each.ref} {each.commit}\n" for each in found)
-        if found:
-            await subject.clone().ask("update-ref", "--stdin", stdin=commands.encode())
         self.drop_memory(subject.id)
+        await self._drop(subject, await self.history(subject))
 
     def drop_memory(self, id_: str) -> None:
         """Look at a worktree anew next time."""
-        self._memories.pop(id_, None)
+        self._memories.drop(id_)
         self._last.pop(id_, None)
+
+    def close(self) -> None:
+        """End the watches of all worktrees."""
+        self._memories.close()
 
 
 def state_before(found: list[Snapshot], key: str) -> Snapshot | None:
@@ -191,6 +265,8 @@ def state_before(found: list[Snapshot], key: str) -> Snapshot | None:
     that undoing twice goes back twice. So is a state that a tool call had begun to change.
     """
     places = {each.ref: place for place, each in enumerate(found)}
+    # Where something of others could not be brought back, a restore has another key than its end.
+    same = {key}
     place = len(found) - 1
     while place >= 0:
         here = found[place]
@@ -198,7 +274,9 @@ def state_before(found: list[Snapshot], key: str) -> Snapshot | None:
         earlier = here.called_on or (here.reason.removeprefix(BACK) if is_back else "")
         target = places.get(earlier, place)
         is_begun = bool(here.called_on) and target < place
-        if here.key != key and not is_begun:
+        if is_back and here.key in same and target < place:
+            same.add(found[target].key)
+        if here.key not in same and not is_begun:
             return here
         place = target if target < place else place - 1
     return None

@@ -45,6 +45,9 @@ class Details:
         modes: of files and folders that have other permissions than most; git would widen them.
         skipped: what could not be kept, and why.
         usual: the permissions of most, by kind.
+        links: the names of each file that has several.
+        is_whole: whether `files` holds everything, as since version 2; of older ones only
+            `branches`, `empty`, `modes`, and `usual` say the rest.
     """
 
     branches: dict[str, str] = field(default_factory=dict[str, str])
@@ -55,6 +58,8 @@ class Details:
     modes: dict[str, int] = field(default_factory=dict[str, int])
     skipped: tuple[str, ...] = ()
     usual: dict[str, int] = field(default_factory=dict[str, int])
+    links: tuple[tuple[str, ...], ...] = ()
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,32 +1,19 @@
-"""What is snapshotted: one worktree, and a git directory of ours that looks at it.
+"""A worktree that is snapshotted, and the folders in which Symposium keeps what it knows of it."""
 
-The shadow directory has its own index, its own configuration and attributes that outrank all
-others, so that bytes are kept as they are and nothing that the repository brings is run. Its
-objects go into the clone's own store, where git shares them.
-"""
-
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from symposium.taskspaces.git.program import Git
-from symposium.taskspaces.snapshots.hiding import hide
+from symposium.taskspaces.snapshots.objects import private_folder
+from symposium.taskspaces.snapshots.store import directory_of
 
 REFS: Final = "refs/symposium/snap"
 
-_RAW: Final = "* -text !eol !filter !ident !working-tree-encoding !diff !merge\n"
-
-_CONFIG: Final = """[core]
-\trepositoryformatversion = {version}
-\tbare = false
-\tautocrlf = false
-\tsafecrlf = false
-\tuntrackedCache = true
-\tlogAllRefUpdates = false
-[diff]
-\tignoreSubmodules = all
-[extensions]
-{extensions}"""
+_PRIVATE_FOLDER: Final = 0o700
+_DISPLACED: Final = "displaced"
+_OLD: Final = ("objects", "refs", "info")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +21,10 @@ class Subject:
     """A worktree that is snapshotted.
 
     Attributes:
-        id: names its refs.
+        id: names its refs in the store.
         common: the clone's git directory.
-        shadow: ours, made when first needed.
-        precious: patterns of ignored files that are kept all the same, in the two upper levels.
+        shadow: a folder of Symposium's for this worktree; made when first needed.
+        precious: patterns of ignored files that are kept whatever their size.
     """
 
     id: str
@@ -51,43 +38,41 @@ class Subject:
         """The folder of its refs."""
         return f"{REFS}/{self.id}"
 
+    @property
+    def store(self) -> Path:
+        """The directory of the store that has its snapshots."""
+        return directory_of(self.shadow.parent.parent, self.common)
+
     def clone(self) -> Git:
         """Git in the clone, wherever its worktrees are."""
         return Git(self.common, {"GIT_DIR": str(self.common)})
 
-    def looking_at(self, tree: Path, index: str) -> Git:
-        """Git in the shadow directory: this tree, that index, the clone's objects."""
-        return Git(
-            self.shadow,
-            {
-                "GIT_DIR": str(self.shadow),
-                "GIT_WORK_TREE": str(tree),
-                "GIT_INDEX_FILE": str(self.shadow / index),
-                "GIT_OBJECT_DIRECTORY": str(self.common / "objects"),
-                "GIT_OPTIONAL_LOCKS": "1",
-            },
-            is_own=True,
-        )
+    def displaced(self, moment: str) -> Path:
+        """Where files are moved that were in the way of a restore."""
+        return self.shadow / _DISPLACED / moment
 
-    async def prepare(self) -> None:
-        """Make the shadow directory; one that is there stays, but for a lock left by a kill."""
-        for folder in ("objects", "refs", "info"):
-            (self.shadow / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-        for lock in self.shadow.glob("*.lock"):
-            lock.unlink(missing_ok=True)
-        config = self.shadow / "config"
-        if not config.exists():
-            await hide(self.clone())
-            hashes = await self.clone().maybe("rev-parse", "--show-object-format") or "sha1"
-            extensions = "" if hashes == "sha1" else f"\tobjectFormat = {hashes}\n"
-            text = _CONFIG.format(version=0 if hashes == "sha1" else 1, extensions=extensions)
-            (self.shadow / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
-            (self.shadow / "info" / "attributes").write_text(_RAW, encoding="utf-8")
-            config.write_text(text, encoding="utf-8")
-        ours, theirs = self.shadow / "info" / "exclude", self.common / "info" / "exclude"
-        try:
-            excluded = theirs.read_bytes()
-        except OSError:
-            excluded = b""
-        if not ours.exists() or ours.read_bytes() != excluded:
-            ours.write_bytes(excluded)
+    def prepare(self) -> None:
+        """Make the shadow; of an older version's, take what is no longer used away.
+
+        Raises:
+            OSError: the disk cannot.
+        """
+        private_folder(self.shadow)
+        for folder in (self.shadow.parent, self.shadow):
+            folder.chmod(_PRIVATE_FOLDER)
+        if (self.shadow / "config").exists():
+            self._tidy()
+
+    def _tidy(self) -> None:
+        for path in list(self.shadow.iterdir()):
+            if path.name == _DISPLACED:
+                continue
+            if path.name in _OLD and path.is_dir():
+                for place, folders, files in os.walk(path, topdown=False):
+                    for name in files:
+                        (Path(place) / name).unlink()
+                    for name in folders:
+                        (Path(place) / name).rmdir()
+                path.rmdir()
+            elif path.is_file() and path.suffix != ".cache":
+                path.unlink()

@@ -1,0 +1,167 @@
+"""Keeps a mirror of a folder up to date: from what the kernel notices, or by looking at all."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from symposium.config.atomic_file import write_whole
+from symposium.taskspaces.snapshots.gitdir import admin_directory
+from symposium.taskspaces.snapshots.inotify import Watch, WatchError
+from symposium.taskspaces.snapshots.mirror import decode, encode
+from symposium.taskspaces.snapshots.reading import Reading
+from symposium.taskspaces.snapshots.scan import Look
+from symposium.taskspaces.snapshots.seed import seeds
+from symposium.taskspaces.snapshots.store import Store
+from symposium.taskspaces.snapshots.subject import Subject
+
+_SEEDED: Final = 500
+"""So many files to read are worth asking git first."""
+
+_NO_INDEX: Final = "no-index"
+_HERE: Final = "./"
+"""Before each path: a colon at its start would mean something to git."""
+_log = logging.getLogger(__name__)
+
+
+class Watched:
+    """The files of a subject, or the histories of its submodules.
+
+    Args:
+        root: the folder.
+        cache: where what is known of it is kept for the next start.
+        has_rules: whether git ignores files in it.
+    """
+
+    def __init__(self, root: Path, cache: Path, *, has_rules: bool) -> None:
+        self._cache = cache
+        self._has_rules = has_rules
+        self._excluded: bytes | None = None
+        self._watch: Watch | None = None
+        self._is_watchable = True
+        try:
+            self.mirror = decode(root, cache.read_bytes())
+        except OSError:
+            self.mirror = decode(root, b"")
+        self._is_cached = bool(self.mirror.top.entries)
+
+    def close(self) -> None:
+        """End; what is known is kept for the next time."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+        if self.mirror.is_seen:
+            write_whole(self._cache, encode(self.mirror))
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the next look need not read every folder."""
+        return self._watch is not None
+
+    async def look(self, subject: Subject, store: Store, *, is_whole: bool) -> None:
+        """Bring the mirror up to date: every change made before this call is in it.
+
+        Args:
+            subject: whose files they are.
+            store: where new content is written.
+            is_whole: whether to look at every file, whatever the kernel has noticed.
+
+        Raises:
+            TaskspaceError: git cannot say what it ignores.
+            OSError: the store cannot be written.
+        """
+        if self._watch is None and self._is_watchable:
+            self._start()
+        try:
+            await self._look(subject, store, is_whole=is_whole)
+        except WatchError as error:
+            _log.warning("reading every file at each snapshot of %s: %s", self.mirror.root, error)
+            self._is_watchable = False
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
+            await self._look(subject, store, is_whole=True)
+
+    def _start(self) -> None:
+        try:
+            self._watch = Watch()
+        except WatchError as error:
+            self._is_watchable = False
+            _log.warning("reading every file at each snapshot of %s: %s", self.mirror.root, error)
+        # What is known is of before the watch.
+        self.mirror.is_seen = False
+
+    async def _look(self, subject: Subject, store: Store, *, is_whole: bool) -> None:
+        noticed = self._watch.read() if self._watch is not None else None
+        look = Look(self.mirror, self._watch)
+        if self._has_rules:
+            excluded = store.copy_excludes()
+            look.has_new_rules = self._excluded is not None and excluded != self._excluded
+            self._excluded = excluded
+        was_seen = self.mirror.is_seen
+        if noticed is None or not noticed.is_whole or is_whole or not was_seen:
+            await asyncio.to_thread(look.walk)
+        elif noticed.names or self.mirror.linked or look.has_new_rules:
+            await asyncio.to_thread(look.visit, noticed)
+        else:
+            return
+        await self._decide(look, subject, store)
+        await asyncio.to_thread(look.bound)
+        known = {}
+        if len(look.pending) > _SEEDED and self._has_rules:
+            known = await seeds(subject, store)
+        reading = Reading(self.mirror, store.objects, look.bounds, subject.precious)
+        for each in await asyncio.to_thread(reading.read, look.pending, known):
+            look.drop(each.folder, each.folder.path, each.name)
+        if not was_seen and self.mirror.is_seen and (look.pending or not self._is_cached):
+            await asyncio.to_thread(write_whole, self._cache, encode(self.mirror))
+            self._is_cached = True
+
+    async def _decide(self, look: Look, subject: Subject, store: Store) -> None:
+        if not self._has_rules:
+            return
+        if look.has_new_rules and self._is_cached:
+            look.all_unknown()
+        while look.unknown:
+            asked, look.unknown = look.unknown, {}
+            ignored: set[str] = set()
+            for repository, paths in asked.items():
+                ignored |= await _ignored(subject, store, repository, paths)
+            await asyncio.to_thread(look.decide, asked, frozenset(ignored))
+
+    def build(self, store: Store, commit_of: Callable[[str], str | None]) -> str:
+        """Write the trees that have changed; the id of the uppermost.
+
+        Raises:
+            OSError: the store cannot be written.
+        """
+        for folder in self.mirror.top.below():
+            if folder.is_repository:
+                folder.changed()
+        return self.mirror.build(store.objects, commit_of)
+
+
+async def _ignored(subject: Subject, store: Store, repository: str, paths: list[str]) -> set[str]:
+    """Which of these paths git ignores; a repository inside follows its own rules."""
+    place = subject.worktree / repository
+    if not place.is_dir():
+        return set()
+    index = subject.shadow / _NO_INDEX
+    if not repository:
+        index = admin_directory(subject.worktree, subject.common) / "index"
+    start = f"{repository}/" if repository else ""
+    asked = b"".join(_raw(path.removeprefix(start)) for path in paths)
+    said = ""
+    for each in dict.fromkeys((index, subject.shadow / _NO_INDEX)):
+        git = store.looking_at(place, each).at(place)
+        done = await git.run("check-ignore", "-z", "--stdin", stdin=asked)
+        if done.code in {0, 1}:
+            return {start + name.removeprefix(_HERE) for name in done.names}
+        said = done.said
+    _log.warning("%s: git cannot say what it ignores: %s", place, said)
+    return set()
+
+
+def _raw(path: str) -> bytes:
+    return _HERE.encode() + path.encode(errors="surrogateescape") + b"\0"
