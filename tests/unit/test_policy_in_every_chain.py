@@ -90,17 +90,20 @@ from symposium.cli.commands import run, run_with
 from symposium.chain_spec import check_policy, read_chain
 check_policy()
 read_chain([], "eliza").blueprint().mods[-1].mod.interceptions()
-heavy = {"tomllib", "tree_sitter", "tree_sitter_bash", "symposium.policy.judge"}
+heavy = {"tomllib", "tree_sitter", "tree_sitter_bash"}
 print(sorted(heavy & set(sys.modules)))
 """
 
 
 @pytest.mark.requirement("policy.start-up")
-def test_no_parser_is_imported_at_the_start_where_there_are_no_rules(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("rules", "parsers"), [(None, "[]\n"), ("# none\n", "['tomllib']\n")])
+def test_the_start_imports_no_parser_of_rules_without_rules_and_none_of_scripts_at_all(
+    rules: str | None, parsers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
+    if rules is not None:
+        (tmp_path / "policy.toml").write_text(rules)
     words = [sys.executable, "-c", STARTING]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
 
-    assert done.stdout == "[]\n"
+    assert done.stdout == parsers

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, Protocol
 
 from symposium.policy.actions import Access, Workspace
-from symposium.policy.script import SimpleCommand
 
 OUTSIDE: Final = "outside-workspace"
 """Stands for every path that leads out of the workspace."""
@@ -19,6 +18,39 @@ INSIDE: Final = "inside-workspace"
 
 _PATTERN: Final = re.compile(r"[*?\[]")
 _SHORT_OPTION: Final = re.compile(r"-[A-Za-z0-9]")
+
+
+class Word(Protocol):
+    """One word: as it was written, and as the program gets it; None where that is unknown."""
+
+    @property
+    def source(self) -> str:
+        """As it was written."""
+        ...
+
+    @property
+    def text(self) -> str | None:
+        """As the program gets it."""
+        ...
+
+
+class Command(Protocol):
+    """A command of a script. The parser of scripts makes it, and is not loaded to read rules."""
+
+    @property
+    def words(self) -> Sequence[Word]:
+        """The program first."""
+        ...
+
+    @property
+    def assignments(self) -> Sequence[object]:
+        """The variables that are set for it alone."""
+        ...
+
+    @property
+    def texts(self) -> Sequence[str] | None:
+        """All words as the program gets them; None if one of them is unknown."""
+        ...
 
 
 class Effect(Enum):
@@ -85,7 +117,7 @@ class Rule:
     match: tuple[str, ...] = ()
     not_match: tuple[str, ...] = ()
 
-    def speaks_of_command(self, command: SimpleCommand, *, is_direct: bool) -> bool:
+    def speaks_of_command(self, command: Command, *, is_direct: bool) -> bool:
         """Whether it holds for this command.
 
         To allow, all words must be known, and begin as the rule says. To ask or forbid, the words
