@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 
 import click
 
+from symposium.cli.event_words import note_lines
 from symposium.cli.output import Output
 from symposium.client.events import (
     Command,
@@ -20,7 +21,7 @@ from symposium.client.events import (
 )
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.wishes import wish_of
-from symposium.plain_text import one_line, pieces, plain_text
+from symposium.plain_text import one_line, plain_text
 from symposium.policy.notes import PolicyNote
 
 WIDTH: Final = 100
@@ -61,7 +62,7 @@ class ChatView:
             case Commands(commands):
                 self.commands = commands
             case PolicyNote(text):
-                for line in pieces(f"[policy] {text}", width=WIDTH):
+                for line in note_lines(text):
                     self.detail(line)
             case Other(kind, note):
                 self.line(f"[{kind}] {note}")

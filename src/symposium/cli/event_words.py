@@ -1,6 +1,7 @@
 """What an agent of a session reported, in lines for a person."""
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -37,6 +38,11 @@ def event_text(kind: str, data: Mapping[str, Any]) -> str:
             return _line(kind, f"{shown}: {data.get('optionId') or 'no answer'}")
         case _:
             return _line(kind, str(data.get("text") or in_words(data)))
+
+
+def note_lines(text: str) -> list[str]:
+    """A note about the user's rules, in lines that break between words."""
+    return textwrap.wrap(plain_text(f"[policy] {text}"), WIDTH)
 
 
 def in_words(data: Mapping[str, Any]) -> str:

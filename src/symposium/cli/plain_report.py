@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from symposium.cli.ending import Failure
+from symposium.cli.event_words import note_lines
 from symposium.cli.output import Output
 from symposium.client.events import Commands, Other, Plan, Text, ToolCall, read_event
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.wishes import wish_of
-from symposium.plain_text import one_line, pieces, plain_text
+from symposium.plain_text import one_line, plain_text
 from symposium.policy.notes import PolicyNote
 
 WIDTH: Final = 100
@@ -83,7 +84,7 @@ class PlainReport:
             case Plan():
                 self._show_plan(event)
             case PolicyNote(text):
-                for line in pieces(f"[policy] {text}", width=WIDTH):
+                for line in note_lines(text):
                     self._output.talk(line)
             case Other(kind, note) if kind not in QUIET:
                 self._talk(kind, note)

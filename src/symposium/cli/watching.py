@@ -15,10 +15,10 @@ from symposium.agent_sessions.session import SessionKind
 from symposium.agent_sessions.store import SessionStore
 from symposium.cli.attaching import show_terminal
 from symposium.cli.ending import ExitCode
-from symposium.cli.event_words import event_text
+from symposium.cli.event_words import event_text, note_lines
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.keepers.event_log import EventLog
-from symposium.plain_text import one_line, pieces, plain_text
+from symposium.plain_text import one_line, plain_text
 from symposium.policy.notes import PolicyNote
 
 _WIDTH = 100
@@ -135,8 +135,7 @@ def _print(event: Mapping[str, Any], *, as_json: bool) -> None:
         case Text("agent", text):
             click.echo(plain_text(text), nl=False)
         case PolicyNote(text):
-            shown = "\n".join(pieces(f"[policy] {text}", width=_WIDTH))
-            click.echo(f"\n{shown}")
+            click.echo("\n".join(["", *note_lines(text)]))
         case ToolCall() as call:
             told = f"[tool] {call.title or call.id}: {call.status or ''}"
             click.echo(f"\n{one_line(told, width=_WIDTH)}")

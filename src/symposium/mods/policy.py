@@ -37,14 +37,14 @@ FORBIDDEN: Final = -32010
 """The error of a request that a rule forbids, or that waits for rules that can be read."""
 
 APPLIES: Final = (
-    "{count} of policy.toml judge what this agent asks for. They cannot stop a tool that it runs "
-    "without asking."
+    "policy.toml ({count}) judges what this agent asks for. It cannot stop a tool that the agent "
+    "runs without asking."
 )
 
 UNASKED: Final = (
-    "This agent runs tools without asking, so your rules cannot stop them: `{rule}` is against "
-    "`{what}`. Run the agent in a sandbox or in a mode in which it asks; docs/how-to/policy.md "
-    "says more."
+    "This agent did not ask before `{what}`, so the rule `{rule}` of policy.toml could not stop "
+    "it. Run the agent in a sandbox, or in a mode in which it asks; docs/how-to/policy.md says "
+    "what else helps."
 )
 
 BeforeYes: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[None]]

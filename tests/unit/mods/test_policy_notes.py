@@ -106,8 +106,8 @@ async def test_a_session_says_once_at_its_start_what_rules_cannot_do(
             await it.editor.prompt("hello")
         found = [note.text for note in await it.notes()]
 
-    assert [each.partition(" of policy.toml")[0] for each in found] == told
-    assert all("runs without asking" in each for each in found)
+    assert [each.partition("(")[2].partition(")")[0] for each in found] == told
+    assert all("It cannot stop" in each for each in found)
 
 
 @pytest.mark.requirement("policy.unasked")
@@ -118,8 +118,7 @@ async def test_a_tool_that_ran_unasked_against_a_rule_is_noted_once(tmp_path: Pa
             it.call("completed", {}, f"c{number}")
         (note,) = await it.notes()
 
-    assert "runs tools without asking" in note.text
-    assert "`no-push` is against `git push`" in note.text
+    assert "did not ask before `git push`, so the rule `no-push` of policy.toml" in note.text
     assert (note.rule, note.is_refusal) == ("no-push", False)
 
 

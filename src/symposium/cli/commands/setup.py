@@ -47,7 +47,7 @@ def _test_policy() -> int:
     report = policy_report()
     errors = [text for is_error, text in report.problems() if is_error]
     for text in errors:
-        _tell(f"policy.toml: {text}")
+        _tell(text if report.error is not None else f"policy.toml: {text}")
     if report.error is not None:
         _tell("No agent starts until that is fixed.")
     elif errors:
