@@ -1,5 +1,6 @@
 """The seed's sequence diagrams of run mode, message by message (seed 003)."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -114,33 +115,36 @@ async def test_saved_mods_are_for_new_sessions_and_the_chat_says_so(tmp_path: Pa
         assert (diff[:7], again) == ("```diff", saved)
 
 
+WELCOME = "Welcome to Symposium!\n\nNo configuration found. Let's set up your AI agent.\n"
+TABLE = (
+    "# Select Agent\n\n"
+    "| # | Agent | Description |\n"
+    "|---|-------|-------------|\n"
+    "| 1 | Claude Code | AI coding assistant |\n"
+    "| 2 | Other | Another one |\n\n"
+    "Enter a number to select, or `cancel` to leave.\n"
+    "A name will do as well.\n"
+)
+
+
 @pytest.mark.requirement("run-mode.setup-flow")
 async def test_the_first_time_setup_continues_the_same_session(tmp_path: Path) -> None:
     async with run_scene(tmp_path) as it:
         await it.open()
-        it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
-        answer, welcome, table = await it.editor.reads(3)
+        (tmp_path / "pyproject.toml").touch()
+        it.editor.ask("new", "session/new", params := {"cwd": str(tmp_path), "mcpServers": []})
+        answer, *told = await it.editor.reads(3)
         session = answer["result"]["sessionId"]
-        assert welcome["params"]["update"]["content"]["text"] == (
-            "Welcome to Symposium!\n\nNo configuration found. Let's set up your AI agent.\n"
-        )
-        assert table["params"]["update"]["content"]["text"] == (
-            "# Select Agent\n\n"
-            "| # | Agent | Description |\n"
-            "|---|-------|-------------|\n"
-            "| 1 | Claude Code | AI coding assistant |\n"
-            "| 2 | Other | Another one |\n\n"
-            "Enter a number to select, or `cancel` to leave.\n"
-            "A name will do as well.\n"
-        )
-        chosen, menu = await it.say("1", session)
+        assert [each["params"]["update"]["content"]["text"] for each in told] == [WELCOME, TABLE]
+        chosen, mods, menu = await it.say("1", session)
         assert chosen == "Agent set to `Claude Code`.\n\n"
+        assert re.search(r"- `ferris`: .*About \d+ tokens a session\.", mods)
         assert menu == MENU.replace("[ ]", "[x]")
 
         saved = it.prompt("SAVE", session)
         agent = await it.greeted()
         request = await agent.read()
-        assert request["params"] == {"cwd": "/w", "mcpServers": []}
+        assert request["params"] == params
         agent.answer(request, {"sessionId": "inner"})
         commands = await it.editor.read()
         assert commands["params"]["update"]["availableCommands"][0]["name"] == "symposium:config"

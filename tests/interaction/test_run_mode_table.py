@@ -107,16 +107,55 @@ async def test_every_prompt_of_a_setup_is_for_the_dialogue(
         assert table.startswith("# Select Agent\n")
 
 
-@pytest.mark.requirement("run-mode.table-setup-cancel", "run-mode.setup-cancel-ends")
-async def test_cancelling_a_setup_ends_its_session_and_writes_nothing(tmp_path: Path) -> None:
+@pytest.mark.requirement("run-mode.table-setup-cancel", "run-mode.setup-cancel-again")
+async def test_a_canceled_setup_writes_nothing_and_the_next_message_opens_it_again(
+    tmp_path: Path,
+) -> None:
     async with run_scene(tmp_path) as it:
         session = await in_setup(it)
         it.editor.tell("session/cancel", {"sessionId": session})
         farewell = await it.editor.read()
-        assert farewell["params"]["update"]["content"]["text"] == "Configuration cancelled.\n\n"
-        error = await error_of(it, "session/prompt", {"sessionId": session, "prompt": []})
-        assert error["message"] == "Unknown session"
+        text = "Configuration cancelled. Send any message to set Symposium up.\n\n"
+        assert farewell["params"]["update"]["content"]["text"] == text
         assert not it.config.exists()
+        error = await error_of(it, "session/set_mode", {"sessionId": session})
+        assert "has no agent yet" in error["message"]
+
+        first = await it.say("Fix the login.", session)
+        assert "No configuration found." in first[0]
+        await it.say("1", session)
+        saved = it.prompt("SAVE", session)
+        agent = await it.greeted()
+        agent.answer(await agent.read(), {"sessionId": "inner"})
+        prompt = await agent.read()
+        assert prompt["params"]["prompt"] == [{"type": "text", "text": "Fix the login."}]
+        agent.answer(prompt, {"stopReason": "end_turn"})
+        _, answer = await it.said(saved)
+        assert answer["result"] == {"stopReason": "end_turn"}
+
+
+@pytest.mark.requirement("run-mode.setup-cancel-again")
+async def test_a_canceled_setup_uses_a_config_that_was_written_meanwhile(tmp_path: Path) -> None:
+    async with run_scene(tmp_path) as it:
+        session = await in_setup(it)
+        await it.say("cancel", session)
+        it.write_config(CONFIG)
+        turn = it.prompt("Fix the login.", session)
+        agent = await it.greeted()
+        agent.answer(await agent.read(), {"sessionId": "inner"})
+        prompt = await agent.read()
+        assert prompt["params"]["prompt"] == [{"type": "text", "text": "Fix the login."}]
+        agent.answer(prompt, {"stopReason": "end_turn"})
+        assert (await it.said(turn))[1]["result"] == {"stopReason": "end_turn"}
+
+
+@pytest.mark.requirement("run-mode.setup-cancel-again")
+async def test_a_session_whose_setup_was_canceled_can_be_closed(tmp_path: Path) -> None:
+    async with run_scene(tmp_path) as it:
+        session = await in_setup(it)
+        await it.say("cancel", session)
+        it.editor.ask("end", "session/close", {"sessionId": session})
+        assert (await it.editor.read())["result"] == {}
 
 
 @pytest.mark.requirement("run-mode.table-setup-request")
@@ -133,7 +172,7 @@ async def test_a_setup_drops_other_notifications(tmp_path: Path) -> None:
     async with run_scene(tmp_path) as it:
         session = await in_setup(it)
         it.editor.tell("session/other", {"sessionId": session})
-        assert len(await it.say("1", session)) == 2
+        assert len(await it.say("1", session)) == 3
 
 
 @pytest.mark.requirement("run-mode.table-setup-eof")

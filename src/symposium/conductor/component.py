@@ -352,6 +352,8 @@ class ComponentSpec(Struct, frozen=True):
         make: makes the mod, one for each chain.
         options: names of settings the mod understands, with a line on each.
         needs: what it needs of the editor, and what it adds.
+        suits: patterns of file names; it is of use where one is in the workspace. Empty: anywhere.
+        tokens: about how many tokens it adds to the context of each session.
     """
 
     name: str
@@ -359,3 +361,5 @@ class ComponentSpec(Struct, frozen=True):
     make: Callable[[], Mod]
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     needs: Needs = NO_NEEDS
+    suits: tuple[str, ...] = ()
+    tokens: int = 0

@@ -142,4 +142,6 @@ spec = ComponentSpec(
     name="cargo",
     summary="Gives the agent an MCP server called `cargo`: check, build, test and run, in short.",
     make=Cargo,
+    suits=("Cargo.toml",),
+    tokens=630,
 )

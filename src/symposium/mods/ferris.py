@@ -106,4 +106,6 @@ spec = ComponentSpec(
     name="ferris",
     summary="Gives the agent an MCP server called `ferris`: the sources of dependencies.",
     make=Ferris,
+    suits=("Cargo.toml", "pyproject.toml", "setup.py", "requirements*.txt", "package.json"),
+    tokens=610,
 )

@@ -248,4 +248,5 @@ spec = ComponentSpec(
     name="guidance",
     summary="Tells the agent how we work together, once in each session; `sparkle` names it too.",
     make=Guidance,
+    tokens=620,
 )

@@ -120,6 +120,7 @@ spec = ComponentSpec(
     name="ide-ops",
     summary="Gives the agent an MCP server called `ide`: definitions, references, diagnostics, …",
     make=IdeOps,
+    tokens=420,
     needs=Needs(
         requires=(IDE_OPERATIONS,), enriches={IDE_OPERATIONS: "mcp_tools"}, is_optional=True
     ),

@@ -165,4 +165,6 @@ spec = ComponentSpec(
     name="npm",
     summary="Gives the agent an MCP server called `npm`: the scripts of a package.json, in short.",
     make=Npm,
+    suits=("package.json",),
+    tokens=460,
 )

@@ -161,4 +161,6 @@ spec = ComponentSpec(
     name="uv",
     summary="Gives the agent an MCP server called `uv`: check, test, run and build, in short.",
     make=Uv,
+    suits=("pyproject.toml",),
+    tokens=500,
 )

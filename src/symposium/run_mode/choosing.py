@@ -30,8 +30,8 @@ AGAIN = "`list` shows the agents again."
 class Catalogue(Protocol):
     """Where what is offered comes from."""
 
-    async def agents(self) -> AgentChoices:
-        """The agents on offer."""
+    async def agents(self, *, is_fresh: bool = False) -> AgentChoices:
+        """The agents on offer; looked up again if `is_fresh`."""
         ...
 
     async def mods(self) -> ModChoices:
@@ -50,9 +50,10 @@ async def choose_agent(
 
     A long list is shown once: whoever mistypes a number is told so, and how to see it again.
     """
-    is_shown = False
+    is_shown = is_fresh = False
     while True:
-        choices = await catalogue.agents()
+        choices = await catalogue.agents(is_fresh=is_fresh)
+        is_fresh = False
         if not is_shown:
             if choices.warning is not None:
                 talk.say(f"Warning: {choices.warning}")
@@ -61,11 +62,17 @@ async def choose_agent(
         if text.lower() in LEAVES:
             return None
         at = _chosen(text, choices.agents)
+        is_asked = text.lower() in SHOWS
+        if at is None and not is_number(text) and not is_asked:
+            # It may have been added since the list was shown.
+            choices = await catalogue.agents(is_fresh=True)
+            at = _chosen(text, choices.agents)
         if at is not None:
             talk.say(f"Agent set to {code(choices.agents[at].name)}.")
             return choices.agents[at].agent
-        is_shown = len(choices.agents) > LONG and text.lower() not in SHOWS
-        if text.lower() not in SHOWS:
+        is_fresh = is_asked
+        is_shown = len(choices.agents) > LONG and not is_asked
+        if not is_asked:
             answer = await catalogue.own_answer(text)
             said = _no_agent(talk, text, choices.agents, way_out) if answer is None else answer
             # An answer is a screen of its own, a refusal one line.

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import sys
 from collections.abc import Mapping
 from typing import Any, Final, Protocol, cast
 
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.transports.command import Command
-from symposium.catalog import agent_names, mod_names
+from symposium.catalog import OTHER_NAMES, agent_names, mod_names
 from symposium.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
 from symposium.conductor.blueprint import InProcess, Program
 from symposium.conductor.bridge.agent_side import Mode
@@ -97,9 +98,17 @@ class Composer(Struct, frozen=True):
         """
         agent = _agent_away(await _reached(await self._agent(config.agent)))
         parts = _Parts()
+        seen: set[str] = set()
         for entry in config.mods:
             if not entry.enabled:
                 continue
+            name = OTHER_NAMES.get(entry.name, entry.name)
+            if entry.source is None and name in seen:
+                parts.notes.append(
+                    f"_The mod `{entry.name}` is left out: it is there already._\n\n"
+                )
+                continue
+            seen.add(name)
             try:
                 await self._add(entry, parts)
             except SymposiumError as error:
@@ -196,7 +205,7 @@ async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
     made = make()
     if not isinstance(made, Program):
         return make
-    command = made.command
+    command = _with_our_python(made.command)
     if not _starts_as_it_is(command.argv[0]):
         from symposium.registry.path_probe import reachable  # noqa: PLC0415 - seldom needed
 
@@ -206,6 +215,17 @@ async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
     command = away(command, is_recommended=entry.origin is not None)
     program = replace(made, name=entry.name, command=command)
     return lambda: program
+
+
+def _with_our_python(command: Command) -> Command:
+    """A mod's script with the interpreter that has Symposium; other commands unchanged.
+
+    `python mod.py` finds another interpreter in an editor that a dock started.
+    """
+    program, *arguments = command.argv
+    if program not in {"python", "python3"} or not arguments or not arguments[0].endswith(".py"):
+        return command
+    return replace(command, argv=(sys.executable, *arguments))
 
 
 def _agent_away(chain: ChainSpec) -> ChainSpec:

@@ -10,7 +10,8 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from symposium.config.user_config import Config, ConfigChangedError, ModEntry
+from symposium.catalog import OTHER_NAMES
+from symposium.config.user_config import Config, ConfigChangedError
 from symposium.errors import SymposiumError
 from symposium.run_mode.attending import Left, attended
 from symposium.run_mode.choosing import (
@@ -24,7 +25,14 @@ from symposium.run_mode.choosing import (
     numbered,
 )
 from symposium.run_mode.conversation import Conversation
-from symposium.run_mode.menu_text import choices_line, code, render, render_older
+from symposium.run_mode.menu_text import (
+    SuitedMod,
+    choices_line,
+    code,
+    render,
+    render_older,
+    render_suited,
+)
 from symposium.run_mode.trouble import KEPT
 
 WELCOME: Final = "Welcome to Symposium!\n\nNo configuration found. Let's set up your AI agent.\n"
@@ -69,20 +77,29 @@ class NotStartedError(SymposiumError):
 
 
 async def first_time(
-    talk: Conversation, host: Host, mods: Sequence[ModEntry], *, welcome: str = WELCOME
+    talk: Conversation, host: Host, mods: Sequence[SuitedMod], *, welcome: str = WELCOME
 ) -> None:
-    """Choose an agent, then everything else; nothing is written before `SAVE`."""
+    """Choose an agent, then everything else; nothing is written before `SAVE`.
+
+    Args:
+        talk: the dialog.
+        host: the catalog, and where the config is saved.
+        mods: what is enabled unless the user turns it off, with what each does and costs.
+        welcome: what is said first.
+    """
     if welcome:
         talk.say(welcome)
     agent = await choose_agent(talk, host, way_out="cancel")
     if agent is None:
         talk.say(host.cancelled())
         return
-    await main_menu(talk, host, Config(agent, tuple(mods)))
+    if mods:
+        talk.say(render_suited(mods))
+    await main_menu(talk, host, Config(agent, tuple(entry for entry, _ in mods)))
 
 
 async def import_older(
-    talk: Conversation, host: Host, older: Config, mods: Sequence[ModEntry]
+    talk: Conversation, host: Host, older: Config, mods: Sequence[SuitedMod]
 ) -> None:
     """Offer what an older layout says; whoever wants it not begins anew (acp-host §4.2)."""
     talk.say(WELCOME)
@@ -221,6 +238,7 @@ class _Menu:
 
     async def _add(self, what: str | None) -> bool:
         taken = [mod.name for mod in self._config.mods]
+        taken += [OTHER_NAMES[name] for name in taken if name in OTHER_NAMES]
         if what is None:
             entry = await choose_mod(self._talk, self._host, taken)
             if entry is None:
@@ -236,7 +254,7 @@ class _Menu:
             self._talk.say(f"There is a mod {code(entry.name)} already.")
             return False
         self._config = self._config.with_mods(*self._config.mods, entry)
-        self._talk.say(f"Added {code(entry.name)} at position {len(taken) + 1}.")
+        self._talk.say(f"Added {code(entry.name)} at position {len(self._config.mods)}.")
         return True
 
     def _remove(self, what: str) -> bool:

@@ -77,6 +77,21 @@ class ConfigMode:
 
             self._open(session, in_menu(self._floor, session, loaded), first)
 
+    def set_up_again(self, session: Session, first: Input) -> None:
+        """Open the set-up that was left, or start the agent that the config names by now."""
+        from symposium.run_mode.scripts import starting  # noqa: PLC0415 - see there
+
+        try:
+            loaded = load(self._floor.settings.config)
+        except ConfigError as error:
+            self.begin_mending(session, error)
+            first.answered()
+            return
+        if loaded is None:
+            self.begin_setup(session, first)
+        else:
+            self._open(session, starting(self._floor, session), first)
+
     def leave(self, session: Session) -> None:
         """End the dialogue without saving; what the agent has said meanwhile is shown."""
         menu, session.menu = session.menu, None
@@ -85,7 +100,7 @@ class ConfigMode:
         unheard = menu.end()
         for turnstile, scope in self._paused.pop(session.id, ()):
             turnstile.open(scope)
-        if session.chain is None and session.care.health == "well":
+        if session.chain is None and session.setup is None and session.care.health == "well":
             self._floor.sessions.remove(session)
         if session.chain is not None:
             self._floor.sessions.on_begun(session)

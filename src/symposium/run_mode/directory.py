@@ -6,7 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from symposium.catalog import builtin_agents, builtin_mods, installed_mod_names
+from symposium.catalog import builtin_agents, builtin_mods, find_mod, installed_mod_names
+from symposium.conductor.component import ComponentSpec
 from symposium.config.paths import paths, trusted_places
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
@@ -132,10 +133,37 @@ def _built_in() -> list[AgentChoice]:
     ]
 
 
+def suited(mods: Sequence[ModEntry], workspace: str) -> list[tuple[ModEntry, str]]:
+    """Those of these mods that are of use in a workspace, each with what it does and costs.
+
+    Args:
+        mods: of ours, by name; a mod of another source is always of use.
+        workspace: an absolute path; empty if the editor named none.
+    """
+    from pathlib import Path  # noqa: PLC0415 - for the first start alone
+
+    from symposium.guidance.places import checkout_of  # noqa: PLC0415 - as above
+    from symposium.guidance.selection import Workspace  # noqa: PLC0415 - as above
+
+    files = Workspace(checkout_of(Path(workspace))) if workspace else None
+    found: list[tuple[ModEntry, str]] = []
+    for entry in mods:
+        spec = find_mod(entry.name) if entry.source is None else None
+        if spec is None:
+            found.append((entry, ""))
+        elif not spec.suits or (files is not None and any(map(files.has, spec.suits))):
+            found.append((entry, _with_cost(spec)))
+    return found
+
+
+def _with_cost(spec: ComponentSpec) -> str:
+    return f"{spec.summary} About {spec.tokens} tokens a session." if spec.tokens else spec.summary
+
+
 def _known_mods() -> list[ModChoice]:
     """What is built in, then what installed distributions offer; an adapter comes by itself."""
     built_in = [
-        ModChoice(spec.name, f"Built in: {spec.summary}", ModEntry(spec.name))
+        ModChoice(spec.name, f"Built in: {_with_cost(spec)}", ModEntry(spec.name))
         for spec in builtin_mods()
         if spec.needs.kind != "adapter"
     ]

@@ -23,6 +23,7 @@ from symposium.run_mode.sessions import Session
 
 NEW_SESSION: Final = "Please start a new session."
 _GONE: Final = "_The agent of this session has ended meanwhile._\n"
+_SEND_TO_SET_UP: Final = " Send any message to set Symposium up."
 _STARTING: Final = "Configuration saved. Starting your session.\n\n"
 
 
@@ -34,18 +35,29 @@ class MenuHost:
     """
 
     def __init__(
-        self, floor: Floor, session: Session, seen: str | None, *, broken: bytes | None = None
+        self,
+        floor: Floor,
+        session: Session,
+        seen: str | None,
+        *,
+        broken: bytes | None = None,
+        is_first: bool = False,
     ) -> None:
         self.broken = broken
+        self._is_first = is_first
         self._floor = floor
         self._session = session
         self._seen = seen
         self._offered: AgentChoices | None = None
         self._path = floor.settings.config
 
-    async def agents(self) -> AgentChoices:
-        """The agents on offer, looked up once in a visit: it may start programs to ask them."""
-        if self._offered is None:
+    async def agents(self, *, is_fresh: bool = False) -> AgentChoices:
+        """The agents on offer, looked up once in a visit: it may start programs to ask them.
+
+        Args:
+            is_fresh: look again: an agent may have been added meanwhile.
+        """
+        if self._offered is None or is_fresh:
             self._offered = await self._floor.settings.directory.choices()
         return self._offered
 
@@ -85,7 +97,7 @@ class MenuHost:
     def cancelled(self) -> str:
         """What to tell the user who leaves without saving."""
         if self._session.setup is not None:
-            return "Configuration cancelled."
+            return f"Configuration cancelled.{_SEND_TO_SET_UP if self._is_first else ''}"
         return f"Configuration cancelled. {self._way_on()}"
 
     def _write(self, config: Config) -> list[str]:

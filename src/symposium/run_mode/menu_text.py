@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from symposium.config.component_source import ComponentSource, shown_agent
-from symposium.config.user_config import Config
+from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.choices import AgentChoice, ModChoice
 
 _SHOWN_NUMBERS: Final = 5
 _WAYS_OUT: Final = {"back": "`back` to return", "cancel": "`cancel` to leave"}
 """How a screen names its way out: one word each, though both are understood."""
+
+SuitedMod: TypeAlias = tuple[ModEntry, str]
+"""A mod, and what it does and costs in one line."""
 
 _NAMES: Final = "A name will do as well."
 
@@ -61,6 +64,13 @@ def render_older(older: Config, agents: Sequence[AgentChoice]) -> str:
         "- `CANCEL` - Leave",
     ]
     return "\n".join(lines) + "\n"
+
+
+def render_suited(mods: Sequence[SuitedMod]) -> str:
+    """The mods that a first config enables: what each does, and what it costs."""
+    lines = [f"- `{entry.name}`: {text}" if text else f"- `{entry.name}`" for entry, text in mods]
+    turn_off = "They are on unless you turn them off: type the number of a mod, then `SAVE`."
+    return "\n".join(["**Mods for this workspace**", "", *lines, "", turn_off, ""])
 
 
 def choices_line(count: int) -> str:
@@ -127,7 +137,18 @@ def agent_label(agent: str | ComponentSource, agents: Sequence[AgentChoice]) -> 
     for choice in agents:
         if agent == choice.agent or written in {choice.agent, *choice.labels}:
             return choice.name
+    if isinstance(agent, str):
+        plain = _without_versions(agent)
+        for choice in agents:
+            labels = [each for each in (choice.agent, *choice.labels) if isinstance(each, str)]
+            if plain in map(_without_versions, labels):
+                return choice.name
     return shown_agent(agent) or "(not configured)"
+
+
+def _without_versions(command: str) -> str:
+    """A command line without the versions of packages, as in `npx -y name@1.2`."""
+    return re.sub(r"(?<=[^\s@])@[\w.^~-]+(?=\s|$)", "", command)
 
 
 def code(text: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
+from symposium.catalog import OTHER_NAMES
 from symposium.config.user_config import ConfigError, ModEntry, load, save
 from symposium.errors import SymposiumError
 from symposium.plain_text import plain_text
@@ -163,8 +164,8 @@ class ChangeOffer:
         loaded = load(self.config)
         if loaded is None:
             raise ConfigError(f"{self.config} is not there any more", "open a new session")
-        known = {identity(mod) for mod in loaded.config.mods}
-        known |= {mod.name for mod in loaded.config.mods}
+        mods = _known_mods(loaded.config.mods)
+        known = {identity(mod) for mod in mods} | {mod.name for mod in mods}
         new = [mod for mod in add if not {identity(mod), mod.name} & known]
         save(self.config, applied(loaded.config, new, remove), loaded.text)
         self.adviser.memory.added(self.workspace, map(identity, new))
@@ -209,13 +210,19 @@ def _changes(adviser: Adviser, advice: Advice, config: Path, passed: set[str]) -
         return Changes()  # the user is told of it where it matters
     if loaded is None:
         return Changes()
-    found = adviser.changes(advice, loaded.config.mods)
+    found = adviser.changes(advice, _known_mods(loaded.config.mods))
 
     def is_open(each: Addition | Removal) -> bool:
         return f"{advice.workspace}\0{_identity(each)}" not in passed
 
     additions = tuple(filter(is_open, found.additions))
     return Changes(additions, tuple(filter(is_open, found.removals)))
+
+
+def _known_mods(mods: Sequence[ModEntry]) -> list[ModEntry]:
+    """The mods of a config, and again those that it calls by another name."""
+    others = [ModEntry(OTHER_NAMES[mod.name]) for mod in mods if mod.name in OTHER_NAMES]
+    return [*mods, *others]
 
 
 def _identity(change: Addition | Removal) -> str:

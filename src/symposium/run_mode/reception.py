@@ -142,7 +142,7 @@ class Reception(Way):
         method = call.crossing.method
         if method == PROMPT:
             self._desk.prompt(call, session)
-        elif method in CLOSES and session.setup is None:
+        elif method in CLOSES and (session.setup is None or session.is_not_set_up):
             self._desk.close(call, session)
         elif session.menu is not None:
             refusal = f"Method not supported in config mode: {method}"

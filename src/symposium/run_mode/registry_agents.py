@@ -44,7 +44,19 @@ async def registry_choices(
     found = programs_here(usual_path(os.environ))
     more = [choice for program, choice in found.items() if program not in placed]
     first = sum(agent.how == "on this machine" for agent in agents)
-    return AgentChoices([*listed[:first], *more, *listed[first:]], listing.warning)
+    warnings = filter(None, (listing.warning, _age_of_list()))
+    return AgentChoices([*listed[:first], *more, *listed[first:]], "; ".join(warnings) or None)
+
+
+def _age_of_list() -> str:
+    """How old the list of agents is, if the network was not asked lately; else empty."""
+    try:
+        loaded = surroundings(os.environ).index.here()
+    except (SymposiumError, OSError):
+        return ""  # the listing says why
+    if loaded.is_fresh or loaded.trouble:
+        return ""
+    return f"{loaded.in_short()}; `list` shows it again once it was renewed"
 
 
 def registry_mods() -> ModChoices:

@@ -10,6 +10,7 @@ from symposium.config.user_config import Config, ConfigError, Loaded, load
 from symposium.run_mode.chat_commands import OURS, RECAP, RECOMMENDATIONS, RETRY
 from symposium.run_mode.config_menu import NotStartedError, first_time, import_older, main_menu
 from symposium.run_mode.conversation import Conversation, Script
+from symposium.run_mode.directory import suited
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.login import counter_of, logging_in, trouble_of
 from symposium.run_mode.mending import mend, wait_for_start
@@ -38,18 +39,24 @@ _WITHOUT_AGENT: Final = {
 
 def setting_up(floor: Floor, session: Session) -> Script:
     """The first-time set-up; what an older layout says is offered first."""
-    host = MenuHost(floor, session, None)
-    params = members_of(None if session.setup is None else session.setup.params)
-    workspace = str(params.get("cwd") or "")
+    host = MenuHost(floor, session, None, is_first=True)
 
     async def script(talk: Conversation) -> None:
+        workspace = _workspace_of(session)
         older = await floor.settings.directory.older(workspace)
+        mods = suited(floor.settings.default_mods, workspace)
         if older is None:
-            await first_time(talk, host, floor.settings.default_mods)
+            await first_time(talk, host, mods)
         else:
-            await import_older(talk, host, older, floor.settings.default_mods)
+            await import_older(talk, host, older, mods)
 
     return script
+
+
+def _workspace_of(session: Session) -> str:
+    """The directory that the editor asked a session for; empty if it named none."""
+    params = members_of(None if session.setup is None else session.setup.params)
+    return str(params.get("cwd") or "")
 
 
 def in_menu(floor: Floor, session: Session, loaded: Loaded) -> Script:
@@ -114,7 +121,7 @@ class _Ward:
     async def choose(self, talk: Conversation) -> bool:
         """Open the menu on what the file says now; whether there is an agent after it."""
         floor, session = self._floor, self._session
-        mods = floor.settings.default_mods
+        mods = suited(floor.settings.default_mods, _workspace_of(session))
         try:
             loaded = load(floor.settings.config)
         except ConfigError as error:

@@ -1,7 +1,7 @@
 """What is of a session: takes its turns, passes them on, ends it."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from symposium.conductor.call import Call
@@ -19,6 +19,8 @@ from symposium.run_mode.reception import FORK, PROMPT
 from symposium.run_mode.revival import Revivals
 from symposium.run_mode.second_try import SecondTry
 from symposium.run_mode.sessions import Session
+
+_NOT_SET_UP: Final = "The session has no agent yet; send a message to set Symposium up"
 
 
 class SessionDesk:
@@ -44,6 +46,8 @@ class SessionDesk:
         text = prompt_text(call.crossing.params)
         if session.menu is not None:
             session.menu.put(self._input(call, session, text))
+        elif text in CONFIG and session.is_not_set_up:
+            self._config_mode.set_up_again(session, self._input(call, session, text))
         elif text in CONFIG and session.open_turns:
             data = {"sessionId": session.id}
             call.fail(RpcError(INVALID_REQUEST, data, message="A turn is in progress"))
@@ -57,6 +61,10 @@ class SessionDesk:
             self._second_try.recap(call, session)
         elif self._floor.offers.takes(session, text):
             self._floor.serve(call, self._answer_offer(call, session, text))
+        elif session.is_not_set_up:
+            # A canceled set-up is offered again; the message waits for the agent.
+            session.keep(blocks_of(call.crossing.params))
+            self._config_mode.set_up_again(session, self._input(call, session, text))
         else:
             self.pass_on(call, session)
 
@@ -78,7 +86,8 @@ class SessionDesk:
                 Waiting(call, lambda: self.pass_on(call, session)), session
             ):
                 data = {"sessionId": session.id}
-                call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
+                unknown = _NOT_SET_UP if session.is_not_set_up else "Unknown session"
+                call.fail(RpcError(INVALID_REQUEST, data, message=unknown))
             return
         method = call.crossing.method
         session.rename(call.crossing)

@@ -37,6 +37,11 @@ class Session(Struct):
     open_turns: int = 0
     care: Care = field(default_factory=Care)
 
+    @property
+    def is_not_set_up(self) -> bool:
+        """Whether its set-up was left before it had an agent."""
+        return self.setup is not None and self.menu is None and self.chain is None
+
     def keep(self, blocks: list[Any]) -> bool:
         """Keep a prompt for the agent that is still to come; False where one is there already."""
         if self.setup is None or not any(_says_something(block) for block in blocks):

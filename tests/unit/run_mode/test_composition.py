@@ -262,3 +262,49 @@ async def test_what_is_built_in_goes_before_the_registry_s_of_that_name() -> Non
     assert isinstance(made.chain.agent, Served)
     assert made.notes == []
     assert [make().name for make in made.chain.mods] == ["arrow"]
+
+
+@pytest.mark.requirement("run-mode.mod-alias")
+async def test_a_mod_under_both_of_its_names_runs_once() -> None:
+    made = await composed("eliza", ModEntry("sparkle"), ModEntry("guidance"))
+
+    components = made.chain.blueprint().mods
+    assert [each.name for each in components].count("guidance") == 1
+    assert "`guidance` is left out: it is there already" in made.notes[0]
+
+
+@pytest.mark.requirement("run-mode.mod-python")
+@pytest.mark.parametrize(
+    ("command", "args", "argv"),
+    [
+        ("python", ["/w/mod.py", "x"], (sys.executable, "/w/mod.py", "x")),
+        ("python3", ["mod.py"], (sys.executable, "mod.py")),
+        (sys.executable, ["/w/mod.py"], (sys.executable, "/w/mod.py")),
+    ],
+)
+async def test_a_script_runs_with_the_interpreter_that_has_symposium(
+    command: str, args: list[str], argv: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    entry = ModEntry("mine", source=source("local", {"command": command, "args": args}))
+    components = (await composed("eliza", entry)).chain.blueprint().mods
+    (component,) = [each for each in components if isinstance(each, Program)]
+
+    assert component.command.argv[-len(argv) :] == argv
+
+
+@pytest.mark.requirement("run-mode.registry-age")
+async def test_the_list_of_agents_says_how_old_the_registry_s_index_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("SYMPOSIUM_REGISTRY", raising=False)
+    bundled = (await FullDirectory().choices()).warning
+    (tmp_path / "registry.json").write_text('{"version": "1", "agents": []}')
+    monkeypatch.setenv("SYMPOSIUM_REGISTRY", str(tmp_path / "registry.json"))
+    own = (await FullDirectory().choices()).warning
+
+    assert bundled is not None
+    assert "bundled snapshot of 2026-02-07" in bundled
+    assert own is None

@@ -11,10 +11,11 @@ from tests.support.run_scenes import AGENTS, MENU, MODS
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ConfigChangedError, ModEntry
 from symposium.errors import SymposiumError
-from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoices
+from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 from symposium.run_mode.config_menu import WELCOME, NotStartedError, first_time, main_menu
 from symposium.run_mode.conversation import Conversation, Input
 from symposium.run_mode.menu_text import (
+    agent_label,
     choices_line,
     code,
     render,
@@ -33,12 +34,16 @@ class FakeHost:
     """Notes what is saved, and fails as it is told to."""
 
     offered: AgentChoices = AGENTS
+    later: AgentChoices | None = None
     faults: list[SymposiumError] = field(default_factory=list[SymposiumError])
     saved: list[Config] = field(default_factory=list[Config])
     overwritten: list[Config] = field(default_factory=list[Config])
 
-    async def agents(self) -> AgentChoices:
-        return self.offered
+    lookups: list[bool] = field(default_factory=list[bool])
+
+    async def agents(self, *, is_fresh: bool = False) -> AgentChoices:
+        self.lookups.append(is_fresh)
+        return self.later if is_fresh and self.later is not None else self.offered
 
     async def mods(self) -> ModChoices:
         return MODS
@@ -104,7 +109,7 @@ async def visit(config: Config, *words: str, host: FakeHost | None = None) -> Di
 
 async def first_visit(*words: str, host: FakeHost | None = None) -> Dialogue:
     dialogue = Dialogue(host or FakeHost())
-    mods = (SPARKLE, CARGO)
+    mods = ((SPARKLE, "Guides the agent. About 620 tokens a session."), (CARGO, ""))
     await dialogue.play(lambda talk: first_time(talk, dialogue.host, mods), words)
     return dialogue
 
@@ -383,8 +388,55 @@ async def test_the_setup_welcomes_and_offers_then_shows_the_menu_with_every_mod(
     it = await first_visit("1", "save")
     config = Config("claude", (SPARKLE, CARGO))
     assert it.said[0] == [WELCOME, render_agents(AGENTS.agents, "cancel")]
-    assert it.said[1] == ["Agent set to `Claude Code`.", shown(config)]
+    explained = (
+        "**Mods for this workspace**\n\n"
+        "- `sparkle`: Guides the agent. About 620 tokens a session.\n- `cargo`\n\n"
+        "They are on unless you turn them off: type the number of a mod, then `SAVE`.\n"
+    )
+    assert it.said[1] == ["Agent set to `Claude Code`.", explained, shown(config)]
     assert it.host.saved == [config]
+
+
+@pytest.mark.requirement("run-mode.setup-new-agent")
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("added", "Agent set to `Added`."), ("list", "| 3 | Added | Just now |")],
+)
+async def test_an_agent_that_was_added_meanwhile_is_found(word: str, expected: str) -> None:
+    added = AgentChoice("Added", "Just now", "npx added --acp")
+    host = FakeHost(later=AgentChoices([*AGENTS.agents, added]))
+    it = await first_visit(word, host=host)
+
+    assert "Added" not in it.said[0][1]
+    assert expected in it.said[1][0]
+
+
+@pytest.mark.requirement("run-mode.mod-alias")
+async def test_a_mod_is_not_added_again_under_its_other_name() -> None:
+    class Offering(FakeHost):
+        async def mods(self) -> ModChoices:
+            return ModChoices([ModChoice("guidance", "", ModEntry("guidance"))])
+
+    it = await visit(Config("claude", (SPARKLE,)), "add guidance", "add", host=Offering())
+
+    assert it.said[1][0].startswith("Unknown mod: `guidance`.")
+    assert "guidance" not in it.said[2][0]
+
+
+@pytest.mark.requirement("run-mode.agent-label-version")
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("npx -y @zed-industries/claude-code-acp", "Claude Code"),
+        ("npx -y @zed-industries/claude-code-acp@0.9.1", "Claude Code"),
+        ("npx -y @zed-industries/claude-code", "npx -y @zed-industries/claude-code"),
+    ],
+)
+def test_the_menu_names_an_agent_whatever_version_is_written(written: str, name: str) -> None:
+    package = "npx -y @zed-industries/claude-code-acp@0.16.2"
+    choice = AgentChoice("Claude Code", "", "claude", (package,))
+
+    assert agent_label(written, [choice]) == name
 
 
 @pytest.mark.requirement("run-mode.setup-cancel")

@@ -256,3 +256,20 @@ def test_nothing_ends_the_block_that_it_is_shown_in(text: str) -> None:
         closing = next(at for at, line in enumerate(lines) if re.fullmatch(f"{opening[1]}`*", line))
         assert lines[closing + 1] == ""
         assert lines[closing + 2].startswith("Answer `")
+
+
+@pytest.mark.requirement("run-mode.mod-alias")
+def test_a_mod_is_not_recommended_under_its_other_name(scene: Scene) -> None:
+    scene.users('[[recommendation]]\nsource.builtin = "guidance"\n')
+    env = {"SYMPOSIUM_HOME": str(scene.home), "SYMPOSIUM_RECOMMENDATIONS": "none"}
+
+    def offer() -> Offer | None:
+        adviser = Adviser(paths(env), env, lambda: ("guidance",))
+        return next_offer(adviser, str(scene.workspace), scene.config, set(), anew=False)
+
+    before = offer()
+    scene.config.write_text('{"agent": "eliza", "proxies": [{"name": "sparkle"}]}')
+
+    assert before is not None
+    assert "guidance" in before.text()
+    assert offer() is None

@@ -92,7 +92,7 @@ async def serve(options: RunOptions) -> int:
             config=config_file(options.config),
             compose=Composer(resolver, options.bridge or "auto").compose,
             directory=LocalDirectory() if options.no_registry else FullDirectory(),
-            default_mods=[ModEntry(name) for name in DEFAULT_MODS],
+            default_mods=[ModEntry(name) for name in (*DEFAULT_MODS, "uv", "npm")],
             pause=options.pause,
             names=paths().home / "session-names",
             chain_settings=lambda chain: record(chain, options.trace_dir).settings,

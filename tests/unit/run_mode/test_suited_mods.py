@@ -1,0 +1,67 @@
+"""The mods of a first config: which suit a workspace, and what they cost."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from symposium.catalog import builtin_mods, find_mod
+from symposium.chain_spec import DEFAULT_MODS
+from symposium.conductor.tool_mod import ToolMod
+from symposium.config.user_config import ModEntry
+from symposium.mods.guidance import Guidance
+from symposium.run_mode.directory import suited
+from symposium.testing import FakeAgent, chain_of
+
+BYTES_OF_A_TOKEN = 4
+"""Of English and JSON, as models count them, on average."""
+
+
+@pytest.mark.requirement("run-mode.setup-mods-explained")
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        ([], ["guidance"]),
+        (["Cargo.toml"], ["guidance", "ferris", "cargo"]),
+        (["pyproject.toml"], ["guidance", "ferris", "uv"]),
+        (["package.json"], ["guidance", "ferris", "npm"]),
+    ],
+)
+def test_the_first_mods_are_those_that_suit_the_workspace(
+    files: list[str], names: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "src").mkdir()
+    for file in files:
+        (tmp_path / file).touch()
+    mods = [ModEntry(name) for name in (*DEFAULT_MODS, "uv", "npm")]
+
+    found = suited(mods, str(tmp_path / "src"))
+
+    assert [entry.name for entry, _ in found] == names
+    assert all("tokens a session" in text for _, text in found)
+
+
+@pytest.mark.requirement("run-mode.setup-mods-explained")
+async def test_the_stated_cost_of_a_mod_is_what_its_tools_and_texts_take(tmp_path: Path) -> None:
+    for name in ("Cargo.toml", "pyproject.toml", "package.json"):
+        (tmp_path / name).write_text("{}" if name.endswith("json") else "", encoding="utf-8")
+    measured: dict[str, int] = {}
+    for spec in builtin_mods():
+        mod = spec.make()
+        if spec.tokens and isinstance(mod, ToolMod):
+            servers = mod.session_servers({"cwd": str(tmp_path), "mcpServers": []})
+            listed = [tool.listed() for server in servers for tool in server.tools]
+            measured[spec.name] = len(json.dumps(listed))
+    agent = FakeAgent("hi")
+    async with chain_of(Guidance(), agent=agent) as editor:
+        await editor.new_session(cwd=str(tmp_path))
+        await editor.prompt("one")
+    (prompt,) = [each for each in agent.received.items if each.method == "session/prompt"]
+    measured["guidance"] += len(prompt.params["prompt"][0]["text"])
+
+    assert measured.keys() >= {"guidance", "ferris", "cargo", "uv", "npm"}
+    for name, size in measured.items():
+        spec = find_mod(name)
+        assert spec is not None
+        assert spec.tokens == pytest.approx(size / BYTES_OF_A_TOKEN, rel=0.2), name
