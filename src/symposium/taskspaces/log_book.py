@@ -43,6 +43,21 @@ def append(
     return None if row is None else _entry(row)
 
 
+def topics(connection: sqlite3.Connection, beginning: str) -> set[tuple[str, str]]:
+    """The taskspace and the topic of every warning whose topic begins like this."""
+    rows = connection.execute(
+        "SELECT taskspace, topic FROM log WHERE topic IS NOT NULL AND substr(topic, 1, ?) = ?",
+        (len(beginning), beginning),
+    )
+    return {(taskspace, topic) for taskspace, topic in rows}
+
+
+def close_topic(connection: sqlite3.Connection, taskspace: str, topic: str) -> None:
+    """Let a warning of a topic be given again."""
+    words = "UPDATE log SET topic = NULL WHERE taskspace = ? AND topic = ?"
+    connection.execute(words, (taskspace, topic))
+
+
 def entries(
     connection: sqlite3.Connection, taskspace: str, *, after: int = 0, most: int = 1000
 ) -> list[LogEntry]:

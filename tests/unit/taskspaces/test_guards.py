@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from sqlite3 import Connection
 
 import pytest
 from tests.support.taskspace_scenes import (
@@ -166,8 +167,11 @@ async def test_a_base_that_moved_while_the_checks_ran_stays(place: Path) -> None
 
 @pytest.mark.requirement("taskspaces.log-durable")
 async def test_the_store_waits_for_the_disk_at_every_commit(scene: Scene) -> None:
-    def setting(name: str) -> Callable[..., object]:
-        return lambda connection: connection.execute(f"PRAGMA {name}").fetchone()
+    def setting(name: str) -> Callable[[Connection], object]:
+        def read(connection: Connection) -> object:
+            return connection.execute(f"PRAGMA {name}").fetchone()
+
+        return read
 
     # FULL, in a write-ahead log: a commit returns once the log is synced (SQLite, `synchronous`).
     assert await scene.ground.journal.look(setting("synchronous")) == (2,)

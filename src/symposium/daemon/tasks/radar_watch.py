@@ -5,10 +5,12 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from symposium.errors import SymposiumError
+from symposium.taskspaces import log_book
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.landing.merge_tree import Conflict
 from symposium.taskspaces.landing.radar import BASE, Overlap
@@ -23,6 +25,8 @@ SHARE: Final = 12.0
 
 LONGEST: Final = 60.0
 """Seconds between two looks at most, however long one takes."""
+
+_SAME_LINES: Final = "changes the same lines as "
 
 _LIVE: Final = frozenset({Standing.READY, Standing.SETUP_FAILED, Standing.FINISHED})
 _log = logging.getLogger(__name__)
@@ -64,14 +68,21 @@ class RadarWatch:
         live = [each for each in await self._engine.taskspaces() if each.standing in _LIVE]
         names = {each.id: each.name for each in live}
         lines: dict[str, list[str]] = {}
+        told_of: set[tuple[str, str]] = set()
+        unknown: set[str] = set()
         for project in sorted(_projects(live)):
-            for overlap in await self._overlaps(project):
+            overlaps = await self._overlaps(project)
+            if overlaps is None or any(each.problem for each in overlaps):
+                unknown.add(project)
+            for overlap in (each for each in overlaps or () if each.conflicts):
                 pair = (overlap.first, overlap.second)
                 for mine, other in (pair, pair[::-1]):
                     told = lines_for(overlap, mine)
                     name = names.get(other, other)
                     lines.setdefault(mine, []).extend(f"with {name!r}: {each}" for each in told)
+                    told_of.add((mine, _topic(name)))
                     await self._tell(mine, name, overlap)
+        await self._withdraw({each.id for each in live if each.project not in unknown}, told_of)
         before, self._lines = self._lines, {id_: tuple(found) for id_, found in lines.items()}
         for id_ in before.keys() | self._lines.keys():
             if before.get(id_) != self._lines.get(id_):
@@ -81,23 +92,42 @@ class RadarWatch:
         """Where a taskspace overlaps with others, as of the last look."""
         return self._lines.get(taskspace, ())
 
-    async def _overlaps(self, project: str) -> Sequence[Overlap]:
+    async def _withdraw(self, compared: set[str], told_of: set[tuple[str, str]]) -> None:
+        """Log which overlaps are gone: the other has landed, was deleted, or has other lines."""
+        records, journal = self._engine.records, self._engine.records.ground.journal
+        warned = await journal.look(lambda connection: log_book.topics(connection, _SAME_LINES))
+        for taskspace, topic in sorted(warned - told_of):
+            if taskspace not in compared:
+                continue
+            close = partial(log_book.close_topic, taskspace=taskspace, topic=topic)
+            try:
+                await records.log(taskspace, f"no longer {topic.removesuffix(': ')}", "info")
+                await journal.change(close)
+            except SymposiumError as error:
+                _log.info("%s could not be told of an overlap: %s", taskspace, error)
+
+    async def _overlaps(self, project: str) -> Sequence[Overlap] | None:
+        """Those of a project; None where its tasks cannot be compared."""
         try:
             found = await self._engine.radar(Path(project))
         except SymposiumError as error:
             _log.info("taskspaces of %s cannot be compared: %s", project, error)
-            return []
-        return [each for each in found if each.second != BASE and each.conflicts]
+            return None
+        return [each for each in found if each.second != BASE]
 
     async def _tell(self, taskspace: str, other: str, overlap: Overlap) -> None:
         """One line in the log for each pair, whatever they go on to save."""
-        begun = f"changes the same lines as {other!r}: "
+        begun = _topic(other)
         files = ", ".join(dict.fromkeys(each.path for each in overlap.conflicts))
         try:
             await self._engine.records.warn_once(taskspace, begun, begun + files)
         except SymposiumError as error:
             # It may be gone since we looked; the others are to be looked after all the same.
             _log.info("%s could not be told of an overlap: %s", taskspace, error)
+
+
+def _topic(other: str) -> str:
+    return f"{_SAME_LINES}{other!r}: "
 
 
 def _ignore(id_: str, cause: str) -> None:
