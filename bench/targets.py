@@ -68,9 +68,9 @@ TARGETS: Final = (
     Target("messages/s, 3 mods that rewrite", "tag x3", "rate", "cat", _LEAST, 0.15, 0.25),
     Target("messages/s, 3 processes", "process x3", "rate", "python sdk x3", _LEAST, 12, 18),
     Target("messages/s, 3 mods in run mode", "run x3", "rate", "pass x3", _LEAST, 0.90, 0.97),
-    Target(f"round trip p50, {_OURS}", "pass x3", "round_trip", "cat", _MOST, 1.8, 1.4),
+    Target(f"round trip p50, {_OURS}", "pass x3", "round_trip", "cat", _MOST, 1.5, 1.4),
     Target("paced at 1,000/s, p50", "pass x3", "paced_p50", "cat", _MOST, 2.5, 1.5),
-    Target("one line of 5 MB, one hop", "pass x1", "line", "cat", _MOST, 1.4, 1.15),
+    Target("one line of 5 MB, one hop", "pass x1", "line", "cat", _MOST, 1.25, 1.15),
     Target(
         "slow client: growth in MB", "pass x3", "slow_growth", None, _MOST, SLOW_CLIENT_GROWTH_MB, 2
     ),

@@ -204,7 +204,8 @@ class Redactor:
         )
         markers = {*_MARKERS, *map(_marker, self._known)}
         needed = [m for m in markers if not any(other in m for other in markers - {m})]
-        self._find_marker = re.compile(b"|".join(map(re.escape, sorted(needed)))).search
+        # One search each: an alternation of them all takes fifty times as long.
+        self._markers = tuple(sorted(needed))
 
     def text(self, text: str) -> str:
         """The text without secrets; the same object where it holds none."""
@@ -221,7 +222,8 @@ class Redactor:
         """One JSON value without secrets, on one line; as it is written where it holds none."""
         raw = bytes(body)
         try:
-            if self._find_marker(raw.lower()) is not None:
+            lowered = raw.lower()
+            if any(marker in lowered for marker in self._markers):
                 value = decode_value(raw)
                 plain = self._value(value)
                 if plain != value:

@@ -186,8 +186,10 @@ class PolicyMod(Mod):
     @from_agent("session/request_permission")
     def asked(self, message: Crossing) -> Outcome:
         """Answer the question, if a rule does."""
-        policy, params = self._rules(), members_of(message.params)
-        if policy is None or not params:
+        if (policy := self._rules()) is None:
+            return Forward()
+        params = members_of(message.params)
+        if not params:
             return Forward()
         session = self._session(message)
         asked_for = members_of(params.get("toolCall"))
@@ -221,8 +223,10 @@ class PolicyMod(Mod):
     @from_agent("terminal/create")
     def runs(self, message: Crossing) -> Outcome:
         """Hold a command that the agent lets the editor run against the rules."""
-        policy, params = self._rules(), members_of(message.params)
-        if policy is None or not params:
+        if (policy := self._rules()) is None:
+            return Forward()
+        params = members_of(message.params)
+        if not params:
             return Forward()
         session = self._session(message)
         verdict = policy.of_terminal(params, session.place)

@@ -23,14 +23,14 @@ def test_every_target_of_chains_is_there_with_its_stretch() -> None:
         ("tag x3", "rate", "cat", 0.15, 0.25),
         ("process x3", "rate", "python sdk x3", 12, 18),
         ("run x3", "rate", "pass x3", 0.90, 0.97),
-        ("pass x3", "round_trip", "cat", 1.8, 1.4),
+        ("pass x3", "round_trip", "cat", 1.5, 1.4),
         ("pass x3", "paced_p50", "cat", 2.5, 1.5),
-        ("pass x1", "line", "cat", 1.4, 1.15),
+        ("pass x1", "line", "cat", 1.25, 1.15),
         ("pass x3", "slow_growth", None, 8, 2),
         ("pass x3", "memory", None, 40, 30),
         ("eliza", "start", "python sdk", 0.30, 0.20),
         ("eliza", "start", "typescript sdk", 0.65, 0.45),
-        ("eliza in run mode", "start", "python sdk", 0.30, 0.20),
+        ("eliza in run mode", "start", "python sdk", 0.18, 0.15),
         ("eliza in run mode", "start", "typescript sdk", 0.65, 0.45),
     ]
 

@@ -3,11 +3,12 @@
 import gc
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from symposium.cli.quick_imports import quick_imports
+from symposium.cli.quick_imports import NEW_OBJECTS, quick_imports
 
 BEGIN = """
 import gc, sys, threading
@@ -61,6 +62,15 @@ for thread in threads:
     thread.join()
 print(len(found), len(set(found)))
 """
+
+
+@pytest.fixture(autouse=True)
+def collection() -> Iterator[None]:
+    """Garbage is collected afterwards as it was before."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
 
 
 def said(script: str) -> str:
@@ -120,8 +130,8 @@ def test_garbage_is_not_collected_during_an_import_and_is_afterwards() -> None:
         assert not gc.isenabled()
 
     assert gc.isenabled()
+    assert gc.get_threshold()[0] == NEW_OBJECTS
     assert gc.get_freeze_count() > before
-    gc.unfreeze()
 
 
 @pytest.mark.requirement("cli.start-without-collections")
@@ -144,4 +154,3 @@ def test_import_that_fails_leaves_the_import_system_as_it_was() -> None:
 
     assert sys.meta_path == finders
     assert gc.isenabled()
-    gc.unfreeze()
