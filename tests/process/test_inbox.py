@@ -239,3 +239,38 @@ def test_watch_prints_what_agents_do_as_it_happens(
 def until_type(events: Iterator[dict[str, Any]], kind: str) -> dict[str, Any]:
     """The next event of a type."""
     return next(each for each in events if each["type"] == kind)
+
+
+@pytest.mark.requirement("cli.exit-waiting")
+def test_inbox_says_by_its_exit_code_and_in_words_whether_something_waits(
+    desk: Desk, scripted: Spec
+) -> None:
+    empty = desk.run("inbox")
+    assert (empty.returncode, empty.stdout, empty.stderr) == (0, "", "Nothing waits for you.\n")
+    assert desk.json("inbox", code=0) == []
+    desk.new("asks", "--agent", scripted("prompt=ask:edit"))
+    (item,) = until(lambda: desk.json("inbox"))
+
+    assert (desk.run("inbox").returncode, desk.run("inbox", "--json").returncode) == (10, 10)
+    assert {each["id"]: each["kind"] for each in item["choices"]} == {
+        "y": "allow_once",
+        "n": "reject_once",
+    }
+    desk.ok("inbox", "answer", "1", "yes")
+    until(lambda: desk.json("inbox") == [])
+
+
+@pytest.mark.requirement("tasks.nobody-there")
+def test_signal_is_told_how_many_watch(desk: Desk, start: Start) -> None:
+    task = desk.new("asks")
+    watching = start("task", "watch", "--json")
+    assert watching.stdout is not None
+    watching.stdout.readline()
+    signalled = {"project_path": "", "taskspace_uuid": task["id"], "message": "Which scope?"}
+    seen = json.loads(desk.ok("bus", "send", "signal_user", json.dumps(signalled), "--json"))
+    watching.send_signal(signal.SIGINT)
+    watching.communicate(timeout=PATIENCE)
+    unseen = json.loads(desk.ok("bus", "send", "signal_user", json.dumps(signalled), "--json"))
+
+    assert (seen["watchers"], unseen["watchers"]) == (1, 0)
+    assert len(desk.json("inbox")) == 2

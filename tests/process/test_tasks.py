@@ -79,7 +79,7 @@ def test_what_waits_is_in_one_inbox_and_is_answered_once(
     told = json.loads(desk.ok("bus", "send", "signal_user", json.dumps(signal_), "--json"))
     items = until(lambda: len(found := desk.json("inbox")) == 2 and found)
 
-    assert told.get("watchers", 0) == 0
+    assert told["watchers"] == 0
     assert [item["kind"] for item in items] == ["permission", "question"]
     assert items[1]["text"] == "Which scope?"
     assert desk.run("inbox").returncode == 10

@@ -22,6 +22,7 @@ from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.cancel_request import CancelRequest
 from symposium.bus.messages.progress import Progress
 from symposium.bus.vocabulary import Message, PayloadError, payload_of, reply_type
+from symposium.config.atomic_file import storage_error_text
 from symposium.errors import BadValueError, NotFoundError, SymposiumError
 
 _log = logging.getLogger(__name__)
@@ -83,6 +84,11 @@ class Answering:
             outcome = await self._outcome(envelope)
         if boundary.error is not None:
             _log.error("%s failed", envelope.type, exc_info=boundary.error)
+        if isinstance(boundary.error, OSError):
+            # A full disk or a read-only home is no bug.
+            text = f"{envelope.type} failed: {storage_error_text(boundary.error)}"
+            outcome = Outcome(success=False, error=text, code=refusals.FAILED)
+        elif boundary.error is not None:
             kind = type(boundary.error).__name__
             text = f"this is a bug of whoever answers {envelope.type}: {kind}: {boundary.error}"
             outcome = Outcome(success=False, error=text, code=refusals.FAILED)

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from errno import EACCES
+from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +10,23 @@ PRIVATE: Final = 0o600
 """Settings may hold keys: what we make is for the user alone."""
 
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+_FIXES: Final = {
+    ENOSPC: "free space on its file system",
+    EDQUOT: "free space, your quota is used up",
+    EROFS: "its file system is read-only; set SYMPOSIUM_HOME to another directory",
+    EACCES: "make it writable",
+    EPERM: "make it writable",
+}
+
+
+def storage_error_text(error: OSError) -> str:
+    """Explain why something cannot be stored, with the path and what to do."""
+    path = error.filename or "a file of Symposium"
+    text = f"cannot write {path}: {error.strerror or error}"
+    fix = _FIXES.get(error.errno or 0, "")
+    return f"{text}; {fix}" if fix else text
 
 
 def write_whole(path: Path, text: str | bytes) -> None:
@@ -24,14 +41,18 @@ def write_whole(path: Path, text: str | bytes) -> None:
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else PRIVATE
     # Not from tempfile: its import alone takes milliseconds of every start.
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
         with os.fdopen(handle, "wb") as file:
             file.write(text if isinstance(text, bytes) else text.encode())
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(mode)
         temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        # A write names no file, and the temporary name says little.
+        raise OSError(error.errno, error.strerror, str(target)) from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -21,6 +21,7 @@ from symposium.agent_sessions.session import (
 from symposium.agent_sessions.store import SessionStore
 from symposium.client.permissions import Decision, Permission
 from symposium.conductor.gate import members_of
+from symposium.config.atomic_file import storage_error_text
 from symposium.keepers.agent_life import AgentLife, Around
 from symposium.keepers.audience import Audience
 from symposium.keepers.before_tools import BeforeTools
@@ -146,6 +147,9 @@ class AcpKeeper:
             waiting = self._prompts.add(text)
         except SessionError as error:
             raise RpcError(INVALID_REQUEST, message=error.message) from error
+        except OSError as error:
+            text = f"the prompt was not saved: {storage_error_text(error)}"
+            raise RpcError(INVALID_REQUEST, message=text) from error
         self._life.more.set()
         return {"waiting": waiting}
 

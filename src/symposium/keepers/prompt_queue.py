@@ -55,7 +55,12 @@ class PromptQueue:
         if len(text) > LONGEST:
             raise SessionError(f"a prompt of {len(text)} characters; at most {LONGEST}", "")
         self._kept.waiting.append(text)
-        self._write()
+        try:
+            self._write()
+        except OSError:
+            # What is not on the disk was not promised, and must not be said later.
+            self._kept.waiting.pop()
+            raise
         return len(self._kept.waiting)
 
     def take(self) -> str | None:

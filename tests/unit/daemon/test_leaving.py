@@ -1,6 +1,8 @@
 """The moment in which a daemon leaves: whoever connects just then is not dropped."""
 
 import asyncio
+import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from peerwire.transports.unix import connect_unix
 from symposium.bus.errors import BusError
 from symposium.bus.place import MeetingPlace
 from symposium.bus.starting import DaemonOptions
-from symposium.daemon.claim import RunningError, claim, starting
+from symposium.daemon.claim import RunningError, claim, remove_stale, starting
 from symposium.daemon.daemon import Daemon, Setting
 
 
@@ -94,3 +96,16 @@ async def test_the_socket_of_another_is_not_taken_along(tmp_path: Path) -> None:
         await running
 
     assert place.socket.exists()
+
+
+@pytest.mark.requirement("daemon.stale")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can play another user")
+def test_socket_that_another_user_left_is_refused_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    os.chown(path, 12345, -1)
+
+    with pytest.raises(BusError, match="belongs to user 12345"):
+        remove_stale(path)
+    assert path.is_socket()
