@@ -15,6 +15,8 @@ from symposium.bus.envelope import Sender, envelope_of, read_envelope, read_outc
 from symposium.bus.messages.list_inbox import Inbox, ListInbox
 from symposium.config.atomic_file import storage_error_text, write_whole
 from symposium.keepers.prompt_queue import PromptQueue
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.journal import Journal
 
 
 @pytest.mark.requirement("tasks.storage-errors")
@@ -67,6 +69,16 @@ async def test_request_that_cannot_be_stored_fails_with_path_and_fix(number: int
 
     reason = os.strerror(number)
     assert outcome.error == f"list_inbox failed: cannot write /home/me/x: {reason}; {fix}"
+
+
+@pytest.mark.requirement("tasks.storage-errors")
+def test_store_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> None:
+    (tmp_path / "taskspaces.db").mkdir()
+    with pytest.raises(TaskspaceError) as caught:
+        Journal(tmp_path / "taskspaces.db")
+
+    assert str(tmp_path / "taskspaces.db") in caught.value.message
+    assert "move it away" not in caught.value.hint
 
 
 @pytest.mark.requirement("tasks.storage-errors")

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from symposium.config.atomic_file import storage_error_text
 from symposium.config.private_directory import make_private_directory
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.journal_upgrade import upgrade_to_2
@@ -22,6 +23,8 @@ Result = TypeVar("Result")
 
 FORMAT: Final = 2
 """The version of the tables. A newer file is left alone, an older one is upgraded."""
+
+_STORAGE_HINT: Final = "free space on its file system, or make the file writable"
 
 _BUSY: Final = 10.0
 """Seconds that another program may hold the file."""
@@ -70,7 +73,12 @@ class Journal:
                 path, timeout=_BUSY, isolation_level=None, check_same_thread=False
             )
             self._prepare()
-        except (sqlite3.Error, OSError) as error:
+        except OSError as error:
+            raise TaskspaceError(storage_error_text(error), "") from error
+        except sqlite3.OperationalError as error:
+            # Full, read-only, or locked: the file itself is not damaged.
+            raise TaskspaceError(f"{path} cannot be used: {error}", _STORAGE_HINT) from error
+        except sqlite3.Error as error:
             hint = "move it away: what its taskspaces need is also in their taskspace.json"
             raise TaskspaceError(f"{path} cannot be used: {error}", hint) from error
 
@@ -119,7 +127,8 @@ class Journal:
                     raise
                 self._connection.execute("COMMIT")
             except sqlite3.Error as error:
-                raise TaskspaceError(f"{self.path} cannot be written: {error}", "") from error
+                text = f"{self.path} cannot be written: {error}"
+                raise TaskspaceError(text, _STORAGE_HINT) from error
             return result
 
 

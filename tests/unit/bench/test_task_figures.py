@@ -1,0 +1,35 @@
+"""The figures of many tasks and of twelve agents, beside their targets."""
+
+import pytest
+
+from bench import tasks, twelve
+
+
+@pytest.mark.requirement("bench.tasks", "bench.twelve")
+def test_report_says_of_each_figure_whether_its_target_is_met(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    few = {each.figure: 20.0 for each in tasks.TARGETS}
+    tasks.report(few, {each.figure: each.limit for each in tasks.TARGETS}, 10_000)
+    at_limit = capsys.readouterr().out
+    tasks.report(few, {each.figure: each.limit + 1 for each in tasks.TARGETS}, 10_000)
+    beyond = capsys.readouterr().out
+    twelve.report(twelve.Found(alone=10, streaming=99, growth=3))
+    quick = capsys.readouterr().out
+    twelve.report(twelve.Found(alone=100, streaming=1001, growth=65))
+    slow = capsys.readouterr().out
+
+    assert (at_limit.count("MISSED"), beyond.count("MISSED")) == (
+        sum(each.limit / 20 > each.ratio for each in tasks.TARGETS),
+        len(tasks.TARGETS),
+    )
+    assert (quick.count("   met"), slow.count("MISSED")) == (3, 3)
+
+
+@pytest.mark.requirement("bench.tasks")
+def test_targets_are_those_of_the_issue() -> None:
+    limits = {each.figure: each.limit for each in tasks.TARGETS}
+
+    assert limits["list, over the bus"] == limits["task list, beyond task --help"] == 300
+    assert limits["one shown, over the bus"] == limits["task show, beyond task --help"] == 100
+    assert (twelve.AGENTS, twelve.MAX_TIME, twelve.MAX_GROWTH) == (12, 1000, 64)
