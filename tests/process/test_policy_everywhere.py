@@ -103,6 +103,17 @@ class Starts:
         return Asked(self._desk.ok(*attach, "--no-follow"))
 
 
+STARTS: dict[str, Callable[[Starts], Asked]] = {
+    "run": Starts.run,
+    "run-with": Starts.run_with,
+    "prompt": Starts.prompt,
+    "exec": Starts.exec,
+    "chat": Starts.chat,
+    "session": Starts.session,
+    "task": Starts.task,
+}
+
+
 @pytest.fixture
 def commands(tmp_path: Path) -> Path:
     file = tmp_path / "commands.json"
@@ -111,7 +122,7 @@ def commands(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("policy.every-start", "policy.refusal-shown")
-@pytest.mark.parametrize("way", ["run", "run_with", "prompt", "exec", "chat", "session", "task"])
+@pytest.mark.parametrize("way", STARTS)
 def test_none_of_sixty_ways_to_run_a_forbidden_command_gets_through(
     way: str,
     desk: Desk,
@@ -124,7 +135,7 @@ def test_none_of_sixty_ways_to_run_a_forbidden_command_gets_through(
     answers = commands.with_name("answers.json")
     starts = Starts(desk, start, playing("asking_agent.py", str(commands), str(answers)))
 
-    asked: Asked = getattr(starts, way)()
+    asked = STARTS[way](starts)
 
     *told, last = json.loads(answers.read_text(encoding="utf-8"))
     assert len(told) == len(WAYS) == 60

@@ -1,5 +1,6 @@
 """The policy as its file says now: read again when the file has changed."""
 
+import glob
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,12 +9,22 @@ from typing import Any, Final
 from symposium.policy.actions import Access, Action, TouchFile, Workspace
 from symposium.policy.judge import Policy
 from symposium.policy.policy_file import load_policy
-from symposium.policy.rules import Effect
+from symposium.policy.rules import Effect, Rule
 from symposium.policy.tool_calls import action_of_terminal, actions_of
 from symposium.policy.verdict import UNREADABLE, Place, PolicyError, Verdict
 
+OWN_FILE: Final = "policy-file"
+"""The rule that no file needs to have: who writes to the policy file is asked about."""
+
 _TICK: Final = 100_000_000
 """Nanoseconds: a file that is younger may change again without another time."""
+
+
+def guarded(policy: Policy, file: Path) -> Policy:
+    """The rules of a file, and one for the file itself, wherever links lead."""
+    pattern = glob.escape(str(file.resolve()))
+    own = Rule(OWN_FILE, Effect.ASK, files=(Access.WRITE, (pattern,)))
+    return Policy((*policy.rules, own))
 
 
 class LivePolicy:
@@ -73,7 +84,8 @@ class LivePolicy:
         policy = self.now()
         if self._error is not None:
             return Verdict("forbid", UNREADABLE, trouble=str(self._error))
-        judgement = policy.judge(actions, Workspace(place.root, place.others))
+        workspace = Workspace(place.root, place.others)
+        judgement = guarded(policy, self._file).judge(actions, workspace)
         reason = judgement.decisive
         what = "" if reason is None else reason.what
         return Verdict(judgement.effect.value, judgement.rule, what, tuple(actions))

@@ -21,8 +21,6 @@ from symposium.policy.programs.vocabulary import ANY_OPTION, Style, option_kinds
 from symposium.policy.rules import Effect, Rule
 from symposium.policy.verdict import PolicyError
 
-FILE_NAME: Final = "policy.toml"
-
 MAX_BYTES: Final = 1024 * 1024
 """The longest file that is read."""
 

@@ -49,11 +49,14 @@ def run(tmp_path: Path, rules: str, *words: str) -> Result:
         ),
         (["x", "--write"], 10, "ask", "- ask: write x (no rule speaks of it)"),
         (["x", "--tool"], 10, "ask", "- ask: x (no rule speaks of it)"),
+        (["{file}", "--write"], 10, "ask", "- ask: write {file} (rule policy-file)"),
     ],
 )
 def test_explain_says_the_verdict_and_each_reason(
     words: list[str], code: int, first: str, last: str, tmp_path: Path
 ) -> None:
+    file = str(tmp_path / "rules.toml")
+    words, last = [each.format(file=file) for each in words], last.format(file=file)
     result = run(tmp_path, RULES, "explain", *words)
     lines = result.stdout.splitlines()
 

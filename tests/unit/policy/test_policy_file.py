@@ -8,7 +8,7 @@ import pytest
 
 from symposium.policy.actions import RunScript, Workspace
 from symposium.policy.examples import prove
-from symposium.policy.live_policy import LivePolicy
+from symposium.policy.live_policy import OWN_FILE, LivePolicy
 from symposium.policy.policy_file import MAX_BYTES, check_file, load_policy, read_policy
 from symposium.policy.verdict import UNREADABLE, Place, PolicyError, Verdict
 
@@ -211,6 +211,27 @@ def test_a_policy_that_is_deleted_leaves_its_rules_to_agents_that_run(tmp_path: 
     file.unlink()
     assert (verdict(live).effect, verdict(live).rule) == ("forbid", "no-ls")
     assert LivePolicy(file).now().rules == ()
+
+
+@pytest.mark.requirement("policy.own-file")
+def test_a_rule_that_allows_writing_does_not_allow_an_agent_to_change_the_rules(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "[my] policy.toml"
+    (tmp_path / "link.toml").symlink_to(file)
+    rule = '[[rule]]\nname = "mine"\neffect = "allow"\n'
+    file.write_text(
+        f'{rule}write = ["inside-workspace"]\n{rule.replace("mine", "echo")}command = "echo"\n'
+    )
+    live, place = LivePolicy(file), Place(tmp_path)
+
+    for name in (file.name, str(file), "link.toml"):
+        found = live.of_file(name, place, writes=True)
+        assert (found.effect, found.rule) == ("ask", OWN_FILE)
+    script = live.of_call({"rawInput": {"command": "echo x > link.toml"}}, place)
+    assert (script.effect, script.rule) == ("ask", OWN_FILE)
+    assert live.of_file("other.toml", place, writes=True).rule == "mine"
+    assert live.limits() == 0
 
 
 @pytest.mark.requirement("policy.how-to")

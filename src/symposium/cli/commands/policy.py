@@ -13,6 +13,7 @@ from symposium.config.paths import policy_file
 from symposium.errors import NotFoundError
 from symposium.policy.actions import Access, Action, CallTool, RunScript, TouchFile, Workspace
 from symposium.policy.judge import Judgement, Policy
+from symposium.policy.live_policy import guarded
 from symposium.policy.policy_file import load_policy
 from symposium.policy.rules import Effect, Rule
 
@@ -49,7 +50,8 @@ def explain(subject: str, kind: str | None, cwd: Path, file: Path | None, *, as_
 
     Exit code: 0 it is allowed, 10 a person is asked, 5 it is forbidden.
     """
-    judgement = _load(file).judge([_action(subject, kind)], Workspace(cwd.absolute()))
+    policy = guarded(_load(file), file or policy_file())
+    judgement = policy.judge([_action(subject, kind)], Workspace(cwd.absolute()))
     if as_json:
         click.echo(json.dumps(_as_json(judgement)))
     else:
