@@ -75,7 +75,7 @@ def test_the_list_shows_what_is_here_first_and_what_cannot_be_had_last(
         entry("nowhere", FOR_NOBODY), entry("python-one", local(sys.executable)), entry("here", js)
     )
     program(tmp_path / ".local" / "bin" / "mine")
-    symposium("agents", "add", "mine --acp")
+    symposium("agents", "add", "mine --acp", "--no-test")
 
     done = symposium("agents", "list", "--json")
     table = symposium("agents", "list").stdout
@@ -99,7 +99,7 @@ def test_a_command_is_added_shown_and_removed(
 ) -> None:
     del registry
     program(tmp_path / ".local" / "bin" / "my-agent")
-    added = symposium("agents", "add", "KEY=value my-agent --acp", "--json")
+    added = symposium("agents", "add", "KEY=value my-agent --acp", "--json", "--no-test")
     shown = symposium("agents", "show", "my-agent", "--json")
     removed = symposium("agents", "remove", "my-agent", "--json")
     again = symposium("agents", "remove", "my-agent")
@@ -124,12 +124,12 @@ def test_added_agents_are_kept_privately_and_a_broken_file_is_not_overwritten(
     del registry
     for name in ("my-agent", "other"):
         program(tmp_path / ".local" / "bin" / name)
-    symposium("agents", "add", "KEY=secret my-agent", "--id", "one")
+    symposium("agents", "add", "KEY=secret my-agent", "--id", "one", "--no-test")
     file = tmp_path / "home" / "agents.json"
     assert file.stat().st_mode & 0o777 == 0o600
     file.write_text("{broken")
 
-    done = symposium("agents", "add", "other --acp")
+    done = symposium("agents", "add", "other --acp", "--no-test")
     listed = symposium("agents", "list", "--json")
 
     assert done.returncode == 1
@@ -463,6 +463,71 @@ def test_a_path_is_kept_so_that_it_holds_from_anywhere(
 ) -> None:
     del registry
     program(tmp_path / "relative")
-    assert symposium("agents", "add", "./relative --acp").returncode == 0
+    assert symposium("agents", "add", "./relative --acp", "--no-test").returncode == 0
     shown = json.loads(symposium("agents", "show", "relative", "--json").stdout)
     assert shown["agent"] == f"{tmp_path / 'relative'} --acp"
+
+
+@pytest.mark.requirement("registry.cli-add-tested")
+def test_a_command_that_does_not_answer_as_an_agent_is_named_once_and_not_added(
+    symposium: Run, registry: object, tmp_path: Path
+) -> None:
+    del registry
+    text = "#!/bin/sh\nfor word in a b c d e; do echo not json $word; done\n"
+    program(tmp_path / ".local" / "bin" / "lister", text)
+    done = symposium("agents", "add", "lister --all")
+
+    assert done.returncode == 1
+    assert "nothing was added: " in done.stderr
+    assert "lister --all` is no agent that works" in done.stderr
+    assert "--no-test" in done.stderr
+    assert done.stderr.count("not JSON-RPC") == 1
+    assert "the first line: not json a" in done.stderr
+    assert not (tmp_path / "home" / "agents.json").exists()
+
+
+@pytest.mark.requirement("registry.cli-add-tested")
+def test_the_name_of_an_interpreter_is_no_id(symposium: Run, registry: object) -> None:
+    del registry
+    done = symposium("agents", "add", f"{sys.executable} agent.py")
+
+    assert done.returncode == 2
+    assert "runs many programs" in done.stderr
+    assert "--id NAME" in done.stderr
+
+
+@pytest.mark.requirement("cli.configured-agent")
+def test_the_agent_of_the_config_answers_where_none_is_named(
+    symposium: Run, registry: object, ourselves: Spec, tmp_path: Path
+) -> None:
+    del registry
+    unset = symposium("prompt", "Hello")
+    (tmp_path / "home").mkdir(exist_ok=True)
+    config = tmp_path / "home" / "config.jsonc"
+    config.write_text(json.dumps({"agent": ourselves("testy")}))
+    named = symposium("prompt", "Hello")
+    config.write_text(json.dumps({"agent": {"builtin": "testy"}}))
+    by_source = symposium("prompt", "Hello")
+
+    assert "No agent is configured: using the built-in eliza." in unset.stderr
+    assert named.stdout == by_source.stdout == "Hello, world!\n"
+    assert "No agent is configured" not in named.stderr + by_source.stderr
+
+
+@pytest.mark.requirement("cli.usual-words")
+def test_help_is_a_command_too(symposium: Run, registry: object) -> None:
+    del registry
+    assert symposium("help").stdout == symposium("--help").stdout
+    assert symposium("help", "task").stdout == symposium("task", "--help").stdout
+
+
+@pytest.mark.requirement("cli.usual-words")
+@pytest.mark.parametrize("written", ["abc", "-1", "0", "nan", "inf"])
+def test_a_timeout_that_is_no_time_is_refused_in_words(
+    symposium: Run, registry: object, written: str
+) -> None:
+    del registry
+    done = symposium("prompt", "--timeout", written, "Hello")
+
+    assert done.returncode == 2
+    assert f"{written!r} is not a number of seconds above 0" in done.stderr

@@ -5,12 +5,14 @@ import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from shutil import which
@@ -285,7 +287,7 @@ async def test_a_python_package_is_installed_once_and_started_directly(
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.requirement("registry.install-falls-back")
+@pytest.mark.requirement("registry.install-falls-back", "registry.installs-aloud")
 async def test_a_package_that_cannot_be_installed_is_run_by_its_tool(
     around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,8 +297,12 @@ async def test_a_package_that_cannot_be_installed_is_run_by_its_tool(
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
-    obtained = await obtain(entry({"npx": {"package": "@x/y@1", "args": ["--acp"]}}), around)
+    lines: list[str] = []
+    speaking = replace(around, notify=lines.append)
 
+    obtained = await obtain(entry({"npx": {"package": "@x/y@1", "args": ["--acp"]}}), speaking)
+
+    assert re.fullmatch(r"installing \S+ \S+ with npx; this can take a minute …", lines[0])
     assert obtained.command.argv == ("npx", "-y", "@x/y@1", "--acp")
     assert "npx runs it each time" in obtained.note
     assert "failed" in obtained.note

@@ -19,6 +19,9 @@ from peerwire.jsonrpc.transport import Transport
 
 CANCEL_REQUEST: Final = "$/cancel_request"
 
+MAX_SHOWN: Final = 200
+"""Bytes of a line that is not JSON-RPC that are logged."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -40,6 +43,7 @@ class Inbox:
         self._has_started_one = False
         self._holds_reading = False
         self._is_closed = False
+        self._has_warned = False
         self._when_empty: Callable[[], None] | None = None
 
     def receive(self, lines: Sequence[bytes | Overlong]) -> None:
@@ -89,6 +93,9 @@ class Inbox:
             case Batch(lines):
                 return self._take_batch(lines, place)
             case malformed:
+                if not self._has_warned:
+                    _warn_once(line)
+                    self._has_warned = True
                 return self._take_malformed(malformed, place)
 
     def _take_message(self, message: Message, place: Place) -> bool:
@@ -120,13 +127,20 @@ class Inbox:
         return False
 
     def _take_malformed(self, malformed: Malformed, place: Place) -> Literal[False]:
-        _log.warning("the peer wrote what is no message: %s", malformed.error.message)
+        _log.debug("the peer wrote an invalid message: %s", malformed.error.message)
         if malformed.answer:
             place.send(wire.error_response(malformed.id, error_body(malformed.error)))
         else:
             self._asked.fail(malformed.id, RpcError(INTERNAL_ERROR, malformed.error.data))
             place.done()
         return False
+
+
+def _warn_once(line: bytes | Overlong) -> None:
+    """Show the first line that is not JSON-RPC: a program of another kind writes many."""
+    head = line.head if isinstance(line, Overlong) else line
+    text = head[:MAX_SHOWN].decode(errors="replace").encode("unicode_escape").decode()
+    _log.warning("the peer wrote text that is not JSON-RPC; the first line: %s", text)
 
 
 def _overlong(line: Overlong) -> Malformed:

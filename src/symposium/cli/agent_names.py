@@ -1,14 +1,21 @@
 """`--agent` by the ids that `symposium agents list` shows, beside SPECs."""
 
 import os
+from collections.abc import Callable
 
 import click
 
 from symposium.chain_spec import FORMS
 from symposium.cli.running import run
 from symposium.config.component_source import ComponentSource
+from symposium.config.paths import config_file
 from symposium.errors import SpecError
 from symposium.registry.agent_ids import may_be_id
+
+
+def notify(text: str) -> None:
+    """Print what takes time, to standard error."""
+    click.echo(text, err=True)
 
 
 def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
@@ -30,7 +37,7 @@ def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
 
     async def look_up() -> int:
         try:
-            found.append(await choose(written, surroundings(os.environ)))
+            found.append(await choose(written, surroundings(os.environ, notify=notify)))
         except UnknownAgentError as error:
             hint = f"{error.hint}. Otherwise: {FORMS}"
             raise SpecError(f"{option}: {error.message}", hint) from error
@@ -42,6 +49,30 @@ def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
     if chosen.note:
         click.echo(chosen.note, err=True)
     return chosen.spec
+
+
+def configured_agent(named: Callable[[str], str | None] = agent_spec) -> str | None:
+    """The SPEC of the agent that the user's config names; None if it names none.
+
+    Args:
+        named: reads a name as the caller's `--agent` would.
+
+    Raises:
+        SymposiumError: the config cannot be read, or its agent cannot be had.
+    """
+    from symposium.config.user_config import load  # noqa: PLC0415 - only without --agent
+
+    loaded = load(config_file(None))
+    if loaded is None:
+        return None
+    agent = loaded.config.agent
+    if isinstance(agent, str):
+        return named(agent) if agent.strip() else None
+    if agent.kind == "builtin":
+        return str(agent.value)
+    if agent.kind == "registry":
+        return named(str(agent.value))
+    return source_spec(agent)
 
 
 def source_spec(source: ComponentSource) -> str:
@@ -57,7 +88,7 @@ def source_spec(source: ComponentSource) -> str:
     found: list[str] = []
 
     async def obtain() -> int:
-        obtained = await obtain_source(source, surroundings(os.environ))
+        obtained = await obtain_source(source, surroundings(os.environ, notify=notify))
         found.append(command_json(obtained.command))
         return 0
 

@@ -57,6 +57,8 @@ class Front(click.Group):
             rows = (f"  {title:14}{', '.join(names)}" for title, names in self._sections(ctx))
             text = "\n".join(["Say which command; --help says what each does.", "", *rows])
             raise click.UsageError(text, ctx)
+        if args[0] == "help":
+            args = [*args[1:], "--help"]
         ctx.meta[_WORDS] = list(args)
         return super().parse_args(ctx, args)
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf, nan
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
 from symposium.chain_spec import ChainSpec, read_chain
-from symposium.cli.agent_names import agent_spec
+from symposium.cli.agent_names import agent_spec, configured_agent
 from symposium.cli.logs import hush, log_stderr, set_up_logs
 from symposium.cli.options import LEVELS, chain_options, trace_option
 from symposium.cli.permission_options import Permits, permission_options
@@ -17,7 +18,7 @@ from symposium.conductor.handshake import INITIALIZE_TIMEOUT
 from symposium.errors import NotFoundError
 
 DEFAULT_AGENT: Final = "eliza"
-"""Whom one talks to without --agent: it is always there."""
+"""The agent without --agent and without one in the config."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -46,12 +47,13 @@ class TalkOptions:
         Raises:
             SymposiumError: a SPEC of it names no component, or one that cannot be had.
         """
-        agent = self.agent
-        if agent is None:
-            agent = DEFAULT_AGENT
-            text = f"No --agent: you talk to the built-in {DEFAULT_AGENT}. Name one with --agent."
-            click.echo(text, err=True)
-        return read_chain(self.proxies, agent_spec(agent))
+        if self.agent is not None:
+            return read_chain(self.proxies, agent_spec(self.agent))
+        configured = configured_agent()
+        if configured is None:
+            text = f"No agent is configured: using the built-in {DEFAULT_AGENT}. Use --agent AGENT"
+            click.echo(f"{text} to choose another.", err=True)
+        return read_chain(self.proxies, configured or DEFAULT_AGENT)
 
     def directory(self) -> Path:
         """The directory of the session, absolute.
@@ -77,6 +79,24 @@ class TalkOptions:
             set_up_logs(self.level)
 
 
+class Seconds(click.ParamType[float]):
+    """A time above zero, in seconds."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read it, or say what was written instead."""
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            seconds = nan
+        if not 0 < seconds < inf:
+            self.fail(f"{value!r} is not a number of seconds above 0, such as 30", param, ctx)
+        return seconds
+
+
 def talk_options(command: _Command) -> _Command:
     """`--agent`, `--proxy`, `--cwd`, `--timeout`, `--log` and those of permissions."""
     command = click.option(
@@ -89,7 +109,7 @@ def talk_options(command: _Command) -> _Command:
     command = click.option(
         "--timeout",
         metavar="SECONDS",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Seconds(),
         help="How long to wait for each answer of the agent.",
     )(command)
     command = click.option(

@@ -13,10 +13,9 @@ from peerwire.transports.command import Command, command_json
 from symposium.agent_sessions.lent_environment import lend
 from symposium.bus.task_shapes import InboxItem, TaskView
 from symposium.chain_spec import read_agent
-from symposium.cli.agent_names import agent_spec, source_spec
+from symposium.cli.agent_names import agent_spec, configured_agent
 from symposium.conductor.blueprint import Program
-from symposium.config.paths import config_file, paths
-from symposium.config.user_config import load
+from symposium.config.paths import paths
 from symposium.errors import NotFoundError
 from symposium.registry.path_probe import look_up, reachable
 from symposium.taskspaces.agent_commands import BUILT_IN, TERMINAL
@@ -35,7 +34,7 @@ def chosen_agent(written: str | None) -> str | None:
         SymposiumError: it names no agent, or one that cannot be had.
     """
     if written is None:
-        return _configured()
+        return configured_agent(named_agent)
     return None if written == NONE else named_agent(written)
 
 
@@ -141,17 +140,3 @@ def _command(agent: str) -> Command | None:
         return Command(tuple(words)) if words else None
     found = read_agent(agent, "--agent")
     return found.command if isinstance(found, Program) else None
-
-
-def _configured() -> str | None:
-    loaded = load(config_file(None))
-    if loaded is None:
-        return None
-    agent = loaded.config.agent
-    if isinstance(agent, str):
-        return named_agent(agent) if agent.strip() else None
-    if agent.kind == "builtin":
-        return str(agent.value)
-    if agent.kind == "registry":
-        return named_agent(str(agent.value))
-    return source_spec(agent)

@@ -72,6 +72,8 @@ async def obtain(entry: Entry, around: Surroundings) -> Obtained:
     # Archives and installers are a tenth of a second of imports that a start seldom needs.
     from symposium.registry.install import install  # noqa: PLC0415 - as said above
 
+    tool = f" with {way.tool}" if isinstance(way, FromPackage) else ""
+    around.notify(f"installing {entry.id} {entry.version}{tool}; this can take a minute …")
     try:
         receipt = await install(entry, way, around.bin_directory)
     except SymposiumError as error:

@@ -1,8 +1,9 @@
 """What the registry needs to know of a user and a machine, gathered in one value."""
 
+import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from symposium.registry.index import RegistryIndex, registry_address
 from symposium.registry.path_probe import look_up, usual_path
 from symposium.registry.platforms import platform_key
 from symposium.registry.receipts import installed_versions
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class Surroundings:
         cache: where the copy of the index is.
         platform: the machine, as the registry names it.
         address: of the index: a URL or a file.
+        notify: is given a line before anything that takes time.
     """
 
     env: Mapping[str, str]
@@ -31,6 +35,7 @@ class Surroundings:
     cache: Path
     platform: str
     address: str
+    notify: Callable[[str], None] = _log.info
 
     @property
     def bin_directory(self) -> Path:
@@ -57,8 +62,13 @@ class Surroundings:
         return look_up(name, usual_path(self.env).split(os.pathsep)) is not None
 
 
-def surroundings(env: Mapping[str, str], address: str | None = None) -> Surroundings:
+def surroundings(
+    env: Mapping[str, str],
+    address: str | None = None,
+    notify: Callable[[str], None] = _log.info,
+) -> Surroundings:
     """Those of this process; `address` is what a person asked for, if anything."""
     found = paths(env)
     platform = platform_key(sys.platform, os.uname().machine)
-    return Surroundings(env, found.home, found.cache, platform, registry_address(env, address))
+    index = registry_address(env, address)
+    return Surroundings(env, found.home, found.cache, platform, index, notify)

@@ -1,6 +1,7 @@
 """See, install, try and remove the agents one can choose."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,8 +9,9 @@ from dataclasses import replace
 import click
 from msgspec import structs
 
-from peerwire.transports.command import parse_command
+from peerwire.transports.command import Command, parse_command, shown
 from symposium.catalog import agent_names
+from symposium.cli.agent_names import notify
 from symposium.cli.agent_views import (
     handshake_json,
     known_json,
@@ -23,7 +25,7 @@ from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
 from symposium.config.component_source import ComponentSource
-from symposium.errors import NotFoundError, SpecError
+from symposium.errors import NotFoundError, SpecError, SymposiumError
 from symposium.near_names import near_names
 from symposium.registry.added import AddedAgent, id_of
 from symposium.registry.directory import KnownAgent, RegistryDirectory
@@ -37,6 +39,9 @@ from symposium.registry.surroundings import Surroundings, surroundings
 
 ID = click.argument("agent_id", metavar="ID")
 
+_INTERPRETERS = re.compile(r"python|pypy|node|npx|bunx?|deno|uvx?|pipx?|ruby|perl|java|bash|sh|env")
+"""Programs that run others: their names say nothing of the agent."""
+
 
 @click.group("agents", epilog=example("symposium agents add gemini"))
 def command() -> None:
@@ -48,7 +53,7 @@ def command() -> None:
 @REGISTRY
 def list_agents(*, as_json: bool, address: str | None) -> int:
     """What can be chosen: what is here first, then what the registry offers."""
-    around = surroundings(os.environ, address)
+    around = surroundings(os.environ, address, notify)
 
     async def work() -> int:
         loaded = await around.index.current()
@@ -72,7 +77,7 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
 @REGISTRY
 def show(agent_id: str, *, as_json: bool, address: str | None) -> int:
     """One agent: what it is, how it is started, and how it came here."""
-    around = surroundings(os.environ, address)
+    around = surroundings(os.environ, address, notify)
 
     async def work() -> int:
         known = await _known(agent_id, around)
@@ -98,17 +103,25 @@ def show(agent_id: str, *, as_json: bool, address: str | None) -> int:
 @command.command()
 @click.argument("what", metavar="ID|COMMAND")
 @click.option("--id", "chosen_id", metavar="ID", help="The id of a command; made of its name.")
+@click.option(
+    "--test/--no-test",
+    "is_tested",
+    default=True,
+    help="Start a command and ask it what it can do before it is added.",
+)
 @AS_JSON
 @REGISTRY
-def add(what: str, *, chosen_id: str | None, as_json: bool, address: str | None) -> int:
-    """Install an agent of the registry, or note a command line as an agent."""
-    around = surroundings(os.environ, address)
+def add(
+    what: str, *, chosen_id: str | None, is_tested: bool, as_json: bool, address: str | None
+) -> int:
+    """Install an agent of the registry, or add a command line as an agent."""
+    around = surroundings(os.environ, address, notify)
 
     async def work() -> int:
         is_command = chosen_id is not None or any(each in what for each in " /{=")
         if is_command:
             given = parse_command(what)
-            its_id = chosen_id or id_of(given)
+            its_id = chosen_id or _id_of(given)
             if its_id in agent_names():
                 raise SpecError(
                     f"{its_id} is the name of a built-in agent", "give another with --id"
@@ -117,6 +130,8 @@ def add(what: str, *, chosen_id: str | None, as_json: bool, address: str | None)
             program = (await find_program(given.argv[0], around.env)).program
             if "/" in given.argv[0]:
                 given = structs.replace(given, argv=(str(program), *given.argv[1:]))
+            if is_tested:
+                await _must_answer(given, around)
             around.added.add(AddedAgent(its_id, given.argv, dict(given.env)))
             _tell(its_id, Obtained(given), as_json=as_json)
             return 0
@@ -134,6 +149,35 @@ def add(what: str, *, chosen_id: str | None, as_json: bool, address: str | None)
     return run(work())
 
 
+def _id_of(given: Command) -> str:
+    """An id from a command's name; an interpreter's name is nobody's id.
+
+    Raises:
+        SpecError: the user must choose one.
+    """
+    its_id = id_of(given)
+    if given.name is None and _INTERPRETERS.fullmatch(its_id):
+        raise SpecError(
+            f"{its_id!r} runs many programs and is no name for this agent", "add --id NAME"
+        )
+    return its_id
+
+
+async def _must_answer(given: Command, around: Surroundings) -> None:
+    """Start it once.
+
+    Raises:
+        SymposiumError: it is no agent that works; nothing was added.
+    """
+    notify(f"testing `{shown(given.argv)}` …")
+    try:
+        await shake_hands(await reachable(given, around.env))
+    except SymposiumError as error:
+        hint = f"{error.hint}\n" if error.hint else ""
+        text = f"nothing was added: {error.message}"
+        raise type(error)(text, f"{hint}add --no-test to add it anyway") from error
+
+
 @command.command()
 @click.argument("agent_id", metavar="ID|COMMAND")
 @click.option("--timeout", default=HANDSHAKE_TIME, show_default=True, help="Seconds to answer in.")
@@ -141,7 +185,7 @@ def add(what: str, *, chosen_id: str | None, as_json: bool, address: str | None)
 @REGISTRY
 def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -> int:
     """Start an agent, ask it what it can do, and end it."""
-    around = surroundings(os.environ, address)
+    around = surroundings(os.environ, address, notify)
 
     async def work() -> int:
         obtained = await _obtained(agent_id, around)
@@ -164,7 +208,7 @@ def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -
 @REGISTRY
 def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> int:
     """Install the registry's version of what is installed; the one before it stays."""
-    around = surroundings(os.environ, address)
+    around = surroundings(os.environ, address, notify)
 
     async def work() -> int:
         loaded = await around.index.refresh()
