@@ -46,6 +46,10 @@ class Agents(Protocol):
         """Whether it runs; None if that cannot be known."""
         ...
 
+    async def idle_process(self, taskspace: str) -> int | None:
+        """The process that holds an agent which has done all it was asked; None for any other."""
+        ...
+
 
 class Trust(Protocol):
     """Asks a person before what a repository brings is run."""
@@ -73,6 +77,10 @@ class NoAgents:
         """Never."""
         del taskspace
         return False
+
+    async def idle_process(self, taskspace: str) -> int | None:
+        """None."""
+        del taskspace
 
 
 class NoTrust:

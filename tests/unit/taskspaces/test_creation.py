@@ -218,6 +218,9 @@ class CountedAgents:
     def is_running(self, taskspace: str) -> bool | None:
         return taskspace in self.running
 
+    async def idle_process(self, taskspace: str) -> int | None:
+        del taskspace
+
 
 @pytest.mark.requirement("taskspaces.resume")
 async def test_after_a_reboot_an_agent_is_started_again_and_never_twice(place: Path) -> None:

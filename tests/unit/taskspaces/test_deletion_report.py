@@ -16,6 +16,7 @@ from symposium.taskspaces.deletion.processes import Running, parse_lsof
 from symposium.taskspaces.deletion.report import Report, Risk
 from symposium.taskspaces.failures import NotSafeError
 from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.landing.land import LandOptions
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.presence import PresenceKind, Present
 from symposium.taskspaces.trash import Consent
@@ -304,6 +305,7 @@ class StatedAgents:
     """Agents of which one says how they are."""
 
     running: Literal[True] | None
+    idle: int | None = None
 
     async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
         """Nothing."""
@@ -319,6 +321,10 @@ class StatedAgents:
         del taskspace
         return self.running
 
+    async def idle_process(self, taskspace: str) -> int | None:
+        del taskspace
+        return self.idle
+
 
 @pytest.mark.requirement("taskspaces.report-running")
 @pytest.mark.parametrize("running", [True, None])
@@ -333,6 +339,39 @@ async def test_an_agent_that_runs_or_may_run_is_told(running: object, place: Pat
     assert (counts(report), unknown(report)) == (
         ({Risk.AGENT: 1}, []) if running else ({}, [Risk.AGENT])
     )
+
+
+@pytest.mark.requirement("tasks.landed-is-safe")
+async def test_a_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Path) -> None:
+    agents = StatedAgents(running=True)
+    scene = open_scene(place, Surroundings(agents=agents))
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "mine", "mine\n")
+    shell = await asyncio.create_subprocess_exec(
+        *("/bin/sh", "-c", "cat; true"), cwd=worktree, stdin=asyncio.subprocess.PIPE
+    )
+    agents.idle = shell.pid
+    unlanded = await report_on(scene, made)
+    await scene.engine.land(made.id, LandOptions())
+
+    idle = await report_on(scene, made)
+    agents.idle = None
+    working = await report_on(scene, made)
+    agents.idle = shell.pid
+    (worktree / "new").write_text("new\n", encoding="utf-8")
+    changed = await report_on(scene, made)
+
+    assert not unlanded.is_safe
+    assert idle.is_safe
+    assert counts(idle)[Risk.AGENT_IDLE] == 1
+    assert not working.is_safe
+    assert not changed.is_safe
+    (worktree / "new").unlink()
+    await scene.engine.trash.delete(made.id, Consent.ONLY_IF_SAFE)
+    shell.kill()
+    await shell.wait()
+    scene.engine.close()
 
 
 @pytest.mark.requirement("taskspaces.report-running")

@@ -119,6 +119,12 @@ class TaskAgents:
         """Whether it runs."""
         return self._sessions.is_running(taskspace)
 
+    async def idle_process(self, taskspace: str) -> int | None:
+        """Its session server, if it runs and has done all it was asked; None for a terminal."""
+        known = (await self._live.of([taskspace])).get(taskspace)
+        is_idle = known is not None and known.is_idle
+        return self._store.state(taskspace).keeper if is_idle else None
+
     def status(self, taskspace: str) -> Status | None:
         """How its session stands; None where there was none."""
         try:

@@ -8,11 +8,12 @@ from typing import TypeAlias
 
 from symposium.errors import SymposiumError
 from symposium.taskspaces.deletion import commit_checks, work_tree_checks
-from symposium.taskspaces.deletion.processes import running_in
+from symposium.taskspaces.deletion.processes import family_of, running_in
 from symposium.taskspaces.deletion.report import Finding, Report, Risk, Unknown
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import Repository
 from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.presence import Presence
 from symposium.taskspaces.snapshots.gitdir import admin_directory
@@ -22,13 +23,19 @@ _Found: TypeAlias = Sequence[Finding | Unknown]
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """What the checks look at; `git` runs in the worktree."""
+    """What the checks look at.
+
+    Attributes:
+        git: runs in the worktree.
+        done: the process of an idle agent whose work has landed; a deletion stops it first.
+    """
 
     ground: Ground
     taskspace: Taskspace
     repository: Repository
     git: Git
     presence: Presence | None
+    done: int | None
 
     @property
     def worktree(self) -> Path:
@@ -47,7 +54,9 @@ async def assess(
         git = Git(worktree)
     except SymposiumError as error:
         return Report(taskspace.id, (), (Unknown(Risk.UNCOMMITTED, error.message),))
-    subject = _Subject(ground, taskspace, repository, git, presence)
+    idle = await ground.agents.idle_process(taskspace.id)
+    done = idle if idle is not None and await is_landed(taskspace) else None
+    subject = _Subject(ground, taskspace, repository, git, presence, done)
     found: list[Finding | Unknown] = []
     for risk, check in _CHECKS:
         try:
@@ -102,11 +111,16 @@ async def _agent(subject: _Subject) -> _Found:
     is_running = subject.ground.agents.is_running(subject.taskspace.id)
     if is_running is None:
         return [Unknown(Risk.AGENT, "whether its agent runs is not known")]
+    if is_running and subject.done is not None:
+        return [Finding(Risk.AGENT_IDLE, 1, "its work has landed; its idle agent is stopped")]
     return [Finding(Risk.AGENT, 1, "its agent is running")] if is_running else []
 
 
 async def _processes(subject: _Subject) -> _Found:
     running = await running_in(subject.worktree)
+    if running and subject.done is not None:
+        stopped = await asyncio.to_thread(family_of, subject.done)
+        running = [each for each in running if each.pid not in stopped]
     if running is None:
         return [Unknown(Risk.PROCESSES, "which programs run there cannot be known here")]
     if not running:

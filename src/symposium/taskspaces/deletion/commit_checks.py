@@ -8,7 +8,7 @@ from symposium.taskspaces.deletion.report import Finding, Risk, Unknown
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git import remotes
 from symposium.taskspaces.git.program import Git
-from symposium.taskspaces.git.repository import commit_of, worktrees
+from symposium.taskspaces.git.repository import BaseBranch, commit_of, worktrees
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots.branches import stashed
 
@@ -39,6 +39,8 @@ async def of_commits(git: Git, taskspace: Taskspace) -> list[Finding | Unknown]:
     if base is None or await commit_of(git, base.ref) is None:
         said = base.ref if base else "the base"
         return [*found, Unknown(Risk.BASE, f"{said} is not there: what is merged cannot be known")]
+    if taskspace.landed and await _is_in_own_base(git, tip, base):
+        return found
     lost = await _count(git, tip, "--not", "--remotes", base.ref)
     missing = await _count(git, tip, "--not", base.ref)
     if lost:
@@ -49,6 +51,12 @@ async def of_commits(git: Git, taskspace: Taskspace) -> list[Finding | Unknown]:
     if missing > lost or (base.remote and taskspace.base_commit != tip):
         found += await _freshness(git, base.remote)
     return found
+
+
+async def _is_in_own_base(git: Git, tip: str, base: BaseBranch) -> bool:
+    """Whether the clone's own base branch holds a commit, as after a landing without a push."""
+    words = ("merge-base", "--is-ancestor", tip, f"refs/heads/{base.branch}")
+    return not (await git.run(*words)).code
 
 
 def _commits(count: int) -> str:

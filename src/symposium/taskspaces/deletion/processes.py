@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Final
 from symposium.taskspaces.git.program import at_work
 
 _HAS_PROC: Final = sys.platform == "linux"
+
+_PATIENCE: Final = 20.0
+"""Seconds that a list of all processes may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,24 @@ async def running_in(directory: Path) -> list[Running] | None:
     else:
         found = await _from_lsof(directory)
     return None if found is None else [each for each in found if not _is_our_git(each.pid)]
+
+
+def family_of(pid: int) -> frozenset[int]:
+    """A process and all that it has started, by `ps` (POSIX); the process alone without it."""
+    program = shutil.which("ps")
+    if program is None:
+        return frozenset({pid})
+    words = [program, "-A", "-o", "pid=", "-o", "ppid="]
+    listed = subprocess.run(words, capture_output=True, check=False, timeout=_PATIENCE)  # noqa: S603 - the words are constants
+    children: dict[int, list[int]] = {}
+    for line in listed.stdout.splitlines():
+        child, parent = map(int, line.split())
+        children.setdefault(parent, []).append(child)
+    found, new = {pid}, [pid]
+    while new:
+        new = [child for each in new for child in children.get(each, ()) if child not in found]
+        found.update(new)
+    return frozenset(found)
 
 
 def _is_our_git(pid: int) -> bool:

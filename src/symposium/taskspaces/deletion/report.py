@@ -22,12 +22,13 @@ class Risk(StrEnum):
     LOCKED = "locked"
     BRANCH_ELSEWHERE = "branch-elsewhere"
     AGENT = "agent"
+    AGENT_IDLE = "agent-idle"
     PROCESSES = "processes"
     WATCHED = "watched"
 
 
 _LOSES_NOTHING: Final = frozenset(
-    {Risk.NOT_IN_BASE, Risk.BRANCH_ELSEWHERE, Risk.WATCHED, Risk.REBUILT}
+    {Risk.NOT_IN_BASE, Risk.BRANCH_ELSEWHERE, Risk.WATCHED, Risk.REBUILT, Risk.AGENT_IDLE}
 )
 """Worth telling; the work is elsewhere too."""
 
