@@ -281,7 +281,7 @@ def test_who_changes_the_same_lines_is_shown_in_both_by_itself_and_told_once(des
     assert [each["reason"] for each in snapshots] == ["made"], "a look is no state to go back to"
 
 
-@pytest.mark.requirement("tasks.land")
+@pytest.mark.requirement("tasks.land", "tasks.land-next-step")
 def test_work_lands_or_says_why_it_does_not_fit_and_changes_nothing(desk: Desk) -> None:
     trees = {name: Path(desk.new(name)["worktree"]) for name in ("fits", "does not")}
     git(desk.clone, "checkout", "-q", "--detach")
@@ -298,6 +298,10 @@ def test_work_lands_or_says_why_it_does_not_fit_and_changes_nothing(desk: Desk) 
     assert refused.returncode == 1
     assert "nothing was changed" in refused.stdout
     assert "a.txt" in refused.stdout
+    base = git(desk.clone, "rev-parse", "main")[:12]
+    id_ = desk.tasks()["does not"]["id"][:8]
+    assert f"symposium task say {id_} 'Run git rebase {base}" in refused.stdout
+    assert f"git -C {trees['does not']} rebase {base}" in refused.stdout
     assert git(trees["does not"], "status", "--porcelain") == ""
     assert git(trees["does not"], "rev-parse", "HEAD") == before
 

@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import click
 from msgspec import to_builtins
@@ -25,8 +26,14 @@ from symposium.cli.task_agents import (
     surroundings_for,
 )
 from symposium.cli.tasks import ask, task_line
+from symposium.diffs.git import GitError, open_repository
 from symposium.errors import SpecError
 from symposium.taskspaces.agent_commands import BUILT_IN
+
+_STATUS: Final = (
+    *("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal"),
+    "--ignore-submodules=all",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,8 @@ async def make_task(message: CreateTaskspace, *, as_json: bool) -> int:
         click.echo(f"  {made.worktree}  on {made.branch}")
     if made.reason:
         click.echo(made.reason, err=True)
+    if left := await left_behind(Path(message.project), made.base):
+        click.echo(left, err=True)
     if made.agent is None:
         click.echo(no_agent(made), err=True)
     if trouble := missing_tools(message.agent, Path(made.worktree), os.environ):
@@ -97,6 +106,27 @@ async def make_task(message: CreateTaskspace, *, as_json: bool) -> int:
     if is_terminal(message.agent) and (warning := terminal_warning()):
         click.echo(warning, err=True)
     return ExitCode.RUNTIME if made.standing == "setup-failed" else ExitCode.OK
+
+
+async def left_behind(checkout: Path, base: str) -> str:
+    """One line on what the user's checkout has and a task that starts from a base has not."""
+    try:
+        repository = await open_repository(checkout)
+        status = await repository.ask(*_STATUS)
+        branch = await repository.ask("symbolic-ref", "-q", "HEAD")
+        ahead = await repository.ask("rev-list", "--count", "HEAD", "--not", base, "--")
+    except GitError:
+        return ""
+    missing: list[str] = []
+    if changes := status.output.count(b"\0"):
+        missing.append("1 uncommitted change" if changes == 1 else f"{changes} uncommitted changes")
+    if not ahead.code and (commits := int(ahead.text)):
+        missing.append("1 commit" if commits == 1 else f"{commits} commits")
+    start = base.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+    head = " (HEAD is detached)" if branch.code else ""
+    if missing:
+        return f"starts from {start}, without {' and '.join(missing)} of {checkout}{head}"
+    return f"starts from {start}, not from HEAD of {checkout}{head}" if head else ""
 
 
 async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) -> int:

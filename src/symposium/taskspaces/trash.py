@@ -13,6 +13,7 @@ from symposium.taskspaces.deletion.requests import Decision, Requests
 from symposium.taskspaces.deletion.undo import is_old, purge, undo_removal
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
 from symposium.taskspaces.ground import Ground, is_root
+from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.presence import Presence
 from symposium.taskspaces.projects import open_project
@@ -48,7 +49,9 @@ class Trash:
         """
         taskspace = await self._ground.get(id_)
         opened = await open_project(Path(taskspace.project))
-        return await assess(self._ground, taskspace, opened.repository, self._presence)
+        idle = await self._ground.agents.idle_process(taskspace.id)
+        done = idle if idle is not None and await is_landed(taskspace) else None
+        return await assess(self._ground, taskspace, opened.repository, self._presence, done)
 
     async def delete(
         self,

@@ -1,5 +1,6 @@
 """Answers what people ask of the trees of taskspaces: keep, undo, delete, bring back, land."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, 
 from symposium.taskspaces.landing.merge_tree import Conflict
 from symposium.taskspaces.landing.radar import Overlap
 from symposium.taskspaces.landing.side_lines import LineRange
-from symposium.taskspaces.model import Standing
+from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.trash import Consent
 
 _LIVE = frozenset({Standing.READY, Standing.SETUP_FAILED, Standing.FINISHED})
@@ -137,10 +138,11 @@ class TreeDesk:
                 first = f"{taskspace.name} has landed on {base}" if is_news else had
                 lines = (first, f"`symposium task rm {taskspace.id[:8]}` clears it away")
                 return Landing(outcome="landed", lines=(*lines, *notes, *warnings), commit=commit)
-            case LandConflict(base, conflicts):
+            case LandConflict(base, conflicts, onto):
                 told = [_conflict(each) for each in conflicts]
                 first = f"{taskspace.name} does not fit on {base}; nothing was changed"
-                return Landing(outcome="conflict", lines=(first, *told, *warnings))
+                lines = (first, *told, *_next_steps(taskspace, base, onto), *warnings)
+                return Landing(outcome="conflict", lines=lines)
             case ChecksFailed(failure):
                 first = f"a check of {taskspace.name} fails; its base is untouched"
                 return Landing(outcome="checks_failed", lines=(first, failure.text, *warnings))
@@ -220,6 +222,17 @@ def _lines(overlap: Overlap) -> list[str]:
     if overlap.problem:
         return [f"could not be compared: {overlap.problem}"]
     return [_conflict(each) for each in overlap.conflicts]
+
+
+def _next_steps(taskspace: Taskspace, base: str, onto: str) -> tuple[str, str]:
+    """How a conflict with the base is resolved: by the agent, or by hand."""
+    id_, commit = taskspace.id[:8], onto[:12]
+    wish = f"Run git rebase {commit} ({base}), resolve the conflicts, test, and finish the rebase."
+    by_hand = f"git -C {shlex.quote(taskspace.worktree)} rebase {commit}"
+    return (
+        f"to let its agent resolve it: symposium task say {id_} {shlex.quote(wish)}",
+        f"to resolve it yourself: {by_hand}; then land again",
+    )
 
 
 def _conflict(conflict: Conflict) -> str:

@@ -13,7 +13,6 @@ from symposium.taskspaces.deletion.report import Finding, Report, Risk, Unknown
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import Repository
 from symposium.taskspaces.ground import Ground
-from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.presence import Presence
 from symposium.taskspaces.snapshots.gitdir import admin_directory
@@ -43,9 +42,21 @@ class _Subject:
 
 
 async def assess(
-    ground: Ground, taskspace: Taskspace, repository: Repository, presence: Presence | None = None
+    ground: Ground,
+    taskspace: Taskspace,
+    repository: Repository,
+    presence: Presence | None = None,
+    done: int | None = None,
 ) -> Report:
-    """What a deletion would lose; what a check cannot find out is unknown, never safe."""
+    """What a deletion would lose; what a check cannot find out is unknown, never safe.
+
+    Args:
+        ground: what the engine stands on.
+        taskspace: the one to delete.
+        repository: its clone.
+        presence: who is at it.
+        done: the process of its idle agent, if all its work has landed.
+    """
     worktree = Path(taskspace.worktree)
     if not await asyncio.to_thread((worktree / ".git").exists):
         gone = Unknown(Risk.UNCOMMITTED, f"{worktree} is no worktree any more")
@@ -54,8 +65,6 @@ async def assess(
         git = Git(worktree)
     except SymposiumError as error:
         return Report(taskspace.id, (), (Unknown(Risk.UNCOMMITTED, error.message),))
-    idle = await ground.agents.idle_process(taskspace.id)
-    done = idle if idle is not None and await is_landed(taskspace) else None
     subject = _Subject(ground, taskspace, repository, git, presence, done)
     found: list[Finding | Unknown] = []
     for risk, check in _CHECKS:

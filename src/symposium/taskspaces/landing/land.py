@@ -4,7 +4,7 @@ Nothing is forced. Each step can be done again, so landing again goes on where a
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
@@ -72,10 +72,15 @@ class Landed:
 
 @dataclass(frozen=True, slots=True)
 class LandConflict:
-    """It does not fit; the worktree is as it was."""
+    """It does not fit; the worktree is as it was.
+
+    Attributes:
+        onto: the commit of the base that it does not fit on.
+    """
 
     base: str
     conflicts: tuple[Conflict, ...]
+    onto: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +138,11 @@ async def _land(ground: Ground, landing: _Landing, operation: Operation) -> Land
     dry = await dry_merge(landing.git, "HEAD", onto)
     operation = await ground.reach(operation, "land.dry-merge")
     if dry.conflicts:
-        return LandConflict(landing.base.branch, dry.conflicts)
+        return LandConflict(landing.base.branch, dry.conflicts, onto)
     subject = subject_of(ground, landing.taskspace, landing.repository)
     await ground.snapshots.take(subject, "before landing")
     if not await ground.undertakings.to_its_end(_join(landing, onto)):
-        return LandConflict(landing.base.branch, ())
+        return LandConflict(landing.base.branch, (), onto)
     operation = await ground.reach(operation, "land.joined")
     failure = await _checks(ground, landing)
     if failure is not None:
