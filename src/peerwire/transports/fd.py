@@ -21,6 +21,9 @@ class FdTransport:
 
     Make it while an event loop runs. `on_close` is called when the descriptors have been closed.
     `read_size` is what one wake-up takes in, in bytes.
+
+    Attributes:
+        reader: the reading half.
     """
 
     def __init__(
@@ -37,7 +40,7 @@ class FdTransport:
         self._on_close = on_close
         self._loop = asyncio.get_running_loop()
         self._wake_up = current_wake_up()
-        self._reader = FdReader(read_fd, limit, read_size)
+        self.reader = FdReader(read_fd, limit, read_size)
         self._writer = FdWriter(write_fd)
         self._fresh: list[bytes] = []
         self._started = False
@@ -56,21 +59,21 @@ class FdTransport:
             os.set_blocking(fd, False)
         self._started = True
         self._writer.start(listener, self._broke)
-        self._reader.start(self._wake_up.around(listener.lines_received), listener.ended)
+        self.reader.start(self._wake_up.around(listener.lines_received), listener.ended)
         self._flush()
 
     def pause_reading(self) -> None:
         """Read nothing until `resume_reading`."""
-        self._reader.pause()
+        self.reader.pause()
 
     def resume_reading(self) -> None:
         """Undo `pause_reading`."""
-        self._reader.resume()
+        self.reader.resume()
 
     def finish_reading(self, error: Exception | None = None) -> None:
         """Take what has arrived by now, then end, though the other end may not be closed."""
         if self._started:
-            self._reader.finish(error)
+            self.reader.finish(error)
 
     def send(self, line: bytes) -> None:
         """Append one line; written with all others of this turn of the loop."""
@@ -94,7 +97,7 @@ class FdTransport:
     def _broke(self, error: OSError) -> None:
         # The peer stopped reading. What it wrote before is worth having, then this is the end.
         self._mute = True
-        self._loop.call_soon(self._reader.finish, error)
+        self._loop.call_soon(self.reader.finish, error)
 
     async def drain(self) -> None:
         """Wait until the backlog is below the low-water mark, or the peer reads no more."""
@@ -109,7 +112,7 @@ class FdTransport:
 
     async def aclose(self, *, grace: float = 1.0) -> None:
         """Write what waits for at most `grace` seconds, then close both descriptors."""
-        self._reader.discard()
+        self.reader.discard()
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(grace):
@@ -127,7 +130,7 @@ class FdTransport:
     def close(self) -> None:
         """Close both descriptors now, in the blocking mode they came with; tell nobody."""
         self._mute = True
-        self._reader.close()
+        self.reader.close()
         self._writer.close()
         for fd in (self._read_fd, self._write_fd):
             self._close(fd)

@@ -41,6 +41,11 @@ class FdReader:
         self._over = False
         self._on_read: OnRead | None = None
 
+    @property
+    def unfinished(self) -> int:
+        """Bytes of a line that is not complete yet."""
+        return self._splitter.held
+
     def tell_reads(self, on_read: OnRead) -> None:
         """Call `on_read` after each read, and at the end of the stream."""
         self._on_read = on_read

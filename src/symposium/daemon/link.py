@@ -1,6 +1,6 @@
 """One client's connection as the daemon holds it: bounded, and ended with a reason."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from peerwire.jsonrpc.codec import Overlong
@@ -30,16 +30,35 @@ class LinkOwner(Protocol):
 
 
 class Link:
-    """A transport with a name; tells its owner."""
+    """A transport with a name; tells its owner.
 
-    def __init__(self, name: str, transport: FdTransport, owner: LinkOwner) -> None:
+    Args:
+        name: of the connection.
+        transport: carries its lines.
+        owner: receives them.
+        on_read: called after each read, which can be of a part of a line.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        transport: FdTransport,
+        owner: LinkOwner,
+        on_read: Callable[["Link"], None],
+    ) -> None:
+        self._on_read = on_read
         self.name = name
         self.transport = transport
         self._owner = owner
 
     def start(self) -> None:
         """Begin to read."""
+        self.transport.reader.tell_reads(self._read)
         self.transport.start(self)
+
+    def _read(self, lines: Lines) -> None:
+        del lines
+        self._on_read(self)
 
     def lines_received(self, lines: Lines) -> None:
         """Tell the owner."""

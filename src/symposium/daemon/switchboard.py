@@ -13,6 +13,7 @@ from symposium.bus.broker import Broker
 from symposium.bus.messages.daemon_status import Cut
 from symposium.bus.peers import Door
 from symposium.daemon.deadlines import Deadlines
+from symposium.daemon.half_lines import HalfLines
 from symposium.daemon.link import Lines, Link
 from symposium.daemon.pressure import Pressure
 
@@ -44,6 +45,7 @@ class Switchboard:
         self._closing = asyncio.TaskGroup()
         self._loop = asyncio.get_running_loop()
         self.pressure = Pressure(self._cut)
+        self.half_lines = HalfLines(self._cut)
         self._deadlines = Deadlines(broker, self.carry_out)
 
     async def run(self) -> None:
@@ -53,6 +55,7 @@ class Switchboard:
                 await self._loop.create_future()
             finally:
                 self._deadlines.close()
+                self.half_lines.close()
                 for link in list(self._links.values()):
                     self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
 
@@ -64,7 +67,7 @@ class Switchboard:
         """Take in a new connection."""
         self._count += 1
         name = f"{'v' if door is Door.COMPAT else 'c'}{self._count}"
-        link = Link(name, transport, self)
+        link = Link(name, transport, self, self.half_lines.read)
         self._links[name] = link
         self._senders[name] = transport.send
         self.broker.connected(name, door, time.time())
@@ -137,6 +140,7 @@ class Switchboard:
             return
         del self._senders[link.name]
         self.pressure.falls(link)
+        self.half_lines.forget(link)
         self.carry_out(self.broker.disconnected(link.name))
         self._on_change(len(self._links))
 

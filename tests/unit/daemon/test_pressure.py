@@ -56,7 +56,7 @@ class Clients:
         self._has_come.clear()
         if not self._came:
             await self._has_come.wait()
-        link = Link(name, self._came.pop(0), Owner())
+        link = Link(name, self._came.pop(0), Owner(), lambda _: None)
         self._stack.callback(link.transport.close)
         link.start()
         for _ in range(5):

@@ -1,0 +1,107 @@
+"""Lines that are begun and not ended: bounded in bytes for all clients, and in time."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from peerwire.transports.fd import FdTransport
+from symposium.bus.broker import Broker
+from symposium.bus.envelope import MAX_LINE
+from symposium.bus.peers import Door
+from symposium.daemon import half_lines, switchboard
+from symposium.daemon.switchboard import Switchboard
+
+HELLO = (
+    b'{"type":"hello","id":"1","sender":{"workingDirectory":"/w","taskspaceUuid":null,'
+    b'"shellPid":null},"payload":{"protocol":2,"role":"app","name":"a"}}\n'
+)
+
+
+@asynccontextmanager
+async def board() -> AsyncGenerator[Switchboard, None]:
+    loop = asyncio.get_running_loop()
+    made = Switchboard(Broker(loop.time), lambda _: None)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(made.run())
+        yield made
+        running.cancel()
+
+
+def connect(to: Switchboard) -> socket.socket:
+    ours, theirs = socket.socketpair()
+    fd = theirs.detach()
+    to.connect(FdTransport(fd, fd), Door.BUS)
+    ours.setblocking(False)  # noqa: FBT003 - the signature of socket
+    return ours
+
+
+async def until_cut(sock: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    try:
+        while await loop.sock_recv(sock, 65536):
+            pass
+    except ConnectionResetError:
+        pass
+
+
+async def send(sock: socket.socket, data: bytes) -> None:
+    with suppress(BrokenPipeError, ConnectionResetError):
+        await asyncio.get_running_loop().sock_sendall(sock, data)
+
+
+@pytest.mark.requirement("bus.half-lines")
+async def test_unfinished_lines_of_all_clients_have_one_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(half_lines, "TOTAL", 4 << 20)
+    async with board() as made:
+        clients = [connect(made) for _ in range(8)]
+        for at, client in enumerate(clients):
+            await send(client, HELLO + b'{"x":"' + b"x" * ((at + 1) << 18))
+        async with asyncio.timeout(30):
+            await until_cut(clients[-1])
+
+        assert made.half_lines.total <= 4 << 20
+        reasons = [cut.reason for cut in made.cuts]
+        assert reasons
+        assert all("unfinished lines" in reason for reason in reasons)
+        first = clients[0]
+        await send(first, b'"}\n')
+        data = b""
+        async with asyncio.timeout(30):
+            while b"bad_message" not in data:
+                data += await asyncio.get_running_loop().sock_recv(first, 65536)
+        for client in clients:
+            client.close()
+
+
+@pytest.mark.requirement("bus.half-lines")
+def test_one_line_of_the_greatest_length_fits() -> None:
+    assert 2 * MAX_LINE <= half_lines.TOTAL
+
+
+@pytest.mark.requirement("bus.half-lines")
+async def test_a_line_that_stops_in_the_middle_ends_its_connection_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(half_lines, "IDLE_TIME", 0.2)
+    monkeypatch.setattr(switchboard, "HELLO_TIME", 600.0)
+    async with board() as made:
+        whole, half = connect(made), connect(made)
+        await send(whole, HELLO)
+        await send(half, HELLO + b'{"x"')
+        async with asyncio.timeout(30):
+            await until_cut(half)
+
+        assert [cut.reason for cut in made.cuts] == ["it stopped for 0.2 s in the middle of a line"]
+        assert made.half_lines.total == 0
+        await send(whole, b"x\n")
+        data = b""
+        async with asyncio.timeout(30):
+            while b"bad_message" not in data:
+                data += await asyncio.get_running_loop().sock_recv(whole, 65536)
+        whole.close()
+        half.close()
