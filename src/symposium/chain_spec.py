@@ -110,12 +110,12 @@ def read_chain(
         mods += _read_mods(spec, place)
     end = None if agent is None else read_agent(agent, option)
     programs = [*(made for make in mods if isinstance(made := make(), Program)), end]
-    secrets = [
-        value
-        for program in programs
-        if isinstance(program, Program)
-        for value in program.command.env.values()
-    ]
+    environments = [each.command.env for each in programs if isinstance(each, Program)]
+    secrets = [value for environment in environments for value in environment.values()]
+    for environment in filter(None, environments):
+        from symposium.redaction import agent_secrets, learn  # noqa: PLC0415 - only who sets any
+
+        learn(agent_secrets(environment))
     return ChainSpec(tuple(mods), end, tuple(secrets), bridge)
 
 

@@ -22,6 +22,10 @@ LEAST_KNOWN: Final = 8
 """Characters that a known value must have: a shorter one would be found in ordinary words."""
 
 
+LEAST_RANDOM: Final = 20
+"""Characters that a value must have to be taken for a secret by its look alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """One form that secrets take in text.
@@ -194,13 +198,40 @@ def secret_values(environment: Mapping[str, str]) -> frozenset[str]:
     )
 
 
+_RANDOM: Final = re.compile(
+    rf"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9+_=.~:-]{{{LEAST_RANDOM},}}|[0-9a-fA-F]{{32,}}"
+)
+
+
+def agent_secrets(environment: Mapping[str, str]) -> frozenset[str]:
+    """The secrets among variables that a user sets for an agent.
+
+    Besides those under a secret's name, values that look random: 20 characters or more, with small
+    and capital letters and digits, or 32 hexadecimal digits. Paths, addresses, names of models and
+    other ordinary words are none.
+    """
+    random = {value for value in environment.values() if _RANDOM.fullmatch(value)}
+    return secret_values(environment) | random
+
+
+_learned: set[str] = set()
+
+
+def learn(secrets: Iterable[str]) -> None:
+    """Have every redactor of this process that is made from now on know these values.
+
+    What writes a record is often far from what sets a variable: a mod never sees its agent's.
+    """
+    _learned.update(secrets)
+
+
 class Redactor:
     """Takes secrets out of texts and JSON; `known` are values to be taken out anywhere."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         # The longest first, or a value that begins another would leave its rest behind.
         self._known = tuple(
-            sorted({k for k in known if len(k) >= LEAST_KNOWN}, key=len, reverse=True)
+            sorted({k for k in (*known, *_learned) if len(k) >= LEAST_KNOWN}, key=len, reverse=True)
         )
         markers = {*_MARKERS, *map(_marker, self._known)}
         needed = [m for m in markers if not any(other in m for other in markers - {m})]
@@ -217,6 +248,12 @@ class Redactor:
             if any(marker in lowered for marker in shape.markers):
                 text = shape.pattern.sub(_mask, text)
         return text
+
+    def raw(self, data: bytes) -> bytes:
+        """The bytes of a text without secrets; what is no UTF-8 stays as it is."""
+        text = data.decode("utf-8", errors="surrogateescape")
+        plain = self.text(text)
+        return data if plain is text else plain.encode("utf-8", errors="surrogateescape")
 
     def json(self, body: Body) -> bytes:
         """One JSON value without secrets, on one line; as it is written where it holds none."""

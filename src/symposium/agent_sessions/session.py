@@ -5,12 +5,15 @@ it may go: the keeper stays until the agent ends or is ended (bus-mcp-taskspaces
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
+from peerwire.transports.command import CommandError, parse_command
 from symposium.errors import NotFoundError, SymposiumError
+from symposium.redaction import agent_secrets
 
 
 class SessionError(SymposiumError):
@@ -66,6 +69,15 @@ class SessionSpec:
     mods: tuple[str, ...] = ()
     title: str = ""
     created_at: str = ""
+
+
+def secrets_of(spec: SessionSpec) -> frozenset[str]:
+    """The secrets among the variables of a session's agent, which no record may show."""
+    environment = dict(spec.env)
+    for word in spec.command[:1]:
+        with suppress(CommandError):
+            environment |= parse_command(word).env
+    return agent_secrets(environment)
 
 
 @dataclass(frozen=True, slots=True)

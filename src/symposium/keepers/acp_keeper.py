@@ -17,6 +17,7 @@ from symposium.agent_sessions.session import (
     SessionSpec,
     SessionState,
     Status,
+    secrets_of,
 )
 from symposium.agent_sessions.store import SessionStore
 from symposium.client.permissions import Decision, Permission
@@ -31,6 +32,7 @@ from symposium.keepers.notes import Notes
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import Purse
 from symposium.keepers.questions import Questions
+from symposium.redaction import learn, secret_values
 
 
 class AcpKeeper:
@@ -58,7 +60,10 @@ class AcpKeeper:
             before, status=Status.RUNNING, keeper=os.getpid(), exit_code=None, reason=""
         )
         self._prompts = PromptQueue(directory)
-        self._audience = Audience(EventLog(directory, spec.id))
+        secrets = secrets_of(spec)
+        learn(secrets)
+        known = (*secrets, *secret_values(os.environ))
+        self._audience = Audience(EventLog(directory, spec.id, known))
         self._notes = notes
         tell = self._tell
         self._before_tools = before_tools

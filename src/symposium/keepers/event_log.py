@@ -2,13 +2,16 @@
 
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Raw
+
 from peerwire.jsonrpc.values import decode_value, encode_value
 from symposium.conductor.gate import members_of
+from symposium.redaction import Redactor
 
 VERSION: Final = 1
 """Of the envelope."""
@@ -26,9 +29,11 @@ class EventLog:
     Args:
         directory: of the session.
         session: its id.
+        secrets: values that the file must not hold.
     """
 
-    def __init__(self, directory: Path, session: str) -> None:
+    def __init__(self, directory: Path, session: str, secrets: Iterable[str] = ()) -> None:
+        self._redactor = Redactor(secrets)
         self._file = directory / "events.jsonl"
         self._session = session
         self._recent: deque[bytes] = deque()
@@ -49,7 +54,7 @@ class EventLog:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         event = {"v": VERSION, "seq": self.seq, "ts": now, "type": kind}
         event |= {"session": self._session, "taskspace": self._session, "data": data}
-        line = encode_value(event)
+        line = encode_value({**event, "data": Raw(self._redactor.json(encode_value(data)))})
         handle = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(handle, self._end + bytes(line) + b"\n")

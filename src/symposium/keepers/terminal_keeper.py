@@ -15,12 +15,19 @@ from typing import Any, Final
 from peerwire.jsonrpc.errors import invalid_params
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.agent_sessions.keeper_client import ATTACH, INPUT, OUTPUT, RESIZE
-from symposium.agent_sessions.session import AS_ASKED, SessionSpec, SessionState, Status
+from symposium.agent_sessions.session import (
+    AS_ASKED,
+    SessionSpec,
+    SessionState,
+    Status,
+    secrets_of,
+)
 from symposium.agent_sessions.store import TERMINAL_LOG
 from symposium.keepers.keeper import OnState, Viewer
 from symposium.keepers.processes import processes_of_session
 from symposium.keepers.scrollback import Scrollback
 from symposium.plain_text import plain_text
+from symposium.redaction import Redactor, secret_values
 from symposium.registry.path_probe import look_up, usual_path
 
 GRACE: Final = 3.0
@@ -70,10 +77,14 @@ class TerminalKeeper:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         os.close(self._master)
-        self._kept.write_bytes(self._scrollback.end())
+        self._kept.write_bytes(self._redacted(self._scrollback.end()))
         code = os.waitstatus_to_exitcode(status)
         reason = AS_ASKED if self._is_stopping else _why_it_ended(self._spec, code)
         return SessionState(Status.EXITED, os.getpid(), exit_code=code, reason=reason)
+
+    def _redacted(self, shown: bytes) -> bytes:
+        known = (*secrets_of(self._spec), *secret_values(os.environ))
+        return Redactor(known).raw(shown)
 
     def stop(self) -> None:
         """Hang up, as a closed terminal does; what does not go is ended."""

@@ -97,6 +97,12 @@ def nobody_listens(event: Event) -> None:
     del event
 
 
+def unchanged(taskspace: str, text: str) -> str:
+    """Take nothing out of a text."""
+    del taskspace
+    return text
+
+
 def nothing_happens(stage: str) -> None:
     """Let a stage pass."""
     del stage
@@ -108,6 +114,7 @@ class Ground:
 
     Attributes:
         state: our own directory: shadows and the trash.
+        redact: takes the secrets of a task's agent out of a text.
         precious: patterns of ignored files that are work all the same.
         undertakings: what goes on when whoever asked for it has gone.
     """
@@ -119,6 +126,7 @@ class Ground:
     tell: Listener = nobody_listens
     passed: StageHook = nothing_happens
     now: Callable[[], float] = time.time
+    redact: Callable[[str, str], str] = unchanged
     snapshots: Snapshots = field(default_factory=Snapshots)
     is_port_free: Callable[[int], bool] = is_unused
     precious: tuple[str, ...] = (".env", ".env.*", "*.local", ".envrc")

@@ -215,6 +215,7 @@ class Records:
     async def _entry(self, id_: str, message: str, category: Category, evidence: str) -> LogEntry:
         taskspace = await self.ground.get(id_)
         text, proof = checked_text(message, "a message"), checked_text(evidence, "evidence")
+        text, proof = (self.ground.redact(taskspace.id, each) for each in (text, proof))
         return LogEntry(0, str(uuid4()), taskspace.id, self.ground.stamp(), category, text, proof)
 
     async def _add(self, entry: LogEntry, kind: str) -> LogEntry:

@@ -93,7 +93,6 @@ class TimelineStore:
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory or paths().home / "timelines"
-        self._redactor = Redactor(secret_values(os.environ))
 
     def open(self, session_id: str) -> Timeline:
         """The timeline of a session, to add to.
@@ -105,7 +104,8 @@ class TimelineStore:
         file = self._file(session_id)
         if not file.exists():
             self._make_room()
-        return Timeline(file, self._redactor)
+        # Not before: what the chain's programs are given is known by now.
+        return Timeline(file, Redactor(secret_values(os.environ)))
 
     def read(self, session_id: str) -> Sequence[Entry]:
         """What happened in a session.

@@ -2,6 +2,7 @@
 
 import asyncio
 import stat
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from symposium.taskspaces.events import Acknowledged, Changed, Logged
 from symposium.taskspaces.failures import LimitError, RefusedNameError, UnknownTaskspaceError
 from symposium.taskspaces.model import Category, Limits, Standing, category_of
 from symposium.taskspaces.presence import Presence, PresenceKind, Present
-from symposium.taskspaces.records import Update
+from symposium.taskspaces.records import Records, Update
 from symposium.taskspaces.spawning import SpawnOrder
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
@@ -139,6 +140,22 @@ async def test_what_was_logged_is_there_after_a_restart_in_order(scene: Scene) -
     assert {entry.message for entry in entries} == {str(number) for number in range(20)}
     assert {entry.evidence for entry in entries} == {"abc123"}
     assert later == entries[10:15]
+
+
+@pytest.mark.requirement("approvals.agent-secrets")
+async def test_messages_and_evidence_are_kept_without_secrets(scene: Scene) -> None:
+    made = await scene.make()
+
+    def redact(id_: str, text: str) -> str:
+        return text.replace("s3cret", f"[{id_ == made.id}]")
+
+    records = Records(replace(scene.ground, redact=redact))
+    await records.log(made.id, "it is s3cret", "info", "s3cret too")
+    await records.signal(made.id, "s3cret?")
+
+    entries = await scene.engine.logs.entries(made.id)
+    kept = [text for entry in entries[-2:] for text in (entry.message, entry.evidence)]
+    assert kept == ["it is [True]", "[True] too", "[True]?", ""]
 
 
 @pytest.mark.requirement("taskspaces.attention")

@@ -17,6 +17,7 @@ from symposium.config.paths import paths
 from symposium.daemon.part import Bus, PartSpec, Surroundings
 from symposium.daemon.state_mark import StateMark
 from symposium.daemon.tasks.budgets import Budgets
+from symposium.daemon.tasks.environments import TaskSecrets
 from symposium.daemon.tasks.family_desk import FamilyDesk
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.live_sessions import LiveSessions
@@ -66,7 +67,14 @@ class Taskspaces:
         trust = SetUpTrust(TrustStore(home))
         journal = Journal(home / JOURNAL)
         state = home / "taskspaces"
-        ground = Ground(journal, state, agents=self._agents, trust=trust, tell=self._tell)
+        ground = Ground(
+            journal,
+            state,
+            agents=self._agents,
+            trust=trust,
+            tell=self._tell,
+            redact=TaskSecrets(self._store, self._agents.environments).redact,
+        )
         self._engine = Engine(ground)
         budgets = Budgets(self._engine, self._store)
         put_off = PutOff(home / "inbox-put-off.json")

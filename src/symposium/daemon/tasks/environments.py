@@ -5,9 +5,14 @@ It is held in memory only. Without one, as after the daemon was started again, i
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from symposium.agent_sessions.lent_environment import borrow
+from symposium.agent_sessions.session import secrets_of
+from symposium.agent_sessions.store import SessionStore
+from symposium.errors import SymposiumError
+from symposium.redaction import Redactor, secret_values
 from symposium.taskspaces.model import Taskspace
 
 OURS: Final = frozenset({"HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"})
@@ -44,6 +49,10 @@ class Environments:
         """Hold the one of a taskspace no longer."""
         self._lent.pop(taskspace, None)
 
+    def lent(self, taskspace: str) -> Mapping[str, str]:
+        """The one that was lent for a taskspace; empty for none."""
+        return self._lent.get(taskspace, {})
+
     def of(self, taskspace: Taskspace) -> dict[str, str]:
         """What a taskspace's agent is started with; a child's is that of its parent."""
         lent = self._lent.get(taskspace.id)
@@ -56,6 +65,27 @@ class Environments:
             lent = theirs | ours
         found = os.environ if lent is None else lent
         return {name: value for name, value in found.items() if name not in ELSEWHERE}
+
+
+class TaskSecrets:
+    """Takes the secrets of a task's agent out of what is written about the task.
+
+    Args:
+        store: where sessions are.
+        environments: what agents are started with.
+    """
+
+    def __init__(self, store: SessionStore, environments: Environments) -> None:
+        self._store = store
+        self._environments = environments
+
+    def redact(self, taskspace: str, text: str) -> str:
+        """The text without the values that the agent of a taskspace must not show."""
+        known = {*secret_values(os.environ), *secret_values(self._environments.lent(taskspace))}
+        # A task can have no agent, or one whose files are gone.
+        with suppress(SymposiumError, OSError, ValueError):
+            known |= secrets_of(self._store.spec(taskspace))
+        return Redactor(known).text(text)
 
 
 def _is_ours(name: str) -> bool:

@@ -1,0 +1,118 @@
+"""Secrets in an agent's variables, when it speaks them, are in no record."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from peerwire.jsonrpc.values import decode_value
+from symposium import redaction
+from symposium.agent_sessions.session import SessionKind, SessionSpec, secrets_of
+from symposium.agent_sessions.store import SessionStore
+from symposium.chain_spec import read_chain
+from symposium.config.paths import Paths
+from symposium.daemon.tasks.environments import Environments, TaskSecrets
+from symposium.keepers.event_log import EventLog
+from symposium.keepers.terminal_keeper import TerminalKeeper
+from symposium.redaction import REDACTED, Redactor, agent_secrets
+from symposium.timelines.store import TimelineStore
+
+SECRET = "correct horse battery"  # noqa: S105 - of these tests
+RANDOM = "Zq8xV2mKp0Lw7RtYb3Nd"
+ID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
+
+def spec(*command: str, **env: str) -> SessionSpec:
+    return SessionSpec(ID, SessionKind.ACP, command or ("agent",), "/tmp", env)
+
+
+@pytest.fixture(autouse=True)
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test begins with nothing learned."""
+    monkeypatch.setattr(redaction, "_learned", set[str]())
+
+
+@pytest.mark.requirement("approvals.agent-secrets")
+@pytest.mark.parametrize(
+    ("name", "value", "is_secret"),
+    [
+        ("ACME_API_KEY", SECRET, True),
+        ("ACME_TOKEN", "12345678", True),
+        ("ACME_TOKEN", "1234567", False),
+        ("ACME", RANDOM, True),
+        ("ACME", "0123456789abcdef" * 2, True),
+        ("ACME", RANDOM[:19], False),
+        ("MODEL", "claude-sonnet-4-20250514-preview", False),
+        ("BASE", "https://Example.com/V1/models", False),
+        ("PLACE", "/home/Me/Projects/thing1", False),
+        ("MODE", "development", False),
+        ("PWD", "/home/me/somewhere", False),
+        ("TASK", ID, False),
+    ],
+)
+def test_secrets_are_told_from_ordinary_values_by_name_and_look(
+    name: str, value: str, *, is_secret: bool
+) -> None:
+    assert (value in agent_secrets({name: value})) is is_secret
+
+
+@pytest.mark.requirement("approvals.agent-secrets")
+def test_the_variables_before_the_program_of_a_session_count(tmp_path: Path) -> None:
+    del tmp_path
+    assert secrets_of(spec(f"ACME_KEY='{SECRET}' agent --acp")) == {SECRET}
+    assert secrets_of(spec("agent 'unclosed", ACME_KEY=SECRET)) == {SECRET}
+
+
+@pytest.mark.requirement("approvals.agent-secrets")
+def test_the_events_of_a_session_hold_none_and_stay_json(tmp_path: Path) -> None:
+    hard = 'quo"te\\and\nline'
+    log = EventLog(tmp_path, ID, secrets_of(spec(ACME_KEY=SECRET, OTHER_TOKEN=hard)))
+    told = log.add("update", {"text": f"it is {SECRET}, or {hard}!", "count": 3})
+
+    assert told["data"]["text"].startswith(f"it is {SECRET}"), "who watches is shown what was said"
+    lines = (tmp_path / "events.jsonl").read_bytes().splitlines()
+    assert SECRET.encode() not in lines[0]
+    kept = decode_value(lines[0])["data"]
+    assert kept == {"text": f"it is {REDACTED}, or {REDACTED}!", "count": 3}
+    assert log.since(0) == [decode_value(lines[0])]
+
+
+@pytest.mark.requirement("approvals.agent-secrets")
+async def test_what_a_terminal_showed_holds_none(tmp_path: Path) -> None:
+    words = ("sh", "-c", 'printf "%s and \\377\\n" "$ACME_KEY"')
+    terminal = SessionSpec(ID, SessionKind.TERMINAL, words, str(tmp_path), {"ACME_KEY": SECRET})
+    await TerminalKeeper(terminal, tmp_path).run(lambda _: None)
+
+    shown = (tmp_path / "terminal.log").read_bytes()
+    assert shown.startswith(f"{REDACTED} and ".encode() + b"\xff")
+
+
+@pytest.mark.requirement("approvals.agent-secrets")
+def test_the_log_of_a_task_holds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SessionStore(Paths(tmp_path, tmp_path, tmp_path))
+    store.add(spec(ACME_KEY=SECRET))
+    monkeypatch.setitem(os.environ, "OURS_TOKEN", "of-the-daemon")
+    secrets = TaskSecrets(store, Environments())
+
+    assert secrets.redact(ID, f"{SECRET} of-the-daemon x") == f"{REDACTED} {REDACTED} x"
+    assert secrets.redact("3f2504e0-4f89-41d3-9a0c-0305e82c3302", SECRET) == SECRET
+
+
+@pytest.mark.requirement("approvals.agent-secrets")
+def test_a_timeline_holds_none(tmp_path: Path) -> None:
+    store = TimelineStore(tmp_path)
+    read_chain((), f"ACME_KEY='{SECRET}' agent --acp")
+    timeline = store.open("s")
+    timeline.add("said", {"text": f"it is {SECRET}"})
+
+    written = b"".join(each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
+    assert b"it is" in written
+    assert SECRET.encode() not in written
+
+
+@pytest.mark.requirement("approvals.agent-secrets")
+def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+    data = b"\xff\x1b[0m plain \xc3"
+
+    assert Redactor([SECRET]).raw(data) == data
+    assert Redactor([SECRET]).raw(data + SECRET.encode()) == data + REDACTED.encode()
