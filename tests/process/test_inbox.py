@@ -274,3 +274,25 @@ def test_signal_is_told_how_many_watch(desk: Desk, start: Start) -> None:
 
     assert (seen["watchers"], unseen["watchers"]) == (1, 0)
     assert len(desk.json("inbox")) == 2
+
+
+@pytest.mark.requirement("tasks.session-noted")
+def test_session_server_announces_its_session_to_its_end(desk: Desk, scripted: Spec) -> None:
+    made = desk.new("a", "--agent", scripted("prompt=ask:edit"))
+    until(lambda: desk.json("inbox"))
+    desk.ok("inbox", "answer", "a", "y")
+    until(lambda: desk.tasks()["a"]["state"] == "idle")
+    desk.ok("session", "kill", made["id"])
+    notes = until(lambda: (found := noted(desk))[-1]["kind"] == "exited" and found)
+
+    kinds = ["started", "turn started", "asked", "settled", "turn ended", "exited"]
+    assert [each["kind"] for each in notes] == kinds
+    assert {each["session"] for each in notes} == {made["id"]}
+    assert [each["seq"] for each in notes] == sorted(each["seq"] for each in notes)
+    assert (notes[2]["text"], notes[4]["text"]) == ("do it", "end_turn")
+
+
+def noted(desk: Desk) -> list[dict[str, Any]]:
+    """What session servers have announced so far."""
+    told = desk.ok("bus", "tail", "--type", "session_noted", "-n", "0", "--json").splitlines()
+    return [json.loads(line)["message"]["payload"] for line in told]
