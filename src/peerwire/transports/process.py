@@ -98,7 +98,7 @@ class ProcessTransport(FdTransport):
     def stop_on_write(self, check: Check) -> StopOnWrite:
         """What has the kernel stop the program in each write, once armed."""
         self._stop_on_write = StopOnWrite(self._read_fd, self.pid, check)
-        self._reader.tell_reads(self._stop_on_write.read)
+        self.reader.tell_reads(self._stop_on_write.read)
         return self._stop_on_write
 
     def close(self) -> None:
