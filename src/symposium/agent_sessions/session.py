@@ -108,6 +108,8 @@ class SessionState:
         acp_session: the id that an ACP agent gave; to resume by.
         is_fresh: whether the agent knows nothing of what was said before the last start.
         login: what it wanted when it ended, if a login is all that is missing.
+        changed_at: when the last turn ended that changed the worktree, in seconds since 1970; 0 for
+            none.
     """
 
     status: Status
@@ -117,6 +119,7 @@ class SessionState:
     acp_session: str | None = None
     is_fresh: bool = False
     login: Login | None = None
+    changed_at: float = 0.0
 
 
 AS_ASKED: Final = "ended as asked"

@@ -131,7 +131,8 @@ class InboxItem(Struct, frozen=True):
 
     Attributes:
         id: to answer it by.
-        kind: `permission`, `question`, `login`, `budget`, `delete`, `trust` or `failed`.
+        kind: `permission`, `question`, `login`, `budget`, `delete`, `trust`, `failed` or
+            `done`.
         taskspace: whose it is, and `name` what that is called.
         at: since when, ISO 8601, UTC.
         text: what is asked.

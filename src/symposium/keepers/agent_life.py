@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -109,6 +110,7 @@ class AgentLife:
 
     async def run(self, decider: Decider, on_state: OnState) -> SessionState:
         """Live until the agent has died too often; how it stands then."""
+        self._on_state = on_state
         on_state(self.state)
         self._tell("started", {"agent": agent_label(self._spec.command[0]), "cwd": self._spec.cwd})
         if len(self._prompts):
@@ -202,6 +204,9 @@ class AgentLife:
         self._prompts.done()
         if trouble := await self._before_tools.keep("the turn is over"):
             self._notice(trouble)
+        if self._before_tools.has_changed:
+            self.state = replace(self.state, changed_at=time.time())
+            self._on_state(self.state)
         self._tell("result", {"stopReason": reason})
         await self._purse.shown()
 

@@ -23,6 +23,11 @@ class Listening:
 class BeforeTools(Protocol):
     """Keeps what a tool may destroy."""
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether the worktree has changed since the turn began, as far as snapshots show it."""
+        ...
+
     async def __aenter__(self) -> object:
         """Begin."""
         ...
@@ -49,6 +54,8 @@ class BeforeTools(Protocol):
 
 class NothingKept:
     """Keeps nothing: for an agent that works in no taskspace."""
+
+    has_changed = False
 
     async def __aenter__(self) -> object:
         """Nothing."""

@@ -56,6 +56,8 @@ class BusSnapshots:
         self._listening: Listening | None = None
         # What was told last: not told at each call, until one could be kept again.
         self._trouble = ""
+        # Refs of snapshots: where nothing has changed there is no new one.
+        self._newest = self._at_start = ""
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
@@ -87,7 +89,14 @@ class BusSnapshots:
         """Keep the worktree before the agent is told something; why that could not be."""
         self._calls.forget()
         self._stop.begin_turn()
-        return await self.keep("before a prompt")
+        trouble = await self.keep("before a prompt")
+        self._at_start = self._newest
+        return trouble
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the newest snapshot is another than that from before the turn."""
+        return self._newest != self._at_start
 
     def _announces(self, line: bytes | Overlong, called_at: float | None) -> bool:
         """Ask for a snapshot where a line announces a tool call; whether it does."""
@@ -114,12 +123,13 @@ class BusSnapshots:
             async with asyncio.timeout(PATIENCE):
                 # Without a daemon that is said at once: nobody is to wait for none.
                 await self._bus.ready()
-            await self._bus.request(message, patience=PATIENCE)
+            taken = await self._bus.request(message, patience=PATIENCE)
         except (BusError, TimeoutError) as error:
             _log.warning("The worktree could not be kept: %s", error)
             is_known, self._trouble = self._trouble == str(error), str(error)
             return "" if is_known else f"the worktree could not be kept ({wanted.reason}): {error}"
         self._trouble = ""
+        self._newest = taken.snapshot.ref
         return ""
 
     async def _work(self) -> None:

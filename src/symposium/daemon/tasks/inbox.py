@@ -15,6 +15,8 @@ from symposium.bus.errors import BusRefusedError
 from symposium.bus.task_shapes import InboxCall, InboxChoice, InboxItem
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.ended_agents import SEEN, choose_way, ended_agent
+from symposium.daemon.tasks.finished_turns import KIND as DONE
+from symposium.daemon.tasks.finished_turns import FinishedTurns
 from symposium.daemon.tasks.live_sessions import LiveSessions
 from symposium.daemon.tasks.put_off import PutOff
 from symposium.daemon.tasks.session_servers import NOTHING, AgentNow
@@ -30,7 +32,7 @@ from symposium.taskspaces.trash import Consent
 REMEMBERED: Final = 1000
 """Answers that are told to who comes late."""
 
-_URGENCY: Final = ("permission", "question", "login", "budget", "delete", "trust", "failed")
+_URGENCY: Final = ("permission", "question", "login", "budget", "delete", "trust", "failed", DONE)
 _DELETING: Final = (
     InboxChoice("archive", "Delete it; it can be brought back for 14 days"),
     InboxChoice("keep", "Keep it"),
@@ -76,6 +78,7 @@ class Inbox:
         self._set_ups = SetUpQuestions(engine, trust)
         self._budgets = budgets
         self._put_off = put_off
+        self._finished = FinishedTurns(store, put_off)
         self._live = live
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         self.on_change: Callable[[], None] = _ignore
@@ -165,7 +168,7 @@ class Inbox:
                 return f"{item.name} has its answer"
             case "question":
                 return await self._reply(item, answer)
-            case "budget" | "delete":
+            case "budget" | "delete" | "done":
                 return await self._allow(item, answer)
             case "trust":
                 made = await self._set_ups.answer(item, answer)
@@ -192,6 +195,9 @@ class Inbox:
     async def _allow(self, item: InboxItem, answer: str) -> str:
         if item.kind == "budget":
             return await self._budgets.grant(item.taskspace, answer)
+        if item.kind == DONE:
+            self._finished.review(item.id)
+            return f"{item.name} is reviewed"
         return await self._delete(item, answer)
 
     async def _delete(self, item: InboxItem, answer: str) -> str:
@@ -209,6 +215,8 @@ class Inbox:
         found = [_permission(taskspace, each) for each in live.questions]
         ended = ended_agent(taskspace, self._store)
         found += [each for each in ended if each.id not in self._settled]
+        if live.is_idle or not self._store.is_kept(taskspace.id):
+            found += self._finished.of(taskspace)
         return found + await self._set_ups.of(taskspace)
 
     async def _try_again(self, item: InboxItem, answer: str) -> str:
