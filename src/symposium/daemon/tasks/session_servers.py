@@ -84,7 +84,7 @@ class SessionServers:
             async with reach(self._store, taskspace) as server:
                 now = await server.ask(DESCRIBE, timeout=timeout)
         except NoAnswerError:
-            since = datetime.now(UTC).isoformat(timespec="seconds")
+            since = datetime.now(UTC).isoformat(timespec="milliseconds")
             return AgentNow(no_answer_since=self._silent.setdefault(taskspace, since))
         except SessionError:
             # It has just ended, or has only begun.
