@@ -306,6 +306,24 @@ def test_work_lands_or_says_why_it_does_not_fit_and_changes_nothing(desk: Desk) 
     assert git(trees["does not"], "rev-parse", "HEAD") == before
 
 
+@pytest.mark.requirement("tasks.landed-is-safe")
+def test_a_landed_task_is_deleted_as_advised_while_its_agent_is_idle(desk: Desk) -> None:
+    task = desk.new("lands", "--agent", "eliza")
+    tree = Path(task["worktree"])
+    until(lambda: desk.tasks()["lands"]["state"] == "idle")
+    (tree / "a.txt").write_text("new\n")
+    git(tree, "commit", "-qam", "new")
+    advice = desk.ok("task", "land", "lands")
+
+    removed = desk.run("task", "rm", task["id"][:8])
+
+    assert f"`symposium task rm {task['id'][:8]}` clears it away" in advice
+    assert removed.returncode == 0, removed.stdout + removed.stderr
+    assert "nothing would be lost" in removed.stdout
+    assert not tree.exists()
+    assert git(desk.clone, "show", "main:a.txt") == "new\n"
+
+
 @pytest.mark.requirement("tasks.landed")
 def test_a_task_that_has_landed_says_so_until_there_is_something_new_in_it(desk: Desk) -> None:
     task = desk.new("lands", "--agent", "eliza")
