@@ -164,7 +164,6 @@ async def live(scene: Scene, traps: Traps, join: Join) -> None:
     await workspace(str(worktree)).files(worktree)
     await engine.trash.report(made.id)
     await engine.history.undo(made.id)
-    await engine.mirrors(scene.clone)
     await engine.orphans(scene.clone)
     await engine.taskspaces(scene.clone)
     await engine.trash.delete(made.id, Consent.ARCHIVE)
