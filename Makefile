@@ -92,6 +92,7 @@ bench: setup ## measure chains beside pipes and proxies, the bus beside NATS and
 	@$(BIN)/python -m bench.stop_on_write $(BENCH)
 	@$(BIN)/python -m bench.tasks $(BENCH)
 	@$(BIN)/python -m bench.twelve $(BENCH)
+	@$(BIN)/python -m bench.snapshots $(BENCH)
 
 e2e: setup ## real agents and clients, installed from their registries
 	@test -d tests/e2e || { echo >&2 "tests/e2e is not written yet"; exit 1; }

@@ -1,11 +1,14 @@
-"""What keeping a worktree of fifty thousand files costs, beside one `git status` of it.
+"""The cost of snapshots of a worktree of fifty thousand files, beside a `git status` of it.
 
-`python -m bench.snapshots` prints a table; medians, and the least of each.
+`python -m bench.snapshots` prints a table with medians and the least of each, and how they stand
+to their targets. Each figure is divided by the `git status` of the same repetition.
 """
 
 import argparse
 import asyncio
+import gc
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -25,18 +28,60 @@ SIZE: Final = 400
 """Bytes of one file."""
 
 
+STATUS: Final = "git status"
+CHANGED: Final = "two files changed"
+UNDO: Final = "undo"
+WATCHER: Final = "watcher, MB"
+
+RATIOS: Final = {CHANGED: 0.25, UNDO: 3.0}
+"""At most so many times the `git status` of the same repetition."""
+
+MOST_MB: Final = 40.0
+"""Memory that knowing and watching the files may take."""
+
+
 def main() -> None:
-    """Measure, and print."""
+    """Measure, print, and check the targets."""
     parser = argparse.ArgumentParser(prog="python -m bench.snapshots", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--files", type=int, default=50_000)
-    parser.add_argument("--reps", type=int, default=7)
-    options = parser.parse_args()
+    parser.add_argument("--reps", type=int, help="repetitions (7, quick 3)")
+    parser.add_argument("--memory-of", nargs=2, help=argparse.SUPPRESS)
+    options, _ = parser.parse_known_args()
+    if options.memory_of:
+        place, task = options.memory_of
+        say(str(asyncio.run(memory_of(Path(place), task))))
+        return
+    reps = options.reps or (3 if options.quick else 7)
     with tempfile.TemporaryDirectory(prefix="symposium-bench-") as place:
         clone = make_clone(Path(place), options.files)
-        found = asyncio.run(measure(Path(place), clone, options.reps))
-    say(f"{options.files} files, {options.reps} repetitions, in milliseconds")
+        found = asyncio.run(measure(Path(place), clone, reps))
+    say(f"snapshots: {options.files} files, {reps} repetitions, in milliseconds")
     for name, figures in found.items():
-        say(f"{name:28} median {median(figures):6.0f}   least {min(figures):6.0f}")
+        say(f"  {name:28} median {median(figures):6.0f}   least {min(figures):6.0f}")
+    for line in verdicts(found):
+        say(line)
+
+
+def verdicts(found: dict[str, list[float]]) -> list[str]:
+    """How the figures stand to their targets, a line for each."""
+    lines: list[str] = []
+    for name, limit in RATIOS.items():
+        pairs = zip(found[name], found[STATUS], strict=False)
+        ratio = median(figure / status for figure, status in pairs)
+        verdict = "met" if ratio <= limit else "MISSED"
+        lines.append(f"  {name}: {ratio:.2f} of {STATUS}; at most {limit:g}: {verdict}")
+    memory = max(found[WATCHER])
+    verdict = "met" if memory <= MOST_MB else "MISSED"
+    return [*lines, f"  {WATCHER}: {memory:.1f}; at most {MOST_MB:g}: {verdict}"]
+
+
+def memory_mb() -> float:
+    """Resident memory of this process."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
 
 
 def make_clone(place: Path, count: int) -> Path:
@@ -51,6 +96,7 @@ def make_clone(place: Path, count: int) -> Path:
     git(clone, "init", "-q", "-b", "main")
     git(clone, "add", "-A")
     git(clone, "-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-qm", "first")
+    git(clone, "gc", "-q")
     return clone
 
 
@@ -73,19 +119,36 @@ async def measure(place: Path, clone: Path, reps: int) -> dict[str, list[float]]
         await engine.history.snapshot(task.id, "tool call")
 
     for rep in range(reps):
-        await timed("git status", lambda: asyncio.to_thread(git, tree, "status", "--porcelain"))
+        await timed(STATUS, lambda: asyncio.to_thread(git, tree, "status", "--porcelain"))
         await timed("nothing changed", keep)
         for file in files[2 * rep : 2 * rep + 2]:
             file.write_text(f"{rep}\n", encoding="utf-8")
-        await timed("two files changed", keep)
+        await timed(CHANGED, keep)
         files[0].unlink(missing_ok=True)
-        await timed("undo", lambda: engine.history.undo(task.id))
+        await timed(UNDO, lambda: engine.history.undo(task.id))
     engine.close()
     again = Engine(Ground(Journal(place / "taskspaces.db"), place / "state"))
     await again.start()
     await timed("nothing changed, daemon new", lambda: again.history.snapshot(task.id, "again"))
     again.close()
+    words = (sys.executable, "-m", "bench.snapshots", "--memory-of", str(place), task.id)
+    done = await asyncio.to_thread(subprocess.run, words, capture_output=True, check=True)
+    found[WATCHER] = [float(done.stdout)]
     return found
+
+
+async def memory_of(place: Path, task: str) -> float:
+    """MB that a process grows by when it knows and watches the files of a task."""
+    engine = Engine(Ground(Journal(place / "taskspaces.db"), place / "state"))
+    await engine.start()
+    await engine.get(task)
+    gc.collect()
+    before = memory_mb()
+    await engine.history.snapshot(task, "first")
+    gc.collect()
+    grown = memory_mb() - before
+    engine.close()
+    return grown
 
 
 def spread(tree: Path, count: int) -> list[Path]:

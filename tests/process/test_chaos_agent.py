@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.chaos import WAYS, whole, work_in
+from tests.support.chaos import MORE_WAYS, WAYS, whole, work_in
 from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file, tree_of
 
 from symposium.taskspaces.model import Taskspace
@@ -14,9 +14,12 @@ from symposium.taskspaces.model import Taskspace
 pytestmark = pytest.mark.chaos
 
 
-@pytest.mark.requirement("house.samples-present")
-def test_there_are_fifty_ways() -> None:
-    assert len(WAYS) >= 50
+ALL_WAYS = {**WAYS, **MORE_WAYS}
+
+
+@pytest.mark.requirement("house.samples-present", "snapshots.chaos")
+def test_there_are_more_than_a_hundred_ways() -> None:
+    assert len(ALL_WAYS) >= 106
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,7 @@ def run(commands: str, worktree: Path) -> None:
 
 
 @pytest.mark.requirement("snapshots.chaos")
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ALL_WAYS)
 async def test_whatever_an_agent_does_to_its_worktree_undo_brings_it_back(
     way: str, chaos: tuple[Scene, Taskspace]
 ) -> None:
@@ -48,7 +51,7 @@ async def test_whatever_an_agent_does_to_its_worktree_undo_brings_it_back(
     await scene.engine.history.snapshot(taskspace.id, "tool call")
     before, tree = whole(worktree), tree_of(worktree)
 
-    run(WAYS[way], worktree)
+    run(ALL_WAYS[way], worktree)
     is_changed = not (worktree / ".git").is_file() or tree_of(worktree) != tree
     restored = await scene.engine.history.undo(taskspace.id)
 

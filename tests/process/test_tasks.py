@@ -324,6 +324,23 @@ def test_a_landed_task_is_deleted_as_advised_while_its_agent_is_idle(desk: Desk)
     assert git(desk.clone, "show", "main:a.txt") == "new\n"
 
 
+@pytest.mark.requirement("snapshots.listed")
+def test_task_undo_lists_snapshots_and_an_unknown_one_names_the_list(desk: Desk) -> None:
+    task = desk.new("listed")
+    Path(task["worktree"], "new").write_text("x", encoding="utf-8")
+    desk.ok("task", "undo", "listed")
+
+    listed = [each["ref"] for each in desk.json("task", "undo", "listed", "--list")["snapshots"]]
+    lines = desk.ok("task", "undo", "listed", "--list").splitlines()
+    refused = desk.run("task", "undo", "listed", "--to", "bogus")
+
+    assert [line.split()[0] for line in lines] == listed
+    assert len(listed) == 3
+    assert refused.returncode == 1
+    assert f"`symposium task undo {task['id'][:8]} --list`" in refused.stderr
+    assert not Path(task["worktree"], "new").exists()
+
+
 @pytest.mark.requirement("tasks.landed")
 def test_a_task_that_has_landed_says_so_until_there_is_something_new_in_it(desk: Desk) -> None:
     task = desk.new("lands", "--agent", "eliza")

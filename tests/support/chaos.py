@@ -1,5 +1,6 @@
-"""Fifty ways in which an agent destroys its worktree, and the work that is to come back."""
+"""Ways in which an agent destroys its worktree, and the work that is to come back."""
 
+import os
 import shlex
 import sys
 from collections.abc import Generator
@@ -101,6 +102,103 @@ WAYS: Final = {
 }
 """What the agent does, in a shell in its worktree."""
 
+G: Final = 'G="$(git rev-parse --git-common-dir)"; '
+
+MORE_WAYS: Final = {
+    "reflogs expired, all garbage gone": (
+        "git reset -q --hard HEAD~1; git reflog expire --expire=now --expire-unreachable=now --all;"
+        "git stash clear; git gc -q --prune=now"
+    ),
+    "packed-refs cut": G + 'git pack-refs --all; truncate -s 60 "$G/packed-refs"; rm -rf src',
+    "packed-refs garbage": G + 'git pack-refs --all; echo no > "$G/packed-refs"; rm -rf src',
+    "loose objects gone": G + 'rm -rf "$G"/objects/[0-9a-f][0-9a-f]; rm -rf src',
+    "loose objects cut": G + 'find "$G"/objects -type f -exec truncate -s 3 {} +; rm -rf src',
+    "loose objects swapped": (
+        G + 'a=$(find "$G"/objects/?? -type f | head -1); for f in "$G"/objects/??/*; do'
+        ' [ "$f" = "$a" ] || { chmod u+w "$f"; cat "$a" > "$f"; }; done; rm -rf src'
+    ),
+    "packs gone": G + 'git gc -q; rm -f "$G"/objects/pack/*; rm -rf src',
+    "packs overwritten": (
+        G + 'git gc -q; for p in "$G"/objects/pack/*; do chmod u+w "$p"; echo no > "$p"; done;'
+        "rm -rf src"
+    ),
+    "an alternate that leads nowhere": (
+        G + 'mkdir -p "$G/objects/info"; echo /nowhere > "$G/objects/info/alternates"; rm -rf src'
+    ),
+    "all refs gone": G + 'rm -rf "$G/refs" "$G/packed-refs"; rm -rf src',
+    "the clone's HEAD gone": G + 'rm "$G/HEAD"; rm -rf src',
+    "the clone's configuration gone": G + 'rm "$G/config"; rm -rf src',
+    "refs of Symposium gone": "git for-each-ref --format='delete %(refname)' refs/symposium"
+    " | git update-ref --stdin; rm -rf src",
+    "tags gone": "git tag -d light full; rm -rf src",
+    "tags moved": "git tag -f light HEAD~1; git tag -f full HEAD~1",
+    "only a tag gone": "git tag -d light",
+    "notes gone": "git notes remove HEAD; git update-ref -d refs/notes/commits",
+    "another branch gone": "git branch -D idea",
+    "another branch moved": "git branch -f idea HEAD~1",
+    "a file for a folder of branches": (
+        G + "git branch -m idea x; git branch -m x idea/deep; rm -rf src"
+    ),
+    "sparse checkout": "git sparse-checkout set --no-cone /README.md",
+    "skip-worktree": "git update-index --skip-worktree src/app.py; rm src/app.py",
+    "assume-unchanged": "git update-index --assume-unchanged README.md; echo x > README.md",
+    "only flags of the index": "git update-index --assume-unchanged README.md",
+    "an executable bit in the index": "git update-index --chmod=+x README.md",
+    "an entry without a file": "git update-index --add --cacheinfo 100644,"
+    "$(git hash-object -w README.md),nowhere",
+    "intent to add": "git add -N untracked/binary; rm -rf untracked",
+    "index version 4 and split": (
+        "git update-index --index-version 4; git update-index --split-index; rm -rf src"
+    ),
+    "excludes changed": G + 'echo "untracked" >> "$G/info/exclude"; rm -rf untracked',
+    "the worktree moved": "cd ..; git -C ../clone worktree unlock fix-login;"
+    "git -C ../clone worktree move fix-login moved; rm -rf moved/src",
+    "the worktree's folder moved by hand": 'w="$PWD"; mv "$w" "$w-moved"; rm -rf "$w-moved/src"',
+    "ignored work gone": "rm -rf secret notes.log build .env",
+    "ignored work in repositories gone": "rm -rf nested/.env nested/local libs/.env",
+    "modes of folders": "chmod 700 src; chmod 711 empty; chmod 500 untracked",
+    "an empty folder with another mode": "chmod 700 empty/deep",
+    "hard links cut": "cp -p linked-one x; mv x linked-one",
+    "hard links written through": "echo other > linked-one",
+    "hard links to what was apart": "ln -f README.md src/app.py",
+    "attributes of files gone": "rm marked; echo marked > marked",
+    "a pipe gone": "rm pipe; mkdir pipe",
+    "a socket in a file's place": (
+        "rm README.md;"
+        " python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('README.md')\""
+    ),
+    "deep folders gone": "rm -rf far",
+    "folders swapped": "mv src x; mv far src; mv x far",
+    "folders in one another": "mkdir -p a; mv src a/; mv a nested/; mv nested untracked/",
+    "links in a circle": "rm -rf src; ln -s . src; ln -s loop loop",
+    "a link that leads out": "mv src ../out; ln -s ../out src; echo x > src/app.py",
+    "a name in another case": "mv README.md readme.md; mv src SRC",
+    "names that are no text": "rm -rf names; mkdir names; printf x > \"names/$(printf '\\377')\"",
+    "files that look like Symposium's": "mkdir -p ./-; echo x > ./-/+; echo x > ./+; rm -rf src",
+    "many files": "mkdir many; cd many; seq 3000 | xargs touch; cd ..; rm -rf src",
+    "many folders": "seq -f 'many/%g' 1500 | xargs mkdir -p; rm -rf src",
+    "a bare repository": "git clone -q --bare . bare; rm -rf src nested",
+    "a repository of a repository": "git clone -q nested nested/again; rm -rf nested/.git",
+    "the submodule absorbed elsewhere": "rm libs/.git; git -C libs init -q; rm -rf libs/lib.txt",
+    "plumbing of an empty tree": "git commit -q --allow-empty -m x; git update-ref HEAD"
+    " $(git commit-tree -m none $(git mktree < /dev/null)); git reset -q --hard",
+    "a filter that empties": (
+        "git config filter.x.smudge true; git config filter.x.clean true;"
+        " echo '* filter=x' > .gitattributes; rm src/app.py; git checkout -- src"
+    ),
+    "git replace": "git replace -f HEAD HEAD~1; git reset -q --hard",
+    "grafted history": G + 'git rev-parse HEAD > "$G/shallow"; rm -rf src',
+    "times from long ago": (
+        "for f in README.md src/app.py; do t=$(stat -c %s $f); head -c $t /dev/zero > $f;"
+        " touch -d '2001-01-01' $f; done"
+    ),
+    "written through a mapping": (
+        "python3 -c \"import mmap; f = open('README.md', 'r+b');"
+        " m = mmap.mmap(f.fileno(), 0); m[0:3] = b'xxx'; m.close(); f.close()\""
+    ),
+}
+"""Ways through plumbing, damage to the clone, and what git does not keep of files."""
+
 STATE: Final = (
     ("status", "--porcelain=v2", "--branch"),
     ("ls-files", "-s"),
@@ -127,6 +225,7 @@ def work_in(worktree: Path) -> None:
     (strange / "binary").write_bytes(bytes(range(256)) * 50)
     (worktree / "empty/deep").mkdir(parents=True)
     (worktree / ".env").write_text("SECRET=1\n", encoding="utf-8")
+    more_work_in(worktree)
     add_submodule(worktree)
     nested = worktree / "nested"
     nested.mkdir()
@@ -135,6 +234,32 @@ def work_in(worktree: Path) -> None:
     git("add", "-A", cwd=nested)
     git("commit", "-qm", "inner", cwd=nested)
     (nested / "loose.txt").write_text("not committed\n", encoding="utf-8")
+    (nested / ".env").write_text("SECRET=2\n", encoding="utf-8")
+    (nested / "local").mkdir()
+    (nested / "local/rows").write_text("rows\n", encoding="utf-8")
+    (nested / ".git/info/exclude").write_text(".env\nlocal/\n", encoding="utf-8")
+    (worktree / "libs/.env").write_text("SECRET=3\n", encoding="utf-8")
+
+
+def more_work_in(worktree: Path) -> None:
+    """Put ignored work, refs, and what git does not keep of files into a worktree."""
+    for name in ("secret/deep/key", "notes.log", "build/out"):
+        (worktree / name).parent.mkdir(parents=True, exist_ok=True)
+        (worktree / name).write_text(name, encoding="utf-8")
+    git("tag", "light", cwd=worktree)
+    git("tag", "-a", "-m", "annotated", "full", "HEAD~1", cwd=worktree)
+    git("branch", "idea", cwd=worktree)
+    git("notes", "add", "-m", "a note", cwd=worktree)
+    (worktree / "linked-one").write_text("linked", encoding="utf-8")
+    (worktree / "linked-two").hardlink_to(worktree / "linked-one")
+    (worktree / "marked").write_text("marked\n", encoding="utf-8")
+    os.setxattr(worktree / "marked", "user.mark", b"here")
+    os.mkfifo(worktree / "pipe")
+    far = worktree.joinpath("far", *(f"{number:02}" for number in range(60)))
+    far.mkdir(parents=True)
+    (far / "file").write_text("far", encoding="utf-8")
+    (worktree / "names").mkdir()
+    (worktree / os.fsdecode(b"names/\xfe\xff")).write_text("no text", encoding="utf-8")
 
 
 def add_submodule(worktree: Path) -> None:
@@ -158,9 +283,21 @@ def state_of(worktree: Path) -> list[str]:
 def whole(worktree: Path) -> list[object]:
     """The same, with every byte, and of the repository inside."""
     inside = [state_of(worktree / each)[:3] for each in ("nested", "libs")]
-    is_there = (worktree / "empty/deep").is_dir()
-    return [tree_of(worktree), state_of(worktree), inside, is_there]
+    return [tree_of(worktree), state_of(worktree), inside, *beside_git(worktree)]
 
+
+def beside_git(worktree: Path) -> list[object]:
+    """What git keeps nothing of, and what the clone has beside this worktree."""
+    modes = {name: (worktree / name).lstat().st_mode for name in ("src", "empty/deep", "pipe")}
+    is_linked = (worktree / "linked-one").samefile(worktree / "linked-two")
+    common = worktree / git("rev-parse", "--git-common-dir", cwd=worktree)
+    refs = [line for line in git("for-each-ref", cwd=worktree).splitlines() if ORIGIN not in line]
+    flags = git("ls-files", "-v", cwd=worktree)
+    excluded = (common / "info/exclude").read_bytes()
+    return [modes, is_linked, os.getxattr(worktree / "marked", "user.mark"), refs, flags, excluded]
+
+
+ORIGIN: Final = "refs/remotes/"
 
 AGENT: Final = shlex.join(
     [sys.executable, str(Path(__file__).parents[1] / "process" / "agents" / "chaos_agent.py")]

@@ -13,14 +13,14 @@ from symposium.bus.messages.find_taskspace import FindTaskspace
 from symposium.bus.messages.progress import Progress
 from symposium.bus.messages.show_taskspace import GuidanceReading, TaskShown
 from symposium.bus.shapes import SIGNS, ProgressCategory
-from symposium.bus.task_shapes import TaskView
+from symposium.bus.task_shapes import SnapshotView, TaskView
 from symposium.bus.vocabulary import Request
-from symposium.cli.agent_views import print_json
+from symposium.cli.agent_views import dated, print_json
 from symposium.cli.bus_options import client_for
 from symposium.cli.running import run
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
-from symposium.local_time import minute_of
+from symposium.local_time import minute_of, second_of
 from symposium.plain_text import one_line
 
 GLYPHS: Final = {
@@ -170,3 +170,14 @@ def is_interactive() -> bool:
 def _told_apart(task: TaskView) -> str:
     since = f", deleted {minute_of(task.archived_at)}" if task.archived_at else ""
     return f"{task.id[:8]} ({task.name}, made {minute_of(task.created_at)}{since})"
+
+
+def show_snapshots(snapshots: Sequence[SnapshotView], *, as_json: bool) -> None:
+    """List the snapshots of a task, the oldest first."""
+    if as_json:
+        print_json({"snapshots": [dated(to_builtins(each), "at") for each in snapshots]})
+        return
+    for each in snapshots:
+        click.echo(f"{each.ref}  {second_of(each.at)}  {one_line(each.reason, width=WIDTH)}")
+    if not snapshots:
+        click.echo("no snapshots", err=True)

@@ -178,7 +178,8 @@ class Engine:
         async with self._ground.turns[taskspace.id]:
             outcome = await land(self._ground, taskspace, opened.repository, options)
             if isinstance(outcome, Landed):
-                await keep(self._ground, taskspace, opened.repository, "landed")
+                unkept = await keep(self._ground, taskspace, opened.repository, "landed")
+                outcome = replace(outcome, notes=(*outcome.notes, *filter(None, [unkept])))
             await self._ground.mirror(taskspace.id)
             return outcome
 

@@ -90,7 +90,8 @@ class History:
         subject = await self._subject(id_)
         found = [each for each in await self._ground.snapshots.history(subject) if each.ref == ref]
         if not found:
-            raise TaskspaceError(f"there is no snapshot {ref}", "see the list of its snapshots")
+            hint = f"`symposium task undo {subject.id[:8]} --list` shows its snapshots"
+            raise TaskspaceError(f"there is no snapshot {ref}", hint)
         async with self._ground.clone_turn(subject.common):
             work = self._ground.snapshots.restore(subject, found[0])
             restored = await self._ground.undertakings.to_its_end(work)

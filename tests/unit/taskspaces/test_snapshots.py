@@ -12,7 +12,13 @@ import pytest
 from tests.support.taskspace_scenes import Scene, Surroundings, git, open_scene, store_of, tree_of
 
 from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.landing.land import Landed, LandOptions
 from symposium.taskspaces.model import Taskspace
+from symposium.taskspaces.projects import open_project
+from symposium.taskspaces.snapshots.snapshots import DAYS, MOST, Snapshots
+from symposium.taskspaces.snapshots.state import Snapshot
+from symposium.taskspaces.snapshots.subject import Subject
+from symposium.taskspaces.subjects import subject_of
 
 
 @pytest.fixture
@@ -143,6 +149,52 @@ async def test_old_ones_are_dropped_and_the_newest_stays(place: Path) -> None:
     assert [each.ref for each in left] == taken[-1:]
 
 
+@pytest.mark.requirement("snapshots.pruned")
+async def test_the_oldest_above_the_limit_are_dropped(scene: Scene, made: Taskspace) -> None:
+    history = scene.engine.history
+    for number in range(4):
+        (Path(made.worktree) / "n").write_text(str(number), encoding="utf-8")
+        await history.snapshot(made.id, str(number))
+    before = await history.snapshots(made.id)
+    subject = subject_of(scene.ground, made, (await open_project(scene.clone)).repository)
+
+    dropped = await scene.ground.snapshots.prune(subject, most=2)
+
+    assert dropped == len(before) - 2
+    assert await history.snapshots(made.id) == before[-2:]
+    assert MOST == 2000
+    assert (Snapshots.prune.__kwdefaults__, Snapshots.old.__kwdefaults__) == (
+        {"days": DAYS, "most": MOST},
+    ) * 2
+
+
+@pytest.mark.requirement("snapshots.pruned")
+async def test_prune_deletes_what_no_snapshot_needs(place: Path) -> None:
+    clock = [time.time()]
+    scene = open_scene(place, Surroundings(now=lambda: clock[0]))
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    (worktree / "old").write_text("only the old one has this", encoding="utf-8")
+    blob = git("hash-object", "old", cwd=worktree)
+    await scene.engine.history.snapshot(made.id, "old")
+    (worktree / "old").unlink()
+    await scene.engine.history.snapshot(made.id, "new")
+    store = store_of(scene)
+    loose = store / "objects" / blob[:2] / blob[2:]
+    long_ago = time.time() - 3 * DAY
+    for path in store.glob("objects/??/*"):
+        os.utime(path, (long_ago, long_ago))
+
+    clock[0] += 20 * DAY
+    await scene.engine.history.prune(made.id)
+    (worktree / "src/app.py").unlink()
+    await scene.engine.history.undo(made.id)
+
+    scene.engine.close()
+    assert not loose.exists()
+    assert (worktree / "src/app.py").is_file()
+
+
 @pytest.mark.requirement("snapshots.raw-bytes")
 async def test_bytes_are_kept_whatever_git_would_make_of_them(scene: Scene) -> None:
     made = await scene.make()
@@ -234,21 +286,61 @@ async def test_a_file_that_git_was_told_to_pass_by_is_kept_all_the_same(scene: S
 
 
 @pytest.mark.requirement("snapshots.each-state")
-async def test_a_state_is_kept_before_anybody_works_there_and_with_each_change(
-    scene: Scene,
-) -> None:
+async def test_state_is_kept_when_a_task_is_made_adopted_resumed_and_landed(scene: Scene) -> None:
     git("worktree", "add", "-q", "-b", "mine", "../mine", cwd=scene.clone)
     made, adopted = await scene.make(), await scene.engine.adopt(scene.root / "mine")
-    (Path(made.worktree) / "by hand").write_text("x", encoding="utf-8")
+    worktree = Path(made.worktree)
+    (worktree / "by hand").write_text("x", encoding="utf-8")
     await scene.engine.resume(made.id)
-    shutil.rmtree(Path(made.worktree) / "src")
+    scene.commit(worktree, "more", "x")
+    await scene.engine.land(made.id, LandOptions())
+    shutil.rmtree(worktree / "src")
 
     await scene.engine.history.undo(made.id)
     kept = [each.reason for each in await scene.engine.history.snapshots(made.id)]
 
-    assert (Path(made.worktree) / "src/app.py").is_file()
+    assert (worktree / "src/app.py").is_file()
     assert kept[:2] == ["made", "resumed"]
+    assert "before landing" in kept
+    assert (worktree / "more").is_file()
     assert [each.reason for each in await scene.engine.history.snapshots(adopted.id)] == ["adopted"]
+
+
+@pytest.mark.requirement("snapshots.each-state")
+async def test_state_after_a_landing_is_kept(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    scene.commit(scene.upstream, "base", "of others")
+    scene.commit(worktree, "more", "x")
+
+    await scene.engine.land(made.id, LandOptions())
+    kept = await scene.engine.history.snapshots(made.id)
+
+    assert [each.reason for each in kept][-1] == "landed"
+    assert kept[-1].tip == git("rev-parse", "HEAD", cwd=worktree)
+
+
+@pytest.mark.requirement("snapshots.unkept-told")
+async def test_landing_says_that_its_state_could_not_be_kept(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await scene.make()
+    scene.commit(Path(made.worktree), "more", "x")
+    take = Snapshots.take
+
+    async def fails_at_last(
+        snapshots: Snapshots, subject: Subject, reason: str, called_at: float | None = None
+    ) -> Snapshot:
+        if reason == "landed":
+            raise TaskspaceError("the disk is full", "")
+        return await take(snapshots, subject, reason, called_at)
+
+    monkeypatch.setattr(Snapshots, "take", fails_at_last)
+
+    outcome = await scene.engine.land(made.id, LandOptions())
+
+    assert isinstance(outcome, Landed)
+    assert "its state could not be kept: the disk is full" in outcome.notes
 
 
 DAY: Final = 86400.0

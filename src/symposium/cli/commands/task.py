@@ -36,6 +36,7 @@ from symposium.cli.tasks import (
     doing,
     find_task,
     sessions,
+    show_snapshots,
     show_task,
     show_tasks,
     task_line,
@@ -382,13 +383,18 @@ def rm(task: str, branch: str, *, is_agreed: bool, is_final: bool, as_json: bool
 
 @command.command(epilog=example("symposium task undo fix-login"))
 @TASK
-@click.option("--to", "snapshot", metavar="REF", help="A snapshot, as `task show --json` lists.")
+@click.option("--to", "snapshot", metavar="REF", help="A snapshot, as --list shows them.")
+@click.option("--list", "is_listed", is_flag=True, help="List the snapshots, and change nothing.")
 @AS_JSON
-def undo(task: str, snapshot: str | None, *, as_json: bool) -> int:
-    """Bring TASK back: a deleted one whole, else its tree to the state before this one."""
+def undo(task: str, snapshot: str | None, *, is_listed: bool, as_json: bool) -> int:
+    """Restore TASK: a deleted one whole, else its worktree as it was before the last change."""
 
     async def work() -> int:
         found = await find_task(task)
+        if is_listed:
+            shown = await ask(ShowTaskspace(taskspace_uuid=found.id, log=1))
+            show_snapshots(shown.snapshots, as_json=as_json)
+            return ExitCode.OK
         if found.archived_at is not None:
             restored = await ask(RestoreTaskspace(taskspace_uuid=found.id))
             told, lines = to_builtins(restored), (task_line(restored.taskspace), *restored.lines)

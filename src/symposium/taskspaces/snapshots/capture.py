@@ -41,7 +41,7 @@ from symposium.taskspaces.snapshots.state import (
 from symposium.taskspaces.snapshots.store import Store, open_store
 from symposium.taskspaces.snapshots.subject import Subject
 
-_CLONE_FILES: Final = ("HEAD", "config", "info/exclude", "info/attributes")
+_CLONE_FILES: Final = ("HEAD", "config", "info/exclude", "info/attributes", "shallow")
 CACHE: Final = "files.cache"
 _OF_OTHERS: Final = ("refs/remotes/", STASH)
 _LONG_AGO: Final = 1_000_000_000

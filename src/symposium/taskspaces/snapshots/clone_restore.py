@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from symposium.config.atomic_file import write_whole
-from symposium.taskspaces.failures import GitError
 from symposium.taskspaces.snapshots.branches import (
     HEADS,
     LINK,
@@ -25,6 +24,7 @@ from symposium.taskspaces.snapshots.state import Details, Snapshot
 from symposium.taskspaces.snapshots.store import Store
 from symposium.taskspaces.snapshots.subject import Subject
 
+_REPLACED: Final = "refs/replace/"
 _FETCHED: Final = "refs/remotes/"
 _SHOWN: Final = 5
 _LOGS: Final = "logs/"
@@ -64,6 +64,9 @@ def repair_clone(common: Path, clone: Mapping[str, bytes]) -> list[str]:
     excluded = clone.get("info/exclude")
     if excluded is not None and _bytes(common / "info/exclude") != excluded:
         write_whole(common / "info/exclude", excluded)
+    if "shallow" not in clone and "HEAD" in clone and (common / "shallow").exists():
+        (common / "shallow").unlink()
+        notes.append(f"{common / 'shallow'} was made since, and cut the history: it is gone")
     packed = _bytes(common / "packed-refs")
     lines = packed.splitlines(keepends=True)
     readable = {
@@ -101,40 +104,60 @@ async def restore_refs(subject: Subject, target: Target) -> list[str]:
     now = await Refs(subject.common).read()
     others = elsewhere(subject.common, admin)
     own = target.snapshot.head
+    blocking = await _unblock(subject, target, now)
     back: list[str] = []
     moved: list[str] = []
     notes: list[str] = []
-    git = subject.clone()
     for name, value in target.refs.items():
         if now.get(name) == value or name == STASH:
             continue
         if name in now and (name in others or name.startswith(_FETCHED)) and name != own:
             continue
-        try:
-            if value.startswith(LINK):
-                await git.ask("symbolic-ref", name, value.removeprefix(LINK))
-            else:
-                await _room(subject, name)
-                await git.ask("update-ref", "--no-deref", "-m", "symposium: undo", name, value)
-        except GitError as error:
-            notes.append(f"{name} could not be brought back to {value}: {error.said}")
+        if failed := await _set(subject, name, value):
+            notes.append(f"{name} could not be brought back to {value}: {failed}")
             continue
         if name != own:
             (moved if name in now else back).append(name)
+    notes += _told(
+        blocking,
+        "was made since, in the way of another, and is gone",
+        "were made since, in the way of others, and are gone",
+    )
     notes += _told(back, "was gone and is back", "were gone and are back")
     notes += _told(moved, "was moved and is back", "were moved and are back")
+    now = {name: value for name, value in now.items() if name not in blocking}
     if target.details.is_whole:
         notes += await _extra(subject, target, now, others)
     return notes
 
 
-async def _room(subject: Subject, name: str) -> None:
-    """Take away an empty folder, or a broken ref, where a ref is to be."""
-    path = subject.common / name
+async def _unblock(subject: Subject, target: Target, now: Mapping[str, str]) -> list[str]:
+    """Remove refs made since whose names leave no room for one that comes back."""
+    missing = [name for name in target.refs if name not in now]
+    blocking = [
+        name
+        for name in now
+        if name not in target.refs
+        and any(name.startswith(f"{each}/") or each.startswith(f"{name}/") for each in missing)
+    ]
+    for name in blocking:
+        await subject.clone().run("update-ref", "--no-deref", "-d", name)
+    return blocking
+
+
+async def _set(subject: Subject, name: str, value: str) -> str:
+    """Set a ref; why that could not be, or nothing."""
+    path, git = subject.common / name, subject.clone()
     if path.is_dir() and not path.is_symlink():
         with suppress(OSError):
             path.rmdir()
     (subject.common / f"{name}.lock").unlink(missing_ok=True)
+    if value.startswith(LINK):
+        done = await git.run("symbolic-ref", name, value.removeprefix(LINK))
+    else:
+        words = ("update-ref", "--no-deref", "-m", "symposium: undo", name, value)
+        done = await git.run(*words)
+    return done.said if done.code else ""
 
 
 async def _extra(
@@ -150,7 +173,9 @@ async def _extra(
     gone: list[str] = []
     left: list[str] = []
     for name in new:
-        if name.startswith(HEADS) and (name == head or _was_on(admin, name)):
+        is_own = name.startswith(HEADS) and (name == head or _was_on(admin, name))
+        # One that replaces an object makes the history another one.
+        if is_own or name.startswith(_REPLACED):
             done = await subject.clone().run("update-ref", "--no-deref", "-d", name)
             (left if done.code else gone).append(name)
         else:
@@ -277,7 +302,9 @@ async def restore_stash(subject: Subject, details: Details) -> list[str]:
     """
     git, now = subject.clone(), logged(subject.common)
     present = {entry.commit for entry in now}
-    if all(entry.commit in present for entry in details.stash):
+    top = (await Refs(subject.common).read()).get(STASH)
+    is_named = not now or top == now[-1].commit
+    if is_named and all(entry.commit in present for entry in details.stash):
         return []
     kept = {entry.commit for entry in details.stash}
     await git.run("update-ref", "-d", STASH)

@@ -84,6 +84,13 @@ async def restore_files(store: Store, mirror: Mirror, tree: str, aside: Path) ->
         OSError: the disk cannot; what was written stays.
     """
     plan = await _planned(store, mirror.top, tree)
+    for path in mirror.linked:
+        folder, _, name = path.rpartition("/")
+        known = mirror.top.at(folder)
+        file = known.entries.get(name) if known is not None else None
+        if isinstance(file, File):
+            # Replacing one of its names changes the stamp of the others.
+            file.stamp = 0
     work = _Restore(mirror.root, aside)
     await asyncio.to_thread(work.prepare, plan)
     loose = [each for each in plan.writes if store.objects.loose_size(each.id) is not None]

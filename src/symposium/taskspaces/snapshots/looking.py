@@ -104,6 +104,9 @@ class Watched:
             await asyncio.to_thread(look.walk)
         elif noticed.names or self.mirror.linked or look.has_new_rules:
             await asyncio.to_thread(look.visit, noticed)
+            if look.has_new_links:
+                # No folder is told of a file that gets another name elsewhere.
+                await asyncio.to_thread(look.walk)
         else:
             return
         await self._decide(look, subject, store)

@@ -34,6 +34,7 @@ class Look:
     Attributes:
         unknown: names that are new, by the repository that they are in.
         pending: files that are new or have changed, to be read.
+        has_new_links: whether a file has names that have not been seen.
         has_new_rules: whether a list of ignored names has changed: all names are new then.
     """
 
@@ -42,6 +43,7 @@ class Look:
     bounds: Bounds = field(default_factory=Bounds)
     unknown: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     has_new_rules: bool = False
+    has_new_links: bool = False
     pending: list[Pending] = field(default_factory=list[Pending])
     _waiting: list[tuple[Folder, str, str | None]] = field(
         default_factory=list[tuple[Folder, str, "str | None"]]
@@ -244,7 +246,11 @@ class Look:
         name, stamp = path.rpartition("/")[2], stamp_of(state)
         known = folder.entries.get(name)
         if state.st_nlink > 1 and stat.S_ISREG(state.st_mode):
-            self.mirror.linked[path] = state.st_dev, state.st_ino
+            inode = state.st_dev, state.st_ino
+            if self.mirror.linked.get(path) != inode:
+                self.mirror.linked[path] = inode
+                names = sum(each == inode for each in self.mirror.linked.values())
+                self.has_new_links |= names < state.st_nlink
         elif path in self.mirror.linked:
             del self.mirror.linked[path]
         if isinstance(known, File) and known.stamp == stamp:
