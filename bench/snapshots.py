@@ -96,7 +96,7 @@ def make_clone(place: Path, count: int) -> Path:
     git(clone, "init", "-q", "-b", "main")
     git(clone, "add", "-A")
     git(clone, "-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-qm", "first")
-    git(clone, "gc", "-q")
+    git(clone, "repack", "-qad")
     return clone
 
 
