@@ -4,6 +4,7 @@ import ast
 import asyncio
 import json
 import random
+import socket
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -146,19 +147,24 @@ async def test_a_bridge_that_is_a_moment_late_is_found() -> None:
 def test_a_bridge_that_is_not_there_is_tried_ten_times_and_then_said_to_be_gone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    waited, tried = list[float](), list[int]()
+    waited, tried = list[float](), list[object]()
+    connect = socket.create_connection
 
-    def refuse(port: int) -> Any:
-        tried.append(port)
-        raise ConnectionRefusedError("refused")
+    def noted(address: tuple[str, int]) -> socket.socket:
+        tried.append(address)
+        return connect(address)
 
-    monkeypatch.setattr(shim, "reach", refuse)
+    monkeypatch.setattr(shim.socket, "create_connection", noted)
     monkeypatch.setattr(shim.time, "sleep", waited.append)
     monkeypatch.setenv(TOKEN_VARIABLE, "secret")
-    assert shim.main(["4711"]) == 1
-    assert tried == [4711] * 10
+    with socket.socket() as bound:
+        # Bound and not listening: the kernel refuses, and nobody else gets the port.
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        assert shim.main([str(port)]) == 1
+    assert tried == [("127.0.0.1", port)] * 10
     assert waited == [0.05, 0.1, 0.2, 0.4, 0.8, 1, 1, 1, 1]
-    assert "does not listen on port 4711" in capsys.readouterr().err
+    assert f"does not listen on port {port}" in capsys.readouterr().err
 
 
 @pytest.mark.requirement("bridge.stdio-shim-retries")

@@ -2,11 +2,12 @@
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from symposium.bus import dialling
 from symposium.bus.dialling import reach
 from symposium.bus.place import (
     MeetingPlace,
@@ -64,24 +65,30 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         make_directory(MeetingPlace(tmp_path / "file" / "run" / "s", tmp_path / "log"))
 
 
-def somebody(sock: socket.socket) -> int:
-    """A user who is not us."""
-    del sock
-    return 4242
+NOBODY = 65534
+
+
+def listen_as_another_user(listening: socket.socket) -> None:
+    """Listen in a child of another user: the kernel says that it is the one who listens."""
+    number = listening.fileno()
+    listen = f"os.setuid({NOBODY}); socket.socket(fileno={number}).listen()"
+    command = [sys.executable, "-c", f"import os, socket; {listen}"]
+    subprocess.run(command, pass_fds=[number], check=True)
 
 
 @pytest.mark.requirement("daemon.private")
-async def test_a_daemon_of_another_user_is_told_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can play another user")
+async def test_a_daemon_of_another_user_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
     place = MeetingPlace(tmp_path / "run" / "s", tmp_path / "log")
     make_directory(place)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(place.socket))
-        listening.listen()
-        monkeypatch.setattr(dialling, "peer_uid", somebody)
-        with pytest.raises(PlaceError, match="is user 4242, not you"):
+        listen_as_another_user(listening)
+        with pytest.raises(PlaceError, match=f"is user {NOBODY}, not you"):
             reach(place)
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.recv(1) == b""
 
 
 @pytest.mark.requirement("bus.route-directory")

@@ -1,5 +1,9 @@
 """`symposium setup`: prints, writes after asking, and takes back."""
 
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,15 +90,22 @@ def test_without_a_terminal_and_without_yes_nothing_is_written(home: Path, setti
 
 @pytest.mark.requirement("editors.write")
 @pytest.mark.parametrize("answer", ["n\n", "y\n"])
-def test_a_person_is_asked(
-    home: Path, settings: Path, monkeypatch: pytest.MonkeyPatch, answer: str
-) -> None:
-    monkeypatch.setattr("symposium.cli.commands.setup.is_person_here", lambda: True)
+def test_the_user_at_a_terminal_is_asked(home: Path, settings: Path, answer: str) -> None:
+    terminal, theirs = pty.openpty()
+    os.write(terminal, answer.encode())
 
-    result = setup("zed", "--write", answer=answer)
+    result = subprocess.run(
+        [sys.executable, "-m", "symposium", "setup", "zed", "--write"],
+        stdin=theirs,
+        env={**os.environ, "HOME": str(home)},
+        capture_output=True,
+        check=False,
+    )
+    os.close(theirs)
+    os.close(terminal)
 
     is_yes = answer == "y\n"
-    assert result.exit_code == (ExitCode.OK if is_yes else ExitCode.DENIED)
+    assert result.returncode == (ExitCode.OK if is_yes else ExitCode.DENIED), result.stderr
     assert (settings.read_text() != SETTINGS) is is_yes
     assert (len(files(home)) > 1) is is_yes
 

@@ -284,7 +284,13 @@ async def test_what_is_held_back_when_we_close_is_dropped_without_a_trace(
 ) -> None:
     scene = Scene()
     resumed: list[int] = []
-    monkeypatch.setattr(scene.transport, "resume_reading", lambda: resumed.append(1))
+    resume = scene.transport.resume_reading
+
+    def noted() -> None:
+        resumed.append(1)
+        resume()
+
+    monkeypatch.setattr(scene.transport, "resume_reading", noted)
     scene.peer.write(b'{"id":0,"method":"wait"}')
     await scene.started.wait()
     for _ in range(3):
