@@ -35,9 +35,9 @@ test: setup ## run the tests but those of `make chaos` (TESTS=tests/unit/… for
 	@$(BIN)/python -m compileall -q src
 	$(PYTEST) -m "not chaos" $(TESTS)
 
-chaos: setup ## run the tests that kill and destroy at every stage (TESTS=tests/process/… for some)
+chaos: setup ## kill and destroy at every stage, and test with new random inputs (SEED=N for known ones)
 	@$(BIN)/python -m compileall -q src
-	$(PYTEST) -m chaos $(TESTS)
+	SEED=$${SEED:-fresh} $(PYTEST) -m "chaos or fuzz" $(TESTS)
 
 coverage: setup ## which branches the tests leave out
 	$(BIN)/coverage run -m pytest -q $(TESTS)
@@ -98,11 +98,12 @@ e2e: setup ## real agents and clients, installed from their registries
 	@test -d tests/e2e || { echo >&2 "tests/e2e is not written yet"; exit 1; }
 	$(BIN)/pytest -q --timeout 600 tests/e2e
 
-fuzz: setup ## broken bytes for a minute, for the codec, for running chains and for the Dialect
-	FUZZ_SECONDS=60 $(BIN)/pytest -q tests/interaction/test_invariants.py -k broken_bytes
-	FUZZ_ROUNDS=20000 $(BIN)/pytest -q --timeout 300 tests/unit/jsonrpc/test_fuzz.py
-	FUZZ_ROUNDS=20000 $(BIN)/pytest -q --timeout 300 tests/unit/bus/test_fuzz.py
-	FUZZ_ROUNDS=200000 FUZZ_SEED=$$$$ $(BIN)/pytest -q --timeout 300 tests/unit/ide/dialect/test_parser.py
+fuzz: setup ## new inputs for all property tests, and broken bytes for a minute (SEED=N for known ones)
+	SEED=$${SEED:-fresh} $(PYTEST) -m hypothesis
+	SEED=$${SEED:-fresh} FUZZ_SECONDS=60 $(BIN)/pytest -q tests/interaction/test_invariants.py -k broken_bytes
+	SEED=$${SEED:-fresh} FUZZ_ROUNDS=20000 $(BIN)/pytest -q --timeout 300 tests/unit/jsonrpc/test_fuzz.py
+	SEED=$${SEED:-fresh} FUZZ_ROUNDS=20000 $(BIN)/pytest -q --timeout 300 tests/unit/bus/test_fuzz.py
+	SEED=$${SEED:-fresh} FUZZ_ROUNDS=200000 $(BIN)/pytest -q --timeout 300 tests/unit/ide/dialect/test_parser.py
 
 lock: setup ## renew the pinned requirements
 	$(LOCK) --output-file requirements/runtime.txt

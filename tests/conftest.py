@@ -3,21 +3,41 @@
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, core, settings
 from tests.support.own_home import leave_own_home, take_own_home
-
-settings.register_profile("house", deadline=None, derandomize=True)
-settings.load_profile("house")
-"""The same examples everywhere, and none that fails because the machine is busy."""
+from tests.support.random_inputs import choose_seed
 
 HOME = take_own_home()
 """Taken before any test module is read: some read the environment when they are imported."""
+
+SEEDED = choose_seed()
+"""The seed of random inputs; None for the same inputs everywhere."""
+
+settings.register_profile(
+    "house",
+    deadline=None,
+    derandomize=SEEDED is None,
+    database=None,
+    print_blob=True,
+    # No test fails because the machine is busy.
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("house")
+if SEEDED is not None:
+    # As `--hypothesis-seed` does, for every worker.
+    core.global_force_seed = SEEDED
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two workers for each core: a test of programs waits for about half of its time."""
     del config
     return 2 * (os.cpu_count() or 1)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how to have the same random inputs again."""
+    if SEEDED is not None:
+        terminalreporter.write_line(f"random inputs: SEED={SEEDED} gives them again")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

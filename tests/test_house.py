@@ -123,6 +123,48 @@ def test_ci_runs_the_targets_that_a_contributor_runs() -> None:
     ]
 
 
+@pytest.mark.requirement("house.fresh-inputs")
+def test_random_inputs_are_new_with_a_fresh_seed_and_the_same_with_its_number(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "test_it.py").write_text(DRAWS, encoding="utf-8")
+
+    def drawn(seed: str) -> tuple[str, str]:
+        """The inputs of a run, and the line that tells its seed."""
+        words = ["-qs", "-p", "no:cacheprovider", "-p", "tests.conftest", "--rootdir", tmp_path]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *words, "-c", ROOT / "pyproject.toml", tmp_path],
+            env={**os.environ, "SEED": seed, "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return "".join(re.findall("drawn: .*\n", done.stdout)), "".join(
+            re.findall(r"SEED=(\d+) gives them again", done.stdout)
+        )
+
+    usual, fresh, other = drawn(""), drawn("fresh"), drawn("fresh")
+
+    assert usual == drawn("")
+    assert len({usual, fresh, other}) == 3
+    assert drawn(fresh[1]) == fresh
+
+
+DRAWS = """
+from hypothesis import given, settings, strategies as st
+from tests.support.random_inputs import random_source
+
+@settings(max_examples=5)
+@given(st.binary(min_size=8))
+def test_one(data):
+    print("drawn:", data)
+
+def test_two():
+    print("drawn:", random_source("two").random())
+"""
+
 MAKE_IN_PLACE = """#!/bin/sh
 for goal; do :; done
 case "$goal" in
@@ -171,7 +213,7 @@ def test_each_test_is_in_exactly_one_of_the_two_lanes() -> None:
 
     assert recipes == {
         "test": '$(PYTEST) -m "not chaos" $(TESTS)',
-        "chaos": "$(PYTEST) -m chaos $(TESTS)",
+        "chaos": 'SEED=$${SEED:-fresh} $(PYTEST) -m "chaos or fuzz" $(TESTS)',
     }
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.support.random_inputs import random_source
 from tests.support.scenes import Peer, Scene, bare, inner, scene
 
 from peerwire.jsonrpc.codec import Overlong
@@ -439,14 +440,15 @@ def garbage(source: random.Random) -> bytes:
 
 
 @pytest.mark.requirement("jsonrpc.fuzz-conductor")
+@pytest.mark.fuzz
 @pytest.mark.requirement("jsonrpc.fuzz-conductor")
-@pytest.mark.timeout(FUZZ_SECONDS + 20)
+@pytest.mark.timeout(FUZZ_SECONDS + 240)
 @pytest.mark.parametrize("tree", FUZZED, ids=["no mod", "mods", "nested"])
 async def test_broken_bytes_end_nothing_and_leave_nothing(
     tree: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("CRITICAL")
-    source = random.Random(FUZZ_SECONDS)  # noqa: S311 - the same lines in every run
+    source = random_source("conductor", len(tree))
     files = open_files()
     async with scene(*(component(one) for one in tree)) as it:
         agent = await it.open()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.bus_scenes import SENDER, Scene
+from tests.support.random_inputs import random_source
 
 from symposium.bus.catalog import message_types
 
@@ -43,9 +44,10 @@ def is_object(line: bytes) -> bool:
         return False
 
 
+@pytest.mark.fuzz
 @pytest.mark.requirement("bus.malformed")
 def test_a_broken_line_of_version_2_gets_an_error_or_is_a_message() -> None:
-    dice = random.Random(7)  # noqa: S311 - not for secrets
+    dice = random_source("bus", 7)
     scene = Scene()
     for _ in range(ROUNDS):
         name = scene.join("peer", dice.choice(ROLES))
@@ -58,9 +60,10 @@ def test_a_broken_line_of_version_2_gets_an_error_or_is_a_message() -> None:
     assert len(scene.broker.open) == 0
 
 
+@pytest.mark.fuzz
 @pytest.mark.requirement("bus.v1-relay")
 def test_a_broken_line_of_version_1_is_relayed_as_it_is() -> None:
-    dice = random.Random(8)  # noqa: S311 - not for secrets
+    dice = random_source("bus", 8)
     scene = Scene()
     scene.legacy("v1", "v2")
     for _ in range(ROUNDS):
@@ -77,7 +80,7 @@ class Talk:
     """Peers who come, go, ask and answer at random; keeps count of what is owed."""
 
     def __init__(self, seed: int) -> None:
-        self.dice = random.Random(seed)  # noqa: S311 - not for secrets
+        self.dice = random_source("bus", seed)
         self.scene = Scene()
         self.here: dict[str, str] = {}
         self.gone: set[str] = set()
@@ -149,6 +152,7 @@ class Talk:
                 self.scene.say(name, "cancel_request", {"request_id": request_id})
 
 
+@pytest.mark.fuzz
 @pytest.mark.requirement("bus.answered-once")
 def test_whatever_happens_each_request_is_answered_once_and_to_its_asker() -> None:
     for seed in range(max(1, ROUNDS // 30)):

@@ -12,6 +12,7 @@ from collections import Counter
 from typing import Any, cast
 
 import pytest
+from tests.support.random_inputs import random_source
 
 from peerwire.jsonrpc.codec import LineSplitter, Overlong
 from peerwire.jsonrpc.connection import Connection
@@ -186,10 +187,11 @@ async def outcome_of(connection: Connection) -> object:
         return error
 
 
+@pytest.mark.fuzz
 @pytest.mark.requirement("jsonrpc.fuzz-codec", "jsonrpc.error-nothing-multiline")
 @pytest.mark.parametrize("seed", range(4))
 def test_broken_bytes_are_answered_each_once_and_break_nothing(seed: int) -> None:
-    rng = random.Random(seed)  # noqa: S311 - the same bytes every time
+    rng = random_source("jsonrpc", seed)
     for _ in range(ROUNDS // 4):
         stream = mutated(rng)
         lines = asyncio.run(converse(stream, rng))

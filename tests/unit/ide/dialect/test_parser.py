@@ -2,12 +2,12 @@
 
 import json
 import os
-import random
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.random_inputs import random_source
 
 from symposium.ide.dialect.parser import DEEPEST, MOST_CHARACTERS, parse
 from symposium.ide.dialect.syntax import (
@@ -241,9 +241,10 @@ SCRAPS = [
 ]
 
 
+@pytest.mark.fuzz
 @pytest.mark.requirement("dialect.no-crash")
 def test_broken_programs_are_refused_and_nothing_else() -> None:
-    chance = random.Random(os.environ.get("FUZZ_SEED", "dialect"))  # noqa: S311 - no secret
+    chance = random_source("dialect")
     for _ in range(ROUNDS):
         text = chance.choice(SEEDS)
         for _ in range(chance.randint(1, 6)):
