@@ -30,8 +30,10 @@ from symposium.bus.roles import Role
 from symposium.bus.starting import DaemonOptions
 from symposium.bus.vocabulary import Request
 from symposium.taskspaces import log_book
+from symposium.taskspaces.ground import file_of
 from symposium.taskspaces.journal import Journal, save
 from symposium.taskspaces.model import Category, Layout, LogEntry, Standing, Taskspace
+from symposium.taskspaces.task_file import task_file_text
 
 AT: Final = "2026-01-01T00:00:00.000Z"
 FEW: Final = 10
@@ -183,6 +185,14 @@ async def fill(home: Path, work: Path, count: int) -> Sequence[str]:
         log_book.append(connection, entry)
 
     await journal.change(write)
+    for each in tasks:
+        log = await journal.look(
+            lambda connection, id_=each.id: log_book.latest(connection, id_, LINES + 1)
+        )
+        file = file_of(each)
+        file.parent.mkdir(parents=True)
+        # Not synced to the disk: ten thousand files would take a minute.
+        file.write_text(task_file_text(each, log), encoding="utf-8")
     journal.close()
     return [each.id for each in tasks]
 

@@ -48,11 +48,22 @@ class Known:
 
 
 def write_task_file(path: Path, taskspace: Taskspace, log: list[LogEntry]) -> None:
-    """Put it down, whole at every moment.
+    """Put it down, whole at every moment; a file that says the same already is left alone.
 
     Raises:
         OSError: it cannot be written.
     """
+    text = task_file_text(taskspace, log)
+    try:
+        is_same = path.read_bytes() == text.encode()
+    except OSError:
+        is_same = False
+    if not is_same:
+        write_whole(path, text)
+
+
+def task_file_text(taskspace: Taskspace, log: list[LogEntry]) -> str:
+    """What the file of a taskspace says."""
     document: dict[str, Any] = {
         **taskspace.unknown,
         "id": taskspace.id,
@@ -66,7 +77,7 @@ def write_task_file(path: Path, taskspace: Taskspace, log: list[LogEntry]) -> No
         OURS: msgspec.to_builtins(replace(taskspace, unknown={})),
     }
     text = msgspec.json.format(msgspec.json.encode(document)).decode()
-    write_whole(path, text + "\n")
+    return text + "\n"
 
 
 def read_task_file(path: Path, worktree: Path | None = None) -> Known | None:

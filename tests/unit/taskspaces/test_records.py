@@ -14,6 +14,7 @@ from symposium.taskspaces.agent_commands import AgentCommands, agent_command
 from symposium.taskspaces.creation import Order
 from symposium.taskspaces.events import Acknowledged, Changed, Logged
 from symposium.taskspaces.failures import LimitError, RefusedNameError, UnknownTaskspaceError
+from symposium.taskspaces.ground import file_of
 from symposium.taskspaces.model import Category, Limits, Standing, category_of
 from symposium.taskspaces.presence import Presence, PresenceKind, Present
 from symposium.taskspaces.records import Records, Update
@@ -214,6 +215,23 @@ async def test_the_file_says_what_the_journal_says_in_the_seeds_shape(scene: Sce
     assert resumed["state"] == {"resume": {}}
     assert resumed["description"] == "d"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.requirement("taskspaces.file-mirrors")
+async def test_a_start_writes_only_the_files_that_differ_from_the_journal(scene: Scene) -> None:
+    same, differs, lacks = [await scene.make(name) for name in ("same", "differs", "lacks")]
+    files = [file_of(each) for each in (same, differs, lacks)]
+    texts = [file.read_text() for file in files]
+    inode = files[0].stat().st_ino
+    files[1].write_text("half a")
+    files[2].unlink()
+
+    scene = scene.again()
+    await scene.engine.start()
+
+    scene.engine.close()
+    assert [file.read_text() for file in files] == texts
+    assert files[0].stat().st_ino == inode
 
 
 @pytest.mark.requirement("taskspaces.recoverable-from-each-other")
