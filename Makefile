@@ -79,11 +79,11 @@ fix: setup ## mend what a tool can mend, and write the generated pages anew
 	$(BIN)/ruff format $(LINTED)
 	$(BIN)/python docs/generate.py
 
-demo: setup ## see a conversation pass through a chain (AGENT='…' for another agent)
+demo: setup ## see two tasks with an inbox and undo, then mods (AGENT='…' for another agent)
 	@test -f examples/demo.py || { echo >&2 "examples/demo.py is not written yet"; exit 1; }
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python examples/demo.py # AGENT reaches it through the environment
 	@$(BIN)/python examples/tasks.py
+	@$(BIN)/python examples/demo.py # AGENT reaches it through the environment
 
 bench: setup ## measure chains beside pipes and proxies, the bus beside NATS and Redis (BENCH=--quick)
 	@$(BIN)/python -m compileall -q src

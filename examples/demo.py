@@ -27,6 +27,14 @@ from symposium.plain_text import plain_text
 SHOUT: Final = shlex.join([sys.executable, str(Path(__file__).with_name("shout.py"))])
 MODS: Final = ("arrow", SHOUT, "echo")
 MESSAGE: Final = "Hello through the bridge"
+NEXT: Final = (
+    ". .venv/bin/activate",
+    "symposium setup zed --write",
+    "symposium agents list",
+    "symposium task new 'fix the login test' --agent ID",
+)
+"""What a user types next; README explains each."""
+
 PATIENCE: Final = 120.0
 """Seconds for each answer: an agent with a model may be slow."""
 
@@ -154,7 +162,8 @@ def main(words: Sequence[str]) -> int:
         if agent:
             asyncio.run(show(read_chain(MODS, agent), talk_to_agent))
         else:
-            print("\n  The same over another agent: make demo AGENT='npx some-agent --acp'")
+            print("\n  The same with another agent: make demo AGENT='npx some-agent --acp'")
+            print("\n  Your turn:\n", *(f"    {line}" for line in NEXT), sep="\n")
     except SymposiumError as error:
         print(f"\n\n{failure_of(error).text()}", file=sys.stderr)
         return 1

@@ -15,14 +15,6 @@ from typing import Any, Final
 
 PROGRAM: Final = [sys.executable, "-m", "symposium"]
 WORKER: Final = Path(__file__).with_name("worker.py")
-NEXT: Final = (
-    ". .venv/bin/activate",
-    "symposium setup zed --write",
-    "symposium agents list",
-    "symposium task new 'fix the login test' --agent ID",
-)
-"""What a person would type after it; README says more of each."""
-
 PATIENCE: Final = 30.0
 """Seconds for an agent to get on."""
 
@@ -141,7 +133,6 @@ def play(scene: Scene) -> None:
     scene.run("task", "land", "greet in French")
     print("".join(f"  {line}\n" for line in scene.log().splitlines()), end="")
     note("the other has landed on main")
-    print("  Your turn:\n", *(f"    {line}" for line in NEXT), sep="\n")
 
 
 def _states(scene: Scene) -> None:

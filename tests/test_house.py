@@ -306,6 +306,17 @@ def test_what_a_page_at_the_root_links_to_is_there(page: str) -> None:
     assert not [link for link in links if not (ROOT / link).exists()]
 
 
+@pytest.mark.requirement("house.readme-first-screen")
+def test_the_first_screen_says_what_it_does_and_how_to_try_it() -> None:
+    lines = text_of("README.md").splitlines()
+    screen = "\n".join(lines[:34])
+
+    assert lines[2].startswith("Run coding agents from any editor")
+    assert "**Who it is for.**" in screen
+    for command in ("uv tool install .", "make demo", "make test"):
+        assert f"$ {command}" in screen
+
+
 @pytest.mark.requirement("house.pages-exact")
 def test_every_target_that_a_page_names_is_in_the_makefile() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]

@@ -42,7 +42,12 @@ def test_three_mods_stand_between_the_client_and_eliza_and_each_does_its_part(
         "    tool  echo::echo: in_progress",
         '   agent  >OK: "ECHO: HELLO THROUGH THE BRIDGE"',
         "          ✔ the mod echo answered her tool call, which the bridge carried to it over ACP",
-        "  The same over another agent: make demo AGENT='npx some-agent --acp'",
+        "  The same with another agent: make demo AGENT='npx some-agent --acp'",
+        "  Your turn:",
+        "    . .venv/bin/activate",
+        "    symposium setup zed --write",
+        "    symposium agents list",
+        "    symposium task new 'fix the login test' --agent ID",
     ]
 
 
@@ -50,7 +55,12 @@ def test_three_mods_stand_between_the_client_and_eliza_and_each_does_its_part(
 def test_the_readme_shows_what_the_demo_prints(environment: dict[str, str]) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
 
-    assert demo(environment).stdout.strip("\n") in readme
+    printed = demo(environment).stdout
+    following = printed.partition("Your turn:\n\n")[2].splitlines()
+
+    assert printed.strip("\n") in readme
+    assert [line for line in following if f"$ {line.strip()}" not in readme] == []
+    assert len(following) == 4
 
 
 @pytest.mark.timeout(240)
@@ -72,9 +82,6 @@ def test_two_tasks_are_asked_lost_brought_back_and_landed_as_the_readme_shows(
     assert done.returncode == 0, done.stderr
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert done.stdout.strip("\n") in readme
-    following = done.stdout.partition("Your turn:\n\n")[2].splitlines()
-    assert [line for line in following if f"$ {line.strip()} " not in readme] == []
-    assert len(following) == 4
 
 
 @pytest.mark.requirement("cli.demo-other-agent")

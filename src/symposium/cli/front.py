@@ -19,7 +19,7 @@ from symposium.near_names import near_names
 COMMANDS: Final = "symposium.cli.commands"
 
 SECTIONS: Final = {
-    "Start here": ("setup", "agents", "chat", "prompt", "run"),
+    "Start here": ("setup", "agents", "chat", "prompt", "run", "uninstall"),
     "Tasks": ("task", "inbox", "up", "session", "handoff"),
     "Look": ("status", "walkthrough", "timeline", "trace", "plan", "audit"),
     "Allow": ("trust", "policy", "recommendations"),

@@ -1,0 +1,57 @@
+"""List everything that Symposium keeps for you, and remove it."""
+
+import sys
+
+import click
+
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import example
+from symposium.cli.running import run
+from symposium.cli.uninstalling import find_installation, remove_installation
+from symposium.config.paths import paths
+
+PROGRAM = (
+    "Remove the program itself the way you installed it: `uv tool uninstall symposium-host`, "
+    "`pipx uninstall symposium-host`, or delete the clone."
+)
+
+
+@click.command(name="uninstall", epilog=example("symposium uninstall --yes"))
+@click.option("--yes", "is_agreed", is_flag=True, help="Do not ask.")
+def command(*, is_agreed: bool) -> int:
+    """List what Symposium keeps for you, ask, and remove it.
+
+    Editor settings are undone, running agents and the daemon are stopped, and settings, caches,
+    logs, archives, and snapshots are deleted. Worktrees and branches of tasks stay; land or delete
+    them first with `symposium task`.
+
+    Exit code: 0 done, 1 something could not be removed, 5 you said no.
+    """
+    return run(_uninstall(is_agreed=is_agreed))
+
+
+async def _uninstall(*, is_agreed: bool) -> int:
+    places = paths()
+    found = await find_installation(places)
+    for line in found.lines():
+        click.echo(line)
+    if found.is_empty:
+        click.echo(f"Nothing to remove. {PROGRAM}", err=True)
+        return ExitCode.OK
+    if not is_agreed and not _is_confirmed():
+        click.echo("Nothing was removed.", err=True)
+        return ExitCode.DENIED
+    failures = await remove_installation(found, places)
+    for failure in failures:
+        click.echo(failure, err=True)
+    if failures:
+        click.echo("Fix this and run `symposium uninstall` again.", err=True)
+        return ExitCode.RUNTIME
+    click.echo(f"Removed. {PROGRAM}", err=True)
+    return ExitCode.OK
+
+
+def _is_confirmed() -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("cannot ask for confirmation here; check the list and add --yes")
+    return click.confirm("Remove all of this? Archives and snapshots cannot be restored.", err=True)
