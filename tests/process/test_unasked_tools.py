@@ -42,7 +42,8 @@ def test_what_one_tool_call_made_and_the_next_destroys_is_brought_back(desk: Des
 
 @pytest.mark.requirement("snapshots.stands-still")
 def test_an_agent_goes_on_where_nothing_can_be_kept_and_that_is_told(desk: Desk) -> None:
-    calls = [f"$ rm -rf '{desk.clone}/.git'", "$ echo on > on"]
+    store = desk.home / "taskspaces" / "snapshots"
+    calls = [f"$ rm -rf '{store}'; echo no store > '{store}'", "$ echo on > on"]
     task = desk.new("chaos", "\n".join(calls), "--agent", AGENT)
     until(lambda: results(desk, task["id"]), PATIENCE)
 

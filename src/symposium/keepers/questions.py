@@ -62,11 +62,12 @@ class Questions:
             self._settled({"question": number})
 
     def listed(self) -> list[dict[str, Any]]:
-        """Those that are open, the oldest first."""
+        """Those that wait for an answer, the oldest first."""
         opened = self._open.items()
         return [
             {**_shown(number, each.permission, self._root), "askedAt": each.at}
             for number, each in opened
+            if not each.answer.done()
         ]
 
     def answer(self, number: int, option_id: str, by: str) -> None:
