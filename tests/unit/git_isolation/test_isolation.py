@@ -1,6 +1,7 @@
 """Git reads a configuration of Symposium's in place of the clone's."""
 
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from tests.support.taskspace_scenes import (
 from symposium.git_isolation.git_directories import find_git_directories
 from symposium.git_isolation.isolation import clean_environment, isolate
 from symposium.taskspaces.git.program import Git
+
+TABLE = Path(__file__).parents[2] / "support/data/git_command_settings.toml"
 
 KEPT = {
     "user.name": "Ann",
@@ -87,6 +90,24 @@ async def test_no_setting_that_is_not_allowed_reaches_git(where: str, place: Pat
         assert {key for key in found if "evil" in key or "filter" in key} == set()
         if where == "config":
             assert found >= KEPT.keys()
+
+
+@pytest.mark.requirement("taskspaces.git-allow-list")
+async def test_no_value_of_a_setting_that_starts_a_program_reaches_git(place: Path) -> None:
+    clone = place / "clone"
+    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))["commands"]
+    lines: list[str] = []
+    for key in table:
+        section, _, rest = key.replace("NAME", "a=b" if "NAME." in key else "evil").partition(".")
+        subsection, dot, last = rest.rpartition(".")
+        lines += [f'[{section} "{subsection}"]' if dot else f"[{section}]", f"{last} = planted"]
+    with (clone / ".git/config").open("a", encoding="utf-8") as config:
+        config.write("\n".join([*lines, ""]))
+
+    listed = await Git(clone).ask("config", "--list", "-z")
+
+    assert len(lines) > 100
+    assert [entry for entry in listed.names if entry.endswith("planted")] == []
 
 
 @pytest.mark.requirement("taskspaces.git-allow-list")
