@@ -1,0 +1,81 @@
+"""No text reaches a shell, but where a user's own command is meant for one."""
+
+import ast
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+SOURCES: Final = Path(__file__).parents[2] / "src"
+
+SHELLED: Final = frozenset({"create_subprocess_shell", "getoutput", "getstatusoutput", "popen"})
+"""Functions that give a text to a shell, whatever their module is called."""
+
+WITH_A_SHELL: Final = frozenset(
+    {
+        "symposium/keepers/halting.py",  # a text of its own
+        "symposium/registry/path_probe.py",  # the user's login shell, for its PATH
+        "symposium/taskspaces/setup_files/running.py",  # commands that the user has trusted
+    }
+)
+
+
+def shell_calls(text: str) -> list[int]:
+    """The lines that give a text to a shell by a library function."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and (
+            any(word.arg == "shell" for word in node.keywords)
+            or (isinstance(node.func, ast.Attribute) and node.func.attr in SHELLED)
+            or ast.unparse(node.func) == "os.system"
+        )
+    ]
+
+
+def starts_a_shell(text: str) -> bool:
+    """Whether a list or call holds `-c` right behind a shell."""
+    for node in ast.walk(ast.parse(text)):
+        words = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [])
+        pairs = pairwise(words)
+        if any(_is_shell(first) and _is(second, "-c", "-l") for first, second in pairs):
+            return True
+    return False
+
+
+def _is(node: ast.expr, *texts: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value in texts
+
+
+def _is_shell(node: ast.expr) -> bool:
+    return _is(node, "sh", "bash", "/bin/sh", "/bin/bash") or ast.unparse(node) == "shell"
+
+
+@pytest.mark.requirement("bus.no-shell")
+def test_no_text_reaches_a_shell_but_in_three_modules() -> None:
+    texts = {
+        str(path.relative_to(SOURCES)): path.read_text(encoding="utf-8")
+        for path in SOURCES.rglob("*.py")
+    }
+
+    assert not {file: lines for file, text in texts.items() if (lines := shell_calls(text))}
+    assert {file for file, text in texts.items() if starts_a_shell(text)} == WITH_A_SHELL
+
+
+@pytest.mark.requirement("bus.no-shell")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "subprocess.run(text, shell=True)",
+        "asyncio.create_subprocess_shell(text)",
+        "os.system(text)",
+        "os.popen(text)",
+        "subprocess.getoutput(text)",
+    ],
+)
+def test_a_call_that_gives_a_text_to_a_shell_is_detected(text: str) -> None:
+    assert shell_calls(text) == [1]
+    assert starts_a_shell('run(["/bin/sh", "-c", text])')
+    assert starts_a_shell('run("sh", "-c", text)')
