@@ -231,6 +231,7 @@ def make(work: Path, number: int) -> Taskspace:
         branch=f"symposium/task-{number}",
         created_at=at,
         activated_at=at,
+        base="refs/heads/main",
         standing=Standing.READY,
     )
 
