@@ -6,6 +6,7 @@ for an agent that runs tools without asking, and nothing for one that asks.
 
 import argparse
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -137,6 +138,8 @@ def main() -> int:
         cost = min(found[way]) - min(base)
         verdict = "met" if cost <= limit else "MISSED"
         say(f"  {way} costs {cost:.2f} a line; at most {limit:g}: {verdict}")
+    if (load := os.getloadavg()[0]) > (os.cpu_count() or 1):
+        say(f"  The machine was busy (load {load:.1f}): repeat this on a quiet one.")
     return 0
 
 
