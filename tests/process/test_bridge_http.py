@@ -790,7 +790,10 @@ async def test_more_connections_than_an_agent_needs_are_closed(
 
 
 @pytest.mark.requirement("bridge.idle-strangers")
-async def test_connections_without_the_token_keep_no_agent_out() -> None:
+async def test_connections_without_the_token_keep_no_agent_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_endpoint, "IDLE_UNPROVEN", 600.0)
     async with opened() as (door, _):
         agent = await door.begin(request("one"))
         assert (await agent.whole()).status == 200

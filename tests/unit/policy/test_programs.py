@@ -210,6 +210,19 @@ def test_an_option_outside_the_vocabulary_is_an_error_with_its_rule() -> None:
         policy(text)
 
 
+@pytest.mark.requirement("policy.known-options")
+@pytest.mark.parametrize(
+    "script", ["cat < /dev/tcp/h/1", "echo x > /dev/tcp/h/1", "ls 2>/dev/udp/h/1"]
+)
+def test_a_redirect_to_the_network_is_asked_although_every_file_is_allowed(
+    script: str, tmp_path: Path
+) -> None:
+    every = [Rule(each.value, Effect.ALLOW, files=(each, ("*",))) for each in Access]
+
+    assert judge(script, tmp_path, (*ALLOWS, *every)).effect is Effect.ASK
+    assert judge("cat < /etc/x > /tmp/y", tmp_path, (*ALLOWS, *every)).effect is Effect.ALLOW
+
+
 @pytest.mark.requirement("policy.accepts")
 def test_anywhere_lets_a_command_leave_the_workspace_but_not_reach_what_is_forbidden(
     tmp_path: Path,
