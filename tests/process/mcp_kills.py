@@ -15,21 +15,30 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Final
+from uuid import uuid4
 
 from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
 
 from symposium.bus.envelope import Address
 from symposium.bus.exchange import OnProgress
 from symposium.bus.messages.delete_taskspace import Decided, DeleteTaskspace
+from symposium.bus.messages.spawn_taskspace import Spawned, SpawnTaskspace
+from symposium.bus.messages.taskspace_state import TaskspaceState
 from symposium.bus.shapes import Recorded
 from symposium.bus.vocabulary import Request, payload_of
 from symposium.config import atomic_file
-from symposium.mcp_server import latest, outbox, reporting
-from symposium.mcp_server.tools import delete_taskspace, log_progress, signal_user
+from symposium.mcp_server import latest, outbox, reporting, tool
+from symposium.mcp_server.tools import (
+    delete_taskspace,
+    log_progress,
+    signal_user,
+    spawn_taskspace,
+)
 from symposium.mcp_server.workplace import Workplace
 
 MODULES: Final[Sequence[ModuleType]] = (
     *(outbox, reporting, latest, atomic_file, log_progress, signal_user, delete_taskspace),
+    *(spawn_taskspace, tool),
 )
 FILES: Final = frozenset(module.__file__ for module in MODULES)
 
@@ -50,10 +59,16 @@ class Ledger(FakeBus):
         patience: float | None = None,
     ) -> Any:
         """Write it down and acknowledge it."""
-        if (self._root / "away").exists():
+        if (self._root / "away").exists() or isinstance(message, TaskspaceState):
             return await super().request(message, to=to, on_progress=on_progress, patience=patience)
         note(self._root / "taken", bytes(payload_of(message)).decode())
-        return Decided(outcome="archived") if isinstance(message, DeleteTaskspace) else Recorded()
+        match message:
+            case DeleteTaskspace():
+                return Decided(outcome="archived")
+            case SpawnTaskspace():
+                return Spawned(str(uuid4()))
+            case _:
+                return Recorded()
 
 
 def note(path: Path, line: str) -> None:
@@ -78,11 +93,16 @@ async def act(workplace: Workplace, root: Path, kind: str) -> None:
         case "delete":
             answer = await call_tool(workplace, "delete_taskspace", {})
             note(root / "acked", answer.value.outcome)
+        case "create":
+            wanted = {"name": "Docs", "task_description": "Write", "initial_prompt": "Write them."}
+            answer = await call_tool(workplace, "spawn_taskspace", wanted)
+            assert not answer.is_error, answer.text
+            note(root / "acked", "created")
         case _:
             is_log = kind.startswith("log")
-            tool, more = ("log_progress", {"category": "info"}) if is_log else ("signal_user", {})
+            name, more = ("log_progress", {"category": "info"}) if is_log else ("signal_user", {})
             for word in ("three", "four"):
-                answer = await call_tool(workplace, tool, {"message": word, **more})
+                answer = await call_tool(workplace, name, {"message": word, **more})
                 assert not answer.is_error, answer.text
                 note(root / "acked", word)
 
@@ -108,7 +128,7 @@ async def look(root: Path, kind: str) -> str:
     acked = lines(root / "acked")
     if answer.is_error or not workplace.outbox.is_empty or "after" not in words:
         return f"the next server does not work: {answer.text}"
-    if kind == "delete":
+    if kind in {"create", "delete"}:
         asked = len([each for each in taken if "message" not in each])
         return "" if asked >= len(acked) and asked <= 1 else f"asked {asked}, told {acked}"
     if missing := [word for word in acked if word not in words]:

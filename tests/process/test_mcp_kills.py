@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-KINDS = ["log", "log-away", "signal", "signal-away", "deliver", "delete"]
+KINDS = ["log", "log-away", "signal", "signal-away", "deliver", "create", "delete"]
 
 
 @pytest.mark.chaos
