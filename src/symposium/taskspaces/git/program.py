@@ -27,7 +27,7 @@ from symposium.git_isolation.isolation import (
     isolate,
 )
 from symposium.git_isolation.protocols import allowed_protocols
-from symposium.git_isolation.stand_in import EMPTY, in_words
+from symposium.git_isolation.stand_in import in_words
 from symposium.taskspaces.failures import GitError, TaskspaceError
 
 PATIENCE: Final = 120.0
@@ -202,29 +202,6 @@ class Git:
             TaskspaceError: git cannot be run there.
         """
         return replace(await self.online(), is_completing=True)
-
-    async def without_checkout(self) -> "Git":
-        """Git for the clone's objects alone, which finds no submodule and no file.
-
-        `.gitattributes` are those of the index.
-
-        Raises:
-            TaskspaceError: there is no repository.
-        """
-        try:
-            isolation = await asyncio.to_thread(self._isolation)
-        except GitConfigError as error:
-            raise TaskspaceError(error.message, error.hint) from error
-        if isolation is None:
-            raise TaskspaceError(f"{self.directory} is in no git repository", "")
-        empty, index = isolation.stand_in / EMPTY, isolation.directories.git_dir / "index"
-        variables = {
-            "GIT_DIR": str(isolation.stand_in),
-            "GIT_WORK_TREE": str(empty),
-            "GIT_INDEX_FILE": str(index),
-            **config_variables(isolation.promisors if self.is_completing else ()),
-        }
-        return replace(self, directory=empty, variables=variables, is_own=True)
 
     async def of_worktree(self) -> tuple[Setting, ...]:
         """The settings that a worktree of the clone has for itself, as for a sparse checkout."""
