@@ -301,8 +301,32 @@ def test_control_sequences_of_the_agent_do_not_reach_the_terminal(
     assert "\x1b[31m" not in person.raw
 
 
+@pytest.mark.requirement("cli.chat-markdown", "cli.chat-status")
+def test_markdown_is_rendered_at_a_terminal_and_usage_stands_in_the_status_line(
+    chat: Chat, scripted: Spec
+) -> None:
+    usage = '{"sessionUpdate":"usage_update","used":12345,"size":128000}'
+    agent = scripted("prompt=say:# A **page**\\n\\n- x\\n\\n", f"prompt=update:{usage}")
+    person = chat("--agent", agent)
+    person.ready()
+    person.type(b"go", ENTER)
+    shown = person.until("12.3k of 128k tokens")
+
+    assert "A page\n\n• x\n" in shown
+    assert "\x1b[1;4mA " in person.raw
+    assert "usage_update" not in shown
+
+
+@pytest.mark.requirement("cli.no-color", "cli.chat-markdown")
+def test_on_a_pipe_markdown_stays_as_it_is(symposium: Run, scripted: Spec) -> None:
+    agent = scripted("prompt=say:# A **page**\\n\\n" + "word " * 40)
+    done = symposium("chat", "--agent", agent, stdin="hello\n")
+
+    assert done.stdout == "# A **page**\n\n" + "word " * 40 + "Answered.\n"
+
+
 @pytest.mark.requirement("cli.no-color")
-def test_on_a_pipe_nothing_but_text_is_written(symposium: Run) -> None:
+def test_on_a_pipe_nothing_nothing_but_text_is_written(symposium: Run) -> None:
     done = symposium("chat", "--agent", "testy", "--deny", stdin='hello\n{"command":"full"}\n/\n')
 
     assert "Hello, world!" in done.stdout

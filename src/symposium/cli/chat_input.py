@@ -13,6 +13,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.styles import Style
 
 from symposium.client.events import Command
 from symposium.config.private_directory import make_private_directory
@@ -20,6 +21,8 @@ from symposium.plain_text import one_line
 
 PROMPT: Final = "> "
 CONTINUED: Final = "… "
+
+_STATUS_STYLE: Final = Style.from_dict({"bottom-toolbar": "noreverse ansibrightblack"})
 
 
 class Inputs(Protocol):
@@ -41,9 +44,15 @@ class TypedInputs:
     Args:
         history: the file that keeps the inputs of other runs.
         commands: gives the slash commands there are now.
+        status: gives the status line, given its columns; none without it.
     """
 
-    def __init__(self, history: Path, commands: Callable[[], Sequence[Command]]) -> None:
+    def __init__(
+        self,
+        history: Path,
+        commands: Callable[[], Sequence[Command]],
+        status: Callable[[int], str] | None = None,
+    ) -> None:
         make_private_directory(history.parent)
         history.touch(mode=0o600)
         self._session: PromptSession[str] = PromptSession(
@@ -54,6 +63,8 @@ class TypedInputs:
             completer=_Slash(commands),
             complete_while_typing=True,
             key_bindings=_keys(),
+            bottom_toolbar=None if status is None else lambda: status(self._columns()),
+            style=_STATUS_STYLE,
         )
         self._held = ""
         self._draft = ""
@@ -79,6 +90,9 @@ class TypedInputs:
             # Whatever is written beside the prompt's back, it paints over.
             run_in_terminal(lambda: print(lines, flush=True))
         return True
+
+    def _columns(self) -> int:
+        return self._session.app.output.get_size().columns
 
 
 def history_file() -> Path:

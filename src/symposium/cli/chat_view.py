@@ -1,13 +1,18 @@
 """How a chat looks: the agent's words as they come, and its plan and tool calls as they change."""
 
+import asyncio
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import click
 
+from symposium.cli.chat_status import ChatStatus
 from symposium.cli.event_words import note_lines
+from symposium.cli.markdown_lines import NARROWEST, Span, wrapped
+from symposium.cli.markdown_stream import MarkdownStream
 from symposium.cli.output import Output
 from symposium.client.events import (
     Command,
@@ -31,20 +36,34 @@ WISH_WIDTH: Final = 70
 OUTPUT_LINES: Final = 6
 """Lines of a tool's output that are shown when it has ended."""
 
+PAUSE: Final = 0.3
+"""Seconds without a piece after which a line is shown that has not ended."""
+
+_DIM: Final = "2"
+"""The code of dim text."""
+
 MARKS: Final = {"completed": "✔", "in_progress": "▸", "failed": "✘"}
 """Beside the word, never instead of it."""
 
 
 class ChatView:
-    """Shows what an agent reports, and remembers what is still to be told."""
+    """Shows what an agent reports, and remembers what is still to be told.
 
-    def __init__(self, output: Output) -> None:
+    Attributes:
+        commands: the agent's slash commands, as last announced.
+        status: what the status line shows.
+    """
+
+    def __init__(self, output: Output, agent: str = "") -> None:
         self._output = output
         self._calls: dict[str, tuple[str, str]] = {}
         self._plan: tuple[PlanEntry, ...] = ()
         self._speaker = ""
         self._is_coloured = _wants_colour()
+        self._text: MarkdownStream | None = None
+        self._waiting: asyncio.TimerHandle | None = None
         self.commands: tuple[Command, ...] = ()
+        self.status = ChatStatus(agent)
 
     def update(self, params: Any) -> None:
         """Show one update."""
@@ -54,7 +73,7 @@ class ChatView:
             case Text("user"):
                 pass  # an echo of what the person has just typed
             case Text(speaker, text):
-                self._say(speaker, plain_text(text))
+                self._say(speaker, text)
             case ToolCall():
                 self._tool_call(event)
             case Plan(entries):
@@ -66,6 +85,9 @@ class ChatView:
                     self.detail(line)
             case Other(kind, note):
                 self.line(f"[{kind}] {note}")
+            case _:
+                if change := self.status.reported(event):
+                    self.line(change)
 
     def decided(self, permission: Permission, decision: Decision) -> None:
         """Show how a permission was decided."""
@@ -75,29 +97,59 @@ class ChatView:
 
     def line(self, text: str) -> None:
         """Show one line of talk, beside what the agent says."""
-        self.detail(one_line(text, width=WIDTH))
+        line = one_line(text, width=WIDTH)
+        for each in _broken(line) if self._is_coloured else [line]:
+            self.detail(each)
 
     def detail(self, line: str) -> None:
         """Show a line that is safe for a terminal as it stands, blanks too."""
-        self._output.end_line()
-        self._speaker = ""
+        self.end_text()
         self._output.write(self._dim(line) + "\n")
 
     def turn_over(self, stop_reason: str) -> None:
         """Show how a turn has ended, unless it has ended well."""
-        self._output.end_line()
-        self._speaker = ""
-        self._plan = ()
+        self.end_turn()
         if stop_reason != "end_turn":
             self.line(f"[stopped: {stop_reason}]")
 
+    def end_turn(self) -> None:
+        """The agent works no longer; show the rest of what it has said."""
+        self.end_text()
+        self._plan = ()
+
     def _say(self, speaker: str, text: str) -> None:
         if speaker != self._speaker:
-            self._output.end_line()
+            self.end_text()
             self._speaker = speaker
             if speaker == "thought":
-                self._output.write(self._dim("[thinking] "))
-        self._output.write(self._dim(text) if speaker == "thought" else text)
+                end = "\n" if self._is_coloured else " "
+                self._output.write(self._dim("[thinking]") + end)
+            if self._is_coloured:
+                self._text = MarkdownStream(_columns, _DIM if speaker == "thought" else "")
+        if self._text is None:
+            self._output.write(plain_text(text))
+            return
+        self._output.write(self._text.feed(text))
+        self._stop_waiting()
+        self._waiting = asyncio.get_running_loop().call_later(PAUSE, self._show_paused)
+
+    def _show_paused(self) -> None:
+        if self._text is not None:
+            self._output.write(self._text.pause())
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def end_text(self) -> None:
+        """Show the rest of a text; what comes next begins a line."""
+        self._stop_waiting()
+        if self._text is not None:
+            self._output.write(self._text.finish())
+            self._text = None
+        self._output.end_line()
+        self._speaker = ""
 
     def _tool_call(self, call: ToolCall) -> None:
         title, status = self._calls.get(call.id, ("", ""))
@@ -125,3 +177,15 @@ class ChatView:
 def _wants_colour() -> bool:
     is_plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     return sys.stdout.isatty() and not is_plain
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def _broken(line: str) -> list[str]:
+    """One line in lines that the terminal is wide enough for, as deep as the first."""
+    text = line.lstrip(" ")
+    indent = " " * (len(line) - len(text))
+    lines = wrapped([Span(text)], max(_columns() - len(indent), NARROWEST))
+    return [indent + "".join(span.text for span in each) for each in lines]

@@ -58,6 +58,11 @@ class Chat:
     settings: Settings
     trace_dir: str | None = None
 
+    @property
+    def agent(self) -> str:
+        """The name of the agent, as the user has chosen it."""
+        return "agent" if self.chain.agent is None else self.chain.agent.name
+
 
 async def run_chat(chat: Chat) -> int:
     """Talk until the person leaves or the agent ends; the exit code."""
@@ -80,7 +85,8 @@ class Chatting:
     def __init__(self, chat: Chat, output: Output) -> None:
         self._chat = chat
         self._output = output
-        self._view = ChatView(output)
+        self._view = ChatView(output, chat.agent)
+        self._view.status.directory = chat.cwd
         self._last_words: deque[str] = deque(maxlen=STDERR_SHOWN)
         self._turn: Turn | None = None
 
@@ -100,11 +106,13 @@ class Chatting:
 
         with recorded(chat.chain, settings, trace_dir=chat.trace_dir) as records:
             async with converse(instantiate, terms, records.settings) as conversation:
-                await conversation.initialize()
+                self._view.status.introduced(await conversation.initialize())
                 session_id = await conversation.new_session(str)
                 inputs: Inputs = StdinLines()
                 if is_terminal:
-                    inputs = typed = TypedInputs(history_file(), lambda: self._view.commands)
+                    inputs = typed = TypedInputs(
+                        history_file(), lambda: self._view.commands, self._view.status.line
+                    )
                     self._output.show_above(typed.above)
                     for line in HELP:
                         self._view.line(line)
@@ -134,6 +142,7 @@ class Chatting:
     async def _run_turn(self, conversation: Conversation, session_id: str, text: str) -> bool:
         """Run one turn; whether the person wants to leave."""
         self._turn = turn = Turn(conversation, session_id)
+        self._view.end_text()
         with on_interrupt(self._stop_turn):
             try:
                 self._view.turn_over(await turn.run(text))
@@ -142,7 +151,7 @@ class Chatting:
                 # An error of the agent ends the turn; the end of the agent ends the chat.
                 if failure.origin != "agent":
                     raise
-                self._output.end_line()
+                self._view.end_turn()
                 self._output.talk(failure.text())
         return turn.stops > 1
 

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from symposium.cli.ending import Failure
 from symposium.cli.event_words import note_lines
 from symposium.cli.output import Output
-from symposium.client.events import Commands, Other, Plan, Text, ToolCall, read_event
+from symposium.client.events import Other, Plan, Text, ToolCall, read_event
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.wishes import wish_of
 from symposium.plain_text import one_line, plain_text
@@ -22,7 +22,7 @@ WISH_WIDTH: Final = 70
 QUIET: Final = frozenset(
     {"usage_update", "session_info_update", "current_mode_update", "config_option_update"}
 )
-"""Kinds of updates that a person need not see go by."""
+"""Kinds of updates that the user need not see go by, also where they are malformed."""
 
 OUTPUT_LINES: Final = 6
 """Last lines of what was said of a tool call that are shown when it has failed."""
@@ -88,7 +88,7 @@ class PlainReport:
                     self._output.talk(line)
             case Other(kind, note) if kind not in QUIET:
                 self._talk(kind, note)
-            case Text() | Commands() | Other():
+            case _:
                 pass
 
     def decided(self, permission: Permission, decision: Decision) -> None:

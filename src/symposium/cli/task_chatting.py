@@ -136,6 +136,7 @@ class Reported:
                 self.view.turn_over(str(data.get("stopReason")))
                 self.is_working = bool(self.said)
             case "interrupted":
+                self.view.end_turn()
                 self.view.line(event_text(kind, data))
                 self.is_working = bool(self.said)
             case "question":
@@ -154,6 +155,7 @@ class Reported:
 
     def _begun(self, data: Mapping[str, Any]) -> None:
         self.is_working = True
+        self.view.end_text()
         text = str(data.get("text"))
         if text in self.said:
             self.said.remove(text)
@@ -192,7 +194,9 @@ class TaskChat:
         missed = await server.ask(WATCH, {"since": 0})
         self.agent.begin(missed["events"], await server.ask(DESCRIBE))
         if self.agent.is_person:
-            self._inputs = typed = TypedInputs(history_file(), lambda: self.agent.view.commands)
+            self._inputs = typed = TypedInputs(
+                history_file(), lambda: self.agent.view.commands, self.agent.view.status.line
+            )
             self._output.show_above(typed.above)
             for line in HELP:
                 self.agent.view.line(line)

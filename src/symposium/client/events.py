@@ -92,6 +92,42 @@ class Commands:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens in the agent's context, and the cost of the session so far.
+
+    Attributes:
+        used: tokens that are in use.
+        size: tokens that there is room for.
+        cost: amount and currency; empty where the agent does not report it.
+    """
+
+    used: int
+    size: int
+    cost: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChange:
+    """The session has another mode now."""
+
+    mode_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsChange:
+    """All the options of the session, as the agent wrote them."""
+
+    options: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """The session's title."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """Something else.
 
@@ -104,7 +140,13 @@ class Other:
     note: str = ""
 
 
-Event: TypeAlias = Text | ToolCall | Plan | Commands | PolicyNote | Other
+SessionState: TypeAlias = Usage | ModeChange | OptionsChange | Title
+"""Reports about the session rather than about its work."""
+
+Event: TypeAlias = Text | ToolCall | Plan | Commands | PolicyNote | SessionState | Other
+
+LARGEST_NUMBER: Final = 10**15
+"""Above all tokens and costs; Python refuses to print an integer of thousands of digits."""
 
 _SPEAKERS: Final = {
     "agent_message_chunk": "agent",
@@ -137,7 +179,30 @@ def _read_report(members: Mapping[str, Any]) -> Event:
         case "available_commands_update":
             return _commands(members)
         case _:
-            return Other(kind, _note(members))
+            return _session_state(kind, members) or Other(kind, _note(members))
+
+
+def _session_state(kind: str, members: Mapping[str, Any]) -> SessionState | None:
+    match kind, members:
+        case "usage_update", {"used": int(used), "size": int(size)} if (
+            min(used, size) >= 0 and max(used, size) < LARGEST_NUMBER
+        ):
+            return Usage(used, size, _cost(_mapping(members.get("cost"))))
+        case "current_mode_update", {"currentModeId": str(mode_id)}:
+            return ModeChange(mode_id)
+        case "config_option_update", {"configOptions": list()}:
+            return OptionsChange(tuple(map(_mapping, _list(members["configOptions"]))))
+        case "session_info_update", _:
+            return Title(_text(members.get("title")) or "")
+        case _:
+            return None
+
+
+def _cost(cost: Mapping[str, Any]) -> str:
+    amount, currency = cost.get("amount"), _text(cost.get("currency")) or ""
+    if not isinstance(amount, int | float) or not 0 <= amount < LARGEST_NUMBER:
+        return ""
+    return f"{amount:.2f} {currency}".rstrip()
 
 
 def read_tool_call(members: Mapping[str, Any]) -> ToolCall:

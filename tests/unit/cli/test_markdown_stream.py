@@ -1,0 +1,169 @@
+"""Markdown that arrives in pieces: what is shown of it, and when."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symposium.cli.markdown_stream import LARGEST_BLOCK, MarkdownStream
+
+STYLES = re.compile(r"\x1b\[[0-9;]*m")
+
+PAGE = """\
+# A page for **today**
+
+The first paragraph is long enough to be wrapped, has `code` in it, *and more*,
+a second line, and a [link](https://example.org).
+
+1. One
+   goes on
+2. Two:
+   ```python
+   def f(x):
+       return  x  # longer than the terminal is wide, and it stays as it is
+   ```
+   behind the code
+   - nested and long enough to be wrapped at the width of the terminal
+     - deeper
+
+> quoted words that are long enough to be wrapped, too
+> - with an item
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+Underlined
+----------
+
+* * *
+
+    indented code
+- [ ] open
+- [x] done
+"""
+
+
+def stream(width: int = 40) -> MarkdownStream:
+    return MarkdownStream(lambda: width)
+
+
+def shown(*pieces: str, width: int = 40) -> str:
+    view = stream(width)
+    return STYLES.sub("", "".join([*map(view.feed, pieces), view.finish()]))
+
+
+@pytest.mark.requirement("cli.chat-markdown")
+def test_a_page_is_rendered() -> None:
+    assert shown(PAGE).splitlines() == [
+        "A page for today",
+        "",
+        "The first paragraph is long enough to be",
+        "wrapped, has code in it, and more,",
+        "a second line, and a link",
+        "(https://example.org).",
+        "",
+        "1. One",
+        "   goes on",
+        "2. Two:",
+        "   ```python",
+        "   def f(x):",
+        "       return  x  # longer than the terminal is wide, and it stays as it is",
+        "   ```",
+        "   behind the code",
+        "   • nested and long enough to be",
+        "     wrapped at the width of the",
+        "     terminal",
+        "     • deeper",
+        "",
+        "│ quoted words that are long enough to",
+        "│ be wrapped, too",
+        "│ • with an item",
+        "",
+        "a  b",
+        "─  ─",
+        "1  2",
+        "",
+        "Underlined",
+        "",
+        "─" * 40,
+        "",
+        "    indented code",
+        "• [ ] open",
+        "• [x] done",
+    ]
+
+
+@pytest.mark.requirement("cli.chat-markdown")
+@settings(max_examples=25)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=60))
+def test_the_pieces_in_which_a_text_arrives_make_no_difference(sizes: list[int]) -> None:
+    pieces: list[str] = []
+    at = 0
+    for size in sizes:
+        pieces.append(PAGE[at : at + size])
+        at += size
+
+    assert shown(*pieces, PAGE[at:]) == shown(PAGE)
+
+
+@pytest.mark.requirement("cli.chat-markdown")
+def test_wrapped_lines_are_shown_before_their_paragraph_has_ended() -> None:
+    view = stream()
+    first = "".join(view.feed(f"{word} ") for word in ["several", "words"] * 10)
+
+    assert first.startswith("several words several words several\n")
+    assert "words several" in view.finish()
+
+
+@pytest.mark.requirement("cli.chat-markdown")
+def test_open_markup_is_held_until_its_end_is_there() -> None:
+    view = stream()
+    early = view.feed("x\na **bold text that is long enough to be wrapped at the end of the line")
+
+    assert early == ""
+    assert "\x1b[1mbold" in view.feed(" ends here**\n\n")
+
+
+@pytest.mark.requirement("cli.chat-markdown")
+def test_a_line_of_code_is_shown_as_soon_as_it_is_complete() -> None:
+    view = stream()
+
+    assert "```" in view.feed("```\n")
+    assert "*as is*  " in view.feed("*as is*  \nnext")
+    assert "next" in view.feed("\n")
+    assert view.feed("``") == ""
+    assert "bold" in view.feed("`\n**bold**\n") + view.finish()
+
+
+@pytest.mark.requirement("cli.chat-markdown")
+def test_a_pause_shows_all_that_has_come_and_the_line_continues_after_it() -> None:
+    view = stream()
+
+    assert view.feed("Wait") + view.pause() == "Wait"
+    assert view.feed("ing for it") + view.pause() == "ing for it"
+    assert view.feed(" all\n") + view.pause() == " all\n"
+    assert view.finish() == ""
+
+
+@pytest.mark.requirement("cli.chat-markdown")
+def test_a_pause_in_open_markup_shows_the_line_again_once_it_has_changed() -> None:
+    view = stream()
+
+    assert view.feed("so **bol") + view.pause() == "so **bol"
+    assert view.feed("d**\n") + view.finish() == "\nso \x1b[1mbold\x1b[0m\n"
+
+
+@pytest.mark.requirement("cli.chat-markdown")
+@pytest.mark.parametrize("begin", ["", "```\n", "> "])
+def test_a_text_without_an_end_is_not_held_without_limit(begin: str) -> None:
+    view = stream()
+    written = len(view.feed(begin)) + sum(len(view.feed("word " * 10)) for _ in range(1000))
+
+    assert written > 50 * 1000 - 2 * LARGEST_BLOCK
+
+
+@pytest.mark.requirement("cli.chat-markdown")
+def test_a_carriage_return_belongs_to_the_end_of_its_line() -> None:
+    assert shown("one\r", "\ntwo\r\n") == "one\ntwo\n"
