@@ -1,10 +1,13 @@
 """What is written down of the agents of tasks."""
 
+import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from tests.support.mcp_process import speaking
 from tests.support.task_desk import Desk, until
 
 pytestmark = pytest.mark.timeout(240)
@@ -61,3 +64,27 @@ def test_a_task_without_an_agent_keeps_its_prompt_and_only_its_prompt(
     prompt = state.get("hatchling", {}).get("initialPrompt", "")
     assert prompt.endswith("Write the docs.\n") is waiting
     assert "bare" not in prompt
+
+
+@pytest.mark.requirement("tasks.agent-finds-host")
+def test_the_tools_of_an_agent_with_another_home_reach_its_own_daemon(
+    desk: Desk, scripted: Spec, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    made = desk.new("away", "--agent", scripted("any=text"))
+    until(lambda: desk.tasks()["away"]["state"] == "idle")
+    spec = json.loads((desk.home / "sessions" / made["id"] / "session.json").read_text())
+    own = {"HOME": str(elsewhere), "XDG_RUNTIME_DIR": str(elsewhere), **spec["env"]}
+
+    async def report() -> str:
+        words = {"message": "Half of it", "category": "milestone"}
+        status = ""
+        async with speaking(Path(made["worktree"]), **own) as server, asyncio.timeout(30):
+            while status != "recorded":
+                status = (await server.call("log_progress", words))["structuredContent"]["status"]
+        return status
+
+    assert asyncio.run(report()) == "recorded"
+    assert list(elsewhere.iterdir()) == [], "no second home was made"
+    assert "Half of it" in desk.ok("task", "log", "away")

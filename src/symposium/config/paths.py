@@ -45,7 +45,7 @@ def paths(environment: Mapping[str, str] | None = None) -> Paths:
     override = env.get("SYMPOSIUM_HOME")
     if override:
         home = _absolute(override, user)
-        return Paths(home, home / "cache", home / "run")
+        return Paths(home, home / "cache", _kept_runtime(home) or home / "run")
     home = user / ".symposium"
     cache = Path(env.get("XDG_CACHE_HOME") or user / ".cache") / "symposium"
     runtime = env.get("XDG_RUNTIME_DIR")

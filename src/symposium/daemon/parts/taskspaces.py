@@ -61,7 +61,8 @@ class Taskspaces:
         self._store = SessionStore(paths())
         self._mark = StateMark(home, surroundings.socket)
         self._live = LiveSessions(self._store)
-        self._agents = TaskAgents(self._store, registry_surroundings(os.environ), self._live)
+        around = registry_surroundings(os.environ)
+        self._agents = TaskAgents(self._store, around, self._live, surroundings.socket)
         self._bus: Bus | None = None
         self._recovered = asyncio.Event()
         trust = SetUpTrust(TrustStore(home))

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from symposium.agent_sessions.keeper_client import AgentSessions
@@ -38,13 +39,22 @@ class TaskAgents:
         store: where sessions are.
         around: where agents are found by their ids.
         live: the sessions that run.
+        socket: where the daemon listens.
 
     Attributes:
         environments: what they are started with.
     """
 
-    def __init__(self, store: SessionStore, around: Surroundings, live: LiveSessions) -> None:
+    def __init__(
+        self,
+        store: SessionStore,
+        around: Surroundings,
+        live: LiveSessions,
+        socket: Path,
+    ) -> None:
         self.environments = Environments()
+        # An agent with another HOME must find this daemon, and start no second one.
+        self._host = {"SYMPOSIUM_HOME": str(around.home), "SYMPOSIUM_SOCKET": str(socket)}
         self._store = store
         self._sessions = AgentSessions(store)
         self._around = around
@@ -76,7 +86,7 @@ class TaskAgents:
         Raises:
             SessionError: it cannot be started.
         """
-        spec = session_of(taskspace, env)
+        spec = session_of(taskspace, {**env, **self._host})
         if spec is not None and not self._store.is_kept(taskspace.id):
             await launch(self._store, spec, self.environment(taskspace))
             self._live.changed(taskspace.id, "started")
