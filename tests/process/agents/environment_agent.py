@@ -1,6 +1,7 @@
 """An agent that says what it was given: its environment, its prompt; standard library only.
 
-Of the variables whose names are its arguments it tells the SHA-256.
+It tells the SHA-256 of the variables whose names are its arguments, by their numbers: a member
+named like a secret would be redacted.
 """
 
 import json
@@ -23,7 +24,8 @@ def main() -> None:
             case "session/prompt":
                 given = {name: os.environ[name] for name in os.environ if name.startswith(NAMES)}
                 prompt = "".join(part["text"] for part in message["params"]["prompt"])
-                given |= {name: hidden(name) for name in sys.argv[1:] if name in os.environ}
+                wanted = enumerate(sys.argv[1:], 1)
+                given |= {f"#{n}": hidden(name) for n, name in wanted if name in os.environ}
                 say(json.dumps({"env": given, "prompt": prompt}))
                 answer(message, {"stopReason": "end_turn"})
             case _:
