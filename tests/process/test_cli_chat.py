@@ -154,8 +154,8 @@ def test_a_slash_lists_the_commands_as_last_announced(symposium: Run, scripted: 
     done = symposium("chat", "--agent", agent, stdin="/\nhello\n/\n/quit\n")
     before, after = done.stdout.split("Answered.")
 
-    assert "/old : About old" in before
-    assert "/new : About new" in after
+    assert "/old: About old" in before
+    assert "/new: About new" in after
     assert "/old" not in after
 
 
@@ -315,6 +315,97 @@ def test_markdown_is_rendered_at_a_terminal_and_usage_stands_in_the_status_line(
     assert "A page\n\n• x\n" in shown
     assert "\x1b[1;4mA " in person.raw
     assert "usage_update" not in shown
+
+
+@pytest.mark.requirement("cli.chat-starting", "cli.chat-typed-ahead")
+def test_lines_typed_while_the_agent_starts_are_inputs_of_their_own(
+    chat: Chat, ourselves: Spec
+) -> None:
+    person = chat("--agent", ourselves("testy"))
+    person.until("starting symposium…")
+    person.type(echo_command("first").encode(), ENTER, echo_command("second").encode(), ENTER)
+    person.until("\nfirst\n")
+    person.until("\nsecond\n")
+
+
+def echo_command(text: str) -> str:
+    """What makes testy say this."""
+    return f'{{"command":"echo","message":"{text}"}}'
+
+
+@pytest.mark.requirement("cli.chat-typed-ahead")
+def test_a_line_typed_during_a_turn_is_sent_after_it(chat: Chat, scripted: Spec) -> None:
+    person = chat("--agent", scripted("prompt=wait"))
+    person.ready()
+    person.type(b"go", ENTER)
+    person.until("Waiting.")
+    person.type(b"next words", ENTER)
+    person.until("next words")
+    person.interrupt()
+    person.until("[stopped: cancelled]")
+    assert "> next words" in person.until("Waiting.")
+
+
+def chosen(symposium: Run, *lines: str, agent: str = "testy") -> str:
+    done = symposium("chat", "--agent", agent, stdin="\n".join([*lines, ""]))
+    assert done.returncode == 0
+    return done.stdout
+
+
+@pytest.mark.requirement("cli.chat-settings")
+def test_modes_are_listed_and_set_by_name(symposium: Run) -> None:
+    assert chosen(symposium, "/mode", "/mode pla", "/mode", "/mode nope", "/models").split(
+        "\n"
+    ) == [
+        "  ▸ Chat (chat): Answer and do nothing else.",
+        "    Plan (plan): Say what would be done.",
+        "[mode] Plan",
+        "    Chat (chat): Answer and do nothing else.",
+        "  ▸ Plan (plan): Say what would be done.",
+        "'nope' is no mode; there are: Chat (chat), Plan (plan)",
+        "the agent offers no models to choose from",
+        "",
+    ]
+
+
+MODELS: Final = (
+    'new=result:{"sessionId":"one","models":{"currentModelId":"big","availableModels":'
+    '[{"modelId":"big","name":"Big"},{"modelId":"small","name":"Small"}]}}'
+)
+
+
+@pytest.mark.requirement("cli.chat-settings")
+def test_models_are_listed_and_set_and_a_refusal_changes_nothing(
+    symposium: Run, scripted: Spec
+) -> None:
+    shown = chosen(symposium, "/models small", "/models", agent=scripted(MODELS))
+    assert shown == "[model] Small\n    Big (big)\n  ▸ Small (small)\n"
+
+    refusing = scripted(MODELS, "other=error:-32601:unknown method")
+    shown = chosen(symposium, "/models small", "/models", agent=refusing)
+    assert "the model is unchanged: " in shown
+    assert "  ▸ Big (big)" in shown
+
+
+@pytest.mark.requirement("cli.chat-own-commands")
+def test_commands_of_the_chat_do_not_reach_the_agent_but_for_two_slashes(
+    symposium: Run, scripted: Spec
+) -> None:
+    agent = scripted(f"new=update:{announce('models')}")
+    shown = chosen(symposium, "/help", "/models", "/undo", "/undo all", agent=agent)
+
+    assert "Answered." not in shown
+    assert "  //models: About models (agent)" in shown
+    assert "/undo takes no argument" in shown
+    assert chosen(symposium, "//models", agent=agent) == "Answered.\n"
+
+
+@pytest.mark.requirement("cli.chat-undo")
+def test_undo_in_a_chat_without_a_task_says_what_is_possible(symposium: Run) -> None:
+    shown = chosen(symposium, "/undo")
+
+    assert "nothing was undone: a chat takes no snapshots of its directory" in shown
+    assert "`git restore PATH`" in shown
 
 
 @pytest.mark.requirement("cli.no-color", "cli.chat-markdown")

@@ -211,3 +211,21 @@ def test_a_permission_is_answered_with_yes_and_an_empty_inbox_says_so(desk: Desk
     assert decided(desk, task) == ["allow-once", "reject"]
     assert (empty.returncode, empty.stdout) == (0, "")
     assert empty.stderr == "Nothing waits for you.\n"
+
+
+@pytest.mark.requirement("cli.chat-undo", "tasks.chat")
+def test_undo_restores_the_worktree_of_the_task(
+    desk: Desk, chat: Chat, scripted: Callable[..., str]
+) -> None:
+    tree = Path(desk.new("destroys", "--agent", scripted("prompt=ask:edit"))["worktree"])
+    user = chat("destroys")
+    user.until("Choose 1-2")
+    (tree / "late.txt").write_text("late")
+    user.type(b"1\n")
+    until(lambda: len(desk.json("task", "show", "destroys")["snapshots"]) > 1)
+    (tree / "late.txt").unlink()
+    user.ready()
+    user.type(b"/undo", ENTER)
+    user.until("takes it back")
+
+    assert (tree / "late.txt").read_text() == "late"

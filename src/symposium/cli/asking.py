@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,15 @@ HEAD_SHOWN: Final = 6
 """Lines that a command, or a title, may take unasked."""
 
 WHOLE: Final = "?"
-"""What is typed to see all of it."""
+"""What is typed to see all of it, and what each option does."""
+
+_MEANINGS: Final = {
+    "allow_once": "the agent may do this now; it asks again next time",
+    "allow_always": "the agent may do this now, and it remembers that you allow it",
+    "reject_once": "the agent may not do this now; it may ask again",
+    "reject_always": "the agent may not do this, and it remembers that you refuse it",
+}
+"""By the kind of an option."""
 
 ReadLine = Callable[[str], Awaitable[str]]
 """Shows a prompt and gives the line that was typed.
@@ -47,20 +56,29 @@ class AskPerson:
     async def decide(self, permission: Permission) -> Decision:
         """Let the person choose."""
         names = [option.name for option in permission.options]
-        chosen = await self.choose(wish_of(permission.tool_call, self._root), names)
+        kinds = [option.kind for option in permission.options]
+        chosen = await self.choose(wish_of(permission.tool_call, self._root), names, kinds)
         return refused(permission) if chosen is None else Chosen(permission.options[chosen])
 
-    async def choose(self, wish: Wish, options: Sequence[str]) -> int | None:
-        """Let the user choose one of these options; its place, or None for no."""
+    async def choose(
+        self, wish: Wish, options: Sequence[str], kinds: Sequence[str] = ()
+    ) -> int | None:
+        """Let the user choose one of these options; its place, or None for no.
+
+        Args:
+            wish: what the agent wants to do.
+            options: the names of the options.
+            kinds: what ACP calls each of them, such as `allow_once`.
+        """
         async with self._turn:
             names = [one_line(option, width=WIDTH) for option in options]
             for line in _in_short(wish):
                 self._talk(line)
             for number, name in enumerate(names, start=1):
                 self._talk(f"    {number}) {name}")
-            return await self._chosen(names, wish)
+            return await self._chosen(names, kinds, wish)
 
-    async def _chosen(self, names: Sequence[str], wish: Wish) -> int | None:
+    async def _chosen(self, names: Sequence[str], kinds: Sequence[str], wish: Wish) -> int | None:
         is_cut = _in_short(wish) != _whole(wish)
         more = f", {WHOLE} to see all of it" if is_cut else ""
         while True:
@@ -71,7 +89,7 @@ class AskPerson:
             if not line.strip():
                 return None
             if line.strip() == WHOLE:
-                for each in _whole(wish):
+                for each in (*_whole(wish), *_explained(names, kinds)):
                     self._talk(each)
                 continue
             found = matching(line, names)
@@ -79,6 +97,15 @@ class AskPerson:
                 return found[0]
             trouble = "could be several" if found else "is none of them"
             self._talk(one_line(f"  {line.strip()!r} {trouble}", width=WIDTH))
+
+
+def _explained(names: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    """The options once more, each with what it does."""
+    lines: list[str] = []
+    for number, (name, kind) in enumerate(zip_longest(names, kinds, fillvalue=""), start=1):
+        meaning = f": {_MEANINGS[kind]}" if kind in _MEANINGS else ""
+        lines.append(f"    {number}) {name}{meaning}")
+    return lines
 
 
 def _in_short(wish: Wish) -> list[str]:

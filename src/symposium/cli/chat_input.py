@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
@@ -15,9 +16,11 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
+from symposium.cli.chat_commands import COMMANDS, is_own
+from symposium.cli.stdin_lines import lines_typed_ahead
 from symposium.client.events import Command
 from symposium.config.private_directory import make_private_directory
-from symposium.plain_text import one_line
+from symposium.plain_text import one_line, plain_text
 
 PROMPT: Final = "> "
 CONTINUED: Final = "… "
@@ -68,9 +71,13 @@ class TypedInputs:
         )
         self._held = ""
         self._draft = ""
+        self._ahead: deque[str | None] = deque()
 
     async def read(self) -> str:
         """The next input; begins with what was typed when an earlier read was canceled."""
+        self.keep_typed()
+        if self._ahead:
+            return self._next_ahead()
         draft, self._draft = self._draft, ""
         try:
             return await self._session.prompt_async(default=draft)
@@ -80,6 +87,18 @@ class TypedInputs:
         finally:
             held, self._held = self._held, ""
             sys.stdout.write(held)
+
+    def keep_typed(self) -> None:
+        """Keep the lines that were typed while nothing was asked: each is an input."""
+        self._ahead += lines_typed_ahead()
+
+    def _next_ahead(self) -> str:
+        text = self._ahead.popleft()
+        if text is None:
+            raise EOFError
+        self._session.history.append_string(text)
+        print(PROMPT + plain_text(text).replace("\n", f"\n{CONTINUED}"), flush=True)
+        return text
 
     def above(self, text: str) -> bool:
         """Show text above the prompt, line by line; False if nobody is being asked."""
@@ -115,10 +134,12 @@ class _Slash(Completer):
         typed = document.text
         if not typed.startswith("/") or "\n" in typed:
             return
-        for command in self._commands():
-            if command.name.startswith(typed[1:]):
+        own = [(f"/{each.name}", each) for each in COMMANDS]
+        theirs = [("//" if is_own(each.name) else "/", each) for each in self._commands()]
+        for name, command in [*own, *((f"{begin}{each.name}", each) for begin, each in theirs)]:
+            if name.startswith(typed):
                 yield Completion(
-                    f"/{one_line(command.name, width=60)}",
+                    one_line(name, width=60),
                     start_position=-len(typed),
                     display_meta=one_line(command.description, width=60),
                 )

@@ -112,6 +112,12 @@ class ChatView:
         if stop_reason != "end_turn":
             self.line(f"[stopped: {stop_reason}]")
 
+    def clear_line(self) -> None:
+        """Clear what the terminal has echoed of a line that will be typed on at the prompt."""
+        if self._is_coloured:
+            # Up and down again: the line is at its begin, and nothing on it is open.
+            self._output.write("\r\x1b[K\x1b[A\n")
+
     def end_turn(self) -> None:
         """The agent works no longer; show the rest of what it has said."""
         self.end_text()

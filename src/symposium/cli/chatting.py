@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from peerwire.errors import ConnectionClosedError
 from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
+from symposium.cli.chat_commands import LEAVE, ChatCommands, for_agent
 from symposium.cli.chat_input import Inputs, TypedInputs, history_file
 from symposium.cli.chat_view import ChatView
 from symposium.cli.ending import ExitCode, ended_by_reader
@@ -24,6 +26,7 @@ from symposium.cli.stdin_lines import StdinLines, ask_line
 from symposium.client.auditing import witnessed
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.permissions import Permission
+from symposium.client.session_settings import Choice, Setting
 from symposium.client.turn import Turn, on_interrupt
 from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Blueprint
@@ -35,7 +38,11 @@ HELP: Final = (
     "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up brings back what you wrote.",
     "Ctrl-C cancels a turn, or twice leaves. / lists the agent's commands, /quit leaves.",
 )
-LEAVE: Final = frozenset({"/quit", "/exit"})
+
+NO_UNDO: Final = "a chat takes no snapshots of its directory"
+UNDO_HINT: Final = """\
+`git diff` shows what has changed, `git restore PATH` takes it back
+in a task, /undo restores the files: `symposium task new`, then `symposium task chat`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,30 @@ async def run_chat(chat: Chat) -> int:
         return ended_by_reader()
 
 
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """The session of a chat."""
+
+    conversation: Conversation
+    id: str
+
+    async def choose(self, setting: Setting, choice: Choice) -> None:
+        """Use another model or mode.
+
+        Raises:
+            SymposiumError: the agent refuses.
+        """
+        await self.conversation.set_up(self.id, *setting.request(choice))
+
+    async def undo(self) -> Sequence[str]:
+        """Nothing can be undone here.
+
+        Raises:
+            SymposiumError: always; its hint says what is possible.
+        """
+        raise SymposiumError(NO_UNDO, UNDO_HINT)
+
+
 class Chatting:
     """One chat, from its greeting to its end."""
 
@@ -89,12 +120,13 @@ class Chatting:
         self._view.status.directory = chat.cwd
         self._last_words: deque[str] = deque(maxlen=STDERR_SHOWN)
         self._turn: Turn | None = None
+        self._typed: TypedInputs | None = None
 
     async def run(self) -> int:
         """Talk until it is over."""
         chat = self._chat
         is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        person = AskPerson(ask_line, self._view.detail, chat.cwd) if is_terminal else None
+        person = AskPerson(self._ask, self._view.detail, chat.cwd) if is_terminal else None
         decides = decider(chat.permits, person, self._nobody_there)
         terms = Terms(chat.cwd, decides, self._view.update, self._view.decided, chat.patience)
         chooser = chooser_of(chat.permits, has_person=person is not None)
@@ -104,25 +136,32 @@ class Chatting:
         def instantiate(_: object) -> Blueprint:
             return chat.chain.blueprint()
 
+        if is_terminal:
+            self._view.line(f"starting {chat.agent}…")
         with recorded(chat.chain, settings, trace_dir=chat.trace_dir) as records:
             async with converse(instantiate, terms, records.settings) as conversation:
-                self._view.status.introduced(await conversation.initialize())
-                session_id = await conversation.new_session(str)
-                inputs: Inputs = StdinLines()
+                status = self._view.status
+                status.introduced(await conversation.initialize())
+                session_id = await conversation.new_session(
+                    lambda _: status.settings.opened(conversation.opened)
+                )
+                session = OpenSession(conversation, session_id)
                 if is_terminal:
-                    inputs = typed = TypedInputs(
-                        history_file(), lambda: self._view.commands, self._view.status.line
+                    self._typed = TypedInputs(
+                        history_file(), lambda: self._view.commands, status.line
                     )
-                    self._output.show_above(typed.above)
+                    self._output.show_above(self._typed.above)
+                    self._view.clear_line()
                     for line in HELP:
                         self._view.line(line)
-                return await self._talk(conversation, session_id, inputs)
+                return await self._talk(session, self._typed or StdinLines())
 
-    async def _talk(self, conversation: Conversation, session_id: str, inputs: Inputs) -> int:
+    async def _talk(self, session: "OpenSession", inputs: Inputs) -> int:
+        commands = ChatCommands(self._view, HELP, session)
         was_interrupted = False
         while True:
             try:
-                text = await conversation.unless_over(inputs.read())
+                text = await session.conversation.unless_over(inputs.read())
             except EOFError:
                 return ExitCode.OK
             except KeyboardInterrupt:
@@ -136,12 +175,14 @@ class Chatting:
             was_interrupted = False
             if text.strip() in LEAVE:
                 return ExitCode.OK
-            if self._is_for_agent(text) and await self._run_turn(conversation, session_id, text):
+            if not text.strip() or await commands.run(text):
+                continue
+            if await self._run_turn(session, for_agent(text)):
                 return ExitCode.INTERRUPTED
 
-    async def _run_turn(self, conversation: Conversation, session_id: str, text: str) -> bool:
+    async def _run_turn(self, session: "OpenSession", text: str) -> bool:
         """Run one turn; whether the person wants to leave."""
-        self._turn = turn = Turn(conversation, session_id)
+        self._turn = turn = Turn(session.conversation, session.id)
         self._view.end_text()
         with on_interrupt(self._stop_turn):
             try:
@@ -155,17 +196,11 @@ class Chatting:
                 self._output.talk(failure.text())
         return turn.stops > 1
 
-    def _is_for_agent(self, text: str) -> bool:
-        """Whether the agent is to have it; what is for us is done."""
-        if not text.strip():
-            return False
-        if text.strip() not in {"/", "/help"}:
-            return True
-        for line in HELP:
-            self._view.line(line)
-        for command in self._view.commands:
-            self._view.line(f"  /{command.name} {command.hint}: {command.description}")
-        return False
+    async def _ask(self, prompt: str) -> str:
+        """Ask one question; what was typed before it is an input, and no answer."""
+        if self._typed is not None:
+            self._typed.keep_typed()
+        return await ask_line(prompt)
 
     def _stop_turn(self) -> None:
         if self._turn is not None:

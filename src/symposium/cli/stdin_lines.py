@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import sys
 import termios
 from typing import Final
@@ -46,6 +47,25 @@ async def ask_line(prompt: str) -> str:
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
     click.echo(prompt, err=True, nl=False)
     return await StdinLines().read()
+
+
+def lines_typed_ahead() -> list[str | None]:
+    """Whole lines that wait at the terminal, without waiting; None is the end of input.
+
+    Alt-Enter joins a line with the next one.
+    """
+    found: list[str | None] = []
+    data = b""
+    while select.select([STDIN], [], [], 0)[0]:
+        piece = os.read(STDIN, READ_SIZE)
+        data += piece
+        if not piece or (data.endswith(b"\n") and not data.endswith(b"\x1b\n")):
+            text = data.decode(errors="replace").replace("\x1b\n", "\v")
+            found += [line.replace("\v", "\n") for line in text.split("\n") if line]
+            data = b""
+        if not piece:
+            return [*found, None]
+    return found + ([data.decode(errors="replace").replace("\x1b", "")] if data else [])
 
 
 async def _readable() -> None:

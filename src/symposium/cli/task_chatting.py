@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
 import click
@@ -20,17 +21,21 @@ from symposium.agent_sessions.keeper_client import (
 )
 from symposium.agent_sessions.session import SessionError
 from symposium.agent_sessions.store import SessionStore
+from symposium.bus.messages.undo_taskspace import UndoTaskspace
 from symposium.cli.asking import AskPerson
+from symposium.cli.chat_commands import LEAVE, ChatCommands, for_agent
 from symposium.cli.chat_input import Inputs, TypedInputs, history_file
 from symposium.cli.chat_view import ChatView
-from symposium.cli.chatting import LEAVE
 from symposium.cli.ending import ExitCode, ended_by_reader
 from symposium.cli.event_words import event_text
 from symposium.cli.output import Output
 from symposium.cli.stdin_lines import StdinLines, ask_line
+from symposium.cli.tasks import ask, undone_lines
+from symposium.client.session_settings import Choice, Setting
 from symposium.client.turn import on_interrupt
 from symposium.client.wishes import Wish
 from symposium.conductor.gate import members_of
+from symposium.errors import SymposiumError
 
 HELP: Final = (
     "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up brings back what you wrote.",
@@ -52,7 +57,7 @@ async def chat_with_task(store: SessionStore, session: str) -> int:
     task = asyncio.current_task()
     assert task is not None
     output = Output(on_broken=task.cancel)
-    chat = TaskChat(output)
+    chat = TaskChat(output, session)
     try:
         async with reach(store, session, {EVENT: chat.agent.came}, chat.ended) as server:
             return await chat.run(server)
@@ -163,15 +168,42 @@ class Reported:
             self.view.line(event_text("prompt", data))
 
 
+@dataclass(frozen=True, slots=True)
+class TaskActions:
+    """What the commands of a chat do to a task; its id is that of its session."""
+
+    task: str
+
+    async def choose(self, setting: Setting, choice: Choice) -> None:
+        """Settings cannot be changed here.
+
+        Raises:
+            SymposiumError: always.
+        """
+        del choice
+        raise SymposiumError(f"the {setting.kind} of a task's agent cannot be set from here", "")
+
+    async def undo(self) -> Sequence[str]:
+        """Restore the worktree as it was before the last change.
+
+        Raises:
+            SymposiumError: there is nothing to undo, or the daemon refuses.
+        """
+        undone = await ask(UndoTaskspace(taskspace_uuid=self.task, snapshot=None))
+        return undone_lines(self.task, undone)
+
+
 class TaskChat:
     """One chat: what the user types is sent, and questions are answered where they are shown.
 
     Args:
         output: where the conversation is shown.
+        task: the id of the task.
     """
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, task: str) -> None:
         self.agent = Reported(output, self._wake)
+        self._commands = ChatCommands(self.agent.view, HELP, TaskActions(task))
         self._output = output
         self._person = AskPerson(ask_line, self.agent.view.detail)
         self._inputs: Inputs = StdinLines()
@@ -264,9 +296,10 @@ class TaskChat:
         options = [members_of(each) for each in cast("Sequence[Any]", asked["options"])]
         wish = Wish(str(asked.get("wish") or asked.get("title")), tuple(asked.get("lines") or ()))
         names = [str(each.get("name")) for each in options]
+        kinds = [str(each.get("kind")) for each in options]
         self.agent.asking = number
         try:
-            chosen = await self._unless_woken(self._chosen(wish, names))
+            chosen = await self._unless_woken(self._chosen(wish, names, kinds))
         finally:
             self.agent.asking = None
         await self._cancel_if_stopped()
@@ -280,9 +313,9 @@ class TaskChat:
         await self._ask(ANSWER, {"question": number, "optionId": option["optionId"], "by": BY})
         self.agent.questions.pop(number, None)
 
-    async def _chosen(self, wish: Wish, names: Sequence[str]) -> int:
+    async def _chosen(self, wish: Wish, names: Sequence[str], kinds: Sequence[str]) -> int:
         """The place of the option; -1 for no."""
-        chosen = await self._person.choose(wish, names)
+        chosen = await self._person.choose(wish, names, kinds)
         return -1 if chosen is None else chosen
 
     async def _say(self, text: str) -> None:
@@ -294,18 +327,14 @@ class TaskChat:
         self._leaves = 0
         if text.strip() in LEAVE:
             raise EOFError
-        if text.strip() in {"/", "/help"}:
-            for line in HELP:
-                self.agent.view.line(line)
-            for command in self.agent.view.commands:
-                line = f"  /{command.name} {command.hint}: {command.description}"
-                self.agent.view.line(line)
-        elif text.strip():
-            self.agent.said.append(text)
-            self.agent.is_working = True
-            if await self._ask(SAY, {"text": text}) is None and text in self.agent.said:
-                self.agent.said.remove(text)
-                self.agent.is_working = bool(self.agent.said)
+        if not text.strip() or await self._commands.run(text):
+            return
+        prompt = for_agent(text)
+        self.agent.said.append(prompt)
+        self.agent.is_working = True
+        if await self._ask(SAY, {"text": prompt}) is None and prompt in self.agent.said:
+            self.agent.said.remove(prompt)
+            self.agent.is_working = bool(self.agent.said)
 
     async def _cancel_if_stopped(self) -> None:
         if self._stops == 1 and not self._is_cancelled and not self._is_over:

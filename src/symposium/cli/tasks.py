@@ -12,6 +12,7 @@ from symposium.agent_sessions.store import SessionStore
 from symposium.bus.messages.find_taskspace import FindTaskspace
 from symposium.bus.messages.progress import Progress
 from symposium.bus.messages.show_taskspace import GuidanceReading, TaskShown
+from symposium.bus.messages.undo_taskspace import Undone
 from symposium.bus.shapes import SIGNS, ProgressCategory
 from symposium.bus.task_shapes import SnapshotView, TaskView
 from symposium.bus.vocabulary import Request
@@ -60,6 +61,12 @@ async def ask(message: Request[_Answer], socket: Path | None = None) -> _Answer:
     async with client_for(socket) as client:
         await client.ready()
         return await client.request(message, on_progress=news)
+
+
+def undone_lines(task: str, undone: Undone) -> tuple[str, ...]:
+    """What an undo has restored, and how to take it back."""
+    again = f"`symposium task undo {task[:8]} --to {undone.before.ref}` takes it back"
+    return (f"back to: {undone.now.reason}", again, *undone.lines)
 
 
 async def find_task(named: str) -> TaskView:

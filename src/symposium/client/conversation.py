@@ -48,7 +48,11 @@ class Terms:
 
 
 class Conversation:
-    """The client's end of one chain; made by `converse`."""
+    """The client's end of one chain; made by `converse`.
+
+    Attributes:
+        opened: the agent's answer to `session/new`, for `on_open`: its modes and options.
+    """
 
     def __init__(
         self, connection: Connection, answers: Answers, terms: Terms, patience: Patience
@@ -59,6 +63,7 @@ class Conversation:
         self._patience = patience
         self._scope: asyncio.Timeout | None = None
         self._is_over = False
+        self.opened: Any = None
 
     async def initialize(self) -> dict[str, Any]:
         """Begin the chain, and hear what the agent can do.
@@ -88,6 +93,7 @@ class Conversation:
         params = self._setting()
 
         def tell(result: Any) -> None:
+            self.opened = result
             if (session_id := _text(result, "sessionId")) is not None:
                 on_open(session_id)
 
@@ -110,15 +116,22 @@ class Conversation:
         """
         await self._in_time(method, {"sessionId": session_id, **self._setting()})
 
-    async def prompt(self, session_id: str, text: str) -> str:
+    async def prompt(
+        self, session_id: str, text: str, attached: Sequence[Mapping[str, Any]] = ()
+    ) -> str:
         """Run one turn; the agent's reason to stop.
+
+        Args:
+            session_id: as the agent named it.
+            text: what the user says.
+            attached: content blocks that go with it.
 
         Raises:
             StepError: the agent answered with an error, or has ended.
             PatienceError: it did not answer in time; the turn has been cancelled.
         """
         self._answers.forget_grants()
-        prompt = [{"type": "text", "text": text}]
+        prompt = [{"type": "text", "text": text}, *map(dict, attached)]
         params = {"sessionId": session_id, "prompt": prompt}
         try:
             result = await self._in_time("session/prompt", params)
@@ -126,6 +139,15 @@ class Conversation:
             self.cancel(session_id)
             raise
         return _text(result, "stopReason") or "none given"
+
+    async def set_up(self, session_id: str, method: str, params: Mapping[str, Any]) -> Any:
+        """Change a setting of a session; the agent's answer.
+
+        Raises:
+            StepError: the agent refuses, or has ended.
+            PatienceError: it did not answer in time.
+        """
+        return await self._in_time(method, {"sessionId": session_id, **params})
 
     def cancel(self, session_id: str) -> None:
         """Ask the agent to end the turn; `prompt` returns when it has."""

@@ -2,9 +2,9 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from symposium.client.conversation import Conversation
 
@@ -27,11 +27,11 @@ class Turn:
         self._scope = asyncio.timeout(None)
         self.stops = 0
 
-    async def run(self, text: str) -> str:
+    async def run(self, text: str, attached: Sequence[Mapping[str, Any]] = ()) -> str:
         """The agent's reason to stop."""
         try:
             async with self._scope:
-                return await self._conversation.prompt(self._session_id, text)
+                return await self._conversation.prompt(self._session_id, text, attached)
         except TimeoutError:
             if not self._scope.expired():
                 raise

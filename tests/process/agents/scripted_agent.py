@@ -1,6 +1,6 @@
 """An agent that does, step by step, what its command line says; standard library only.
 
-Each word is `STEP=BEHAVIOUR`, where STEP is `initialize`, `new`, `prompt` or `any`.
+Each word is `STEP=BEHAVIOUR`, where STEP is `initialize`, `new`, `prompt`, `other` or `any`.
 """
 
 import json
@@ -54,7 +54,7 @@ class ScriptedAgent:
                 self.cancelled()
             elif "id" in message:
                 self.cwd = message["params"].get("cwd", self.cwd)
-                self.asked(message["id"], STEPS.get(message["method"], "any"))
+                self.asked(message["id"], STEPS.get(message["method"], "other"))
 
     def asked(self, request_id: Any, step: str) -> None:
         result = RESULTS.get(step, {})

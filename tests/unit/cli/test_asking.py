@@ -98,7 +98,7 @@ async def test_what_was_left_out_is_said_and_shown_when_asked_for() -> None:
     first, *rest = lines[LINES_SHOWN + 4 :]
     assert first == "  Choose 1-2, ? to see all of it, or nothing for no: "
     assert rest[0] == "? The agent wants to edit a (+100 -0)"
-    assert rest[1:-1] == [f"    +line {number}" for number in range(100)]
+    assert rest[1:-3] == [f"    +line {number}" for number in range(100)]
 
 
 @pytest.mark.requirement("approvals.change-shown")
@@ -121,3 +121,15 @@ async def test_of_two_options_of_one_name_a_number_says_which() -> None:
 async def test_nothing_means_no(lines: list[str]) -> None:
     assert await asked(Person(*lines), ONCE, ALWAYS, NO) == Chosen(NO)
     assert await asked(Person(*lines), ONCE, ALWAYS) == Declined()
+
+
+@pytest.mark.requirement("cli.chat-permission-details")
+async def test_a_question_mark_shows_the_options_again_with_what_they_do() -> None:
+    person = Person("?", "2")
+
+    assert await asked(person, ONCE, NO) == Chosen(NO)
+    assert person.shown[-4:-1] == [
+        "? The agent wants to edit /a: do it",
+        "    1) Allow once: the agent may do this now; it asks again next time",
+        "    2) Reject: the agent may not do this now; it may ask again",
+    ]

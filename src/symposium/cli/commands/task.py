@@ -40,6 +40,7 @@ from symposium.cli.tasks import (
     show_task,
     show_tasks,
     task_line,
+    undone_lines,
 )
 from symposium.cli.watching import FOLLOW, look, watch_events
 from symposium.local_time import second_of
@@ -400,14 +401,9 @@ def undo(task: str, snapshot: str | None, *, is_listed: bool, as_json: bool) -> 
             told, lines = to_builtins(restored), (task_line(restored.taskspace), *restored.lines)
         else:
             undone = await ask(UndoTaskspace(taskspace_uuid=found.id, snapshot=snapshot))
-            again = f"`symposium task undo {found.id[:8]} --to {undone.before.ref}` takes it back"
             both = {"now": undone.now, "before": undone.before}
             states = {name: dated(to_builtins(each), "at") for name, each in both.items()}
-            told, lines = (
-                {**to_builtins(undone), **states},
-                (f"back to: {undone.now.reason}", again),
-            )
-            lines += undone.lines
+            told, lines = {**to_builtins(undone), **states}, undone_lines(found.id, undone)
         if as_json:
             print_json(told)
         else:

@@ -1,0 +1,22 @@
+"""Which commands of a chat are the agent's."""
+
+import pytest
+
+from symposium.cli.chat_commands import for_agent
+
+
+@pytest.mark.requirement("cli.chat-own-commands")
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [
+        ("//models", "/models"),
+        ("//mode ask", "/mode ask"),
+        (" //quit", "/quit"),
+        ("// a comment", "// a comment"),
+        ("//init", "//init"),
+        ("/init", "/init"),
+        ("hello", "hello"),
+    ],
+)
+def test_two_slashes_pass_a_command_of_the_same_name(typed: str, sent: str) -> None:
+    assert for_agent(typed) == sent

@@ -1,0 +1,75 @@
+"""Models and modes as agents offer them, in each of the ways of ACP."""
+
+from typing import Any
+
+import pytest
+
+from symposium.client.events import ModeChange, OptionsChange
+from symposium.client.session_settings import MODE, MODEL, Choice, SessionSettings
+
+MODES = {
+    "currentModeId": "ask",
+    "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code", "x": 1}],
+}
+MODELS = {"currentModelId": "b", "availableModels": [{"modelId": "b", "name": "Big"}]}
+
+
+def option(category: str, current: str) -> dict[str, Any]:
+    groups = [
+        {"group": "g", "options": [{"value": "s", "name": "Small"}]},
+        {"value": "l", "name": "Large", "description": "slow"},
+    ]
+    return {"id": "o", "category": category, "currentValue": current, "options": groups}
+
+
+def opened(**members: Any) -> SessionSettings:
+    settings = SessionSettings()
+    settings.opened(members)
+    return settings
+
+
+@pytest.mark.requirement("cli.chat-settings")
+def test_modes_and_models_have_methods_of_their_own() -> None:
+    settings = opened(modes=MODES, models=MODELS)
+    mode, model = settings.known[MODE], settings.known[MODEL]
+
+    assert mode.request(mode.choices[1]) == ("session/set_mode", {"modeId": "code"})
+    assert model.request(model.choices[0]) == ("session/set_model", {"modelId": "b"})
+
+
+@pytest.mark.requirement("cli.chat-settings")
+def test_a_config_option_of_the_category_replaces_the_older_way() -> None:
+    model = opened(models=MODELS, configOptions=[option("model", "s")]).known[MODEL]
+
+    assert model.choices == (Choice("s", "Small"), Choice("l", "Large", "slow"))
+    params = {"configId": "o", "value": "l"}
+    assert model.request(model.choices[1]) == ("session/set_config_option", params)
+
+
+@pytest.mark.requirement("cli.chat-settings")
+def test_a_change_that_the_agent_reports_is_followed() -> None:
+    settings = opened(modes=MODES, configOptions=[option("model", "s")])
+    settings.reported(ModeChange("code"))
+    settings.reported(OptionsChange((option("model", "l"),)))
+
+    assert (settings.name_of(MODE), settings.name_of(MODEL)) == ("Code", "Large")
+
+
+@pytest.mark.requirement("cli.chat-settings")
+@pytest.mark.parametrize(
+    ("word", "ids"),
+    [("code", ["code"]), ("ASK", ["ask"]), ("co", ["code"]), ("od", ["code"]), ("x", [])],
+)
+def test_a_name_or_a_part_of_it_says_which(word: str, ids: list[str]) -> None:
+    found = opened(modes=MODES).known[MODE].matching(word)
+
+    assert [each.id for each in found] == ids
+
+
+@pytest.mark.requirement("cli.chat-settings")
+@pytest.mark.parametrize("result", [None, {"modes": 7}, {"models": {"availableModels": [7, 8]}}])
+def test_what_is_malformed_offers_nothing(result: Any) -> None:
+    settings = SessionSettings()
+    settings.opened(result)
+
+    assert settings.known == {}
