@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from symposium.taskspaces.git.repository import (
     worktrees,
 )
 from symposium.taskspaces.ground import Ground
-from symposium.taskspaces.journal import forget, save
+from symposium.taskspaces.journal import forget, load, save, taken_worktrees
 from symposium.taskspaces.layouts import Places
 from symposium.taskspaces.model import (
     Category,
@@ -167,10 +167,9 @@ async def _record(ground: Ground, order: Order, opened: OpenProject) -> tuple[Ta
     project, repository = opened.project, opened.repository
     id_ = canonical_id(order.id) if order.id else str(uuid4())
     base = await find_base(repository.git, order.base or project.default_branch)
-    known = await ground.everything()
-    if any(each.id == id_ for each in known):
+    if await ground.journal.look(lambda connection: load(connection, id_)):
         raise RefusedNameError(f"there is a taskspace {id_} already", "leave the id out")
-    places = await _free_places(opened, id_, slug_of(order.name), known)
+    places = await _free_places(ground, opened, id_, slug_of(order.name))
     prompt = prompt_for(project.repo_name, order.task) if order.task else None
     at = ground.stamp()
     taskspace = Taskspace(
@@ -210,21 +209,21 @@ async def _record(ground: Ground, order: Order, opened: OpenProject) -> tuple[Ta
         raise
 
 
-async def _free_places(
-    opened: OpenProject, id_: str, slug: str, known: Sequence[Taskspace]
-) -> Places:
+async def _free_places(ground: Ground, opened: OpenProject, id_: str, slug: str) -> Places:
     """Places that nothing stands at: neither a path, however broken, nor a branch.
 
     An archived taskspace keeps its own, to come back to.
     """
-    taken = {each.worktree for each in known}
     project, git = opened.project, opened.repository.git
     if _is_link(project.tasks):
         reason = f"{project.tasks} is a link"
         raise RefusedNameError(reason, "taskspaces are made in a directory: remove the link")
     for number in range(1, 1000):
         places = project.places(id_, slug if number == 1 else f"{slug}-{number}")
-        if str(places.worktree) in taken or _exists(places.worktree):
+        place = [str(places.worktree)]
+        if _exists(places.worktree) or await ground.journal.look(
+            lambda connection, place=place: taken_worktrees(connection, place)
+        ):
             continue
         if await commit_of(git, f"refs/heads/{places.branch}") is None:
             return places

@@ -17,6 +17,7 @@ from symposium.taskspaces.log_reader import LogReader
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.presence import Presence
 from symposium.taskspaces.projects import open_project
+from symposium.taskspaces.reconciliation import Report, reconcile
 from symposium.taskspaces.records import Records
 from symposium.taskspaces.recovery import Recovered, recover
 from symposium.taskspaces.roster import Orphan, adopt, check, find, orphans, take_in
@@ -24,13 +25,11 @@ from symposium.taskspaces.setting_up import recipe_of, resume, set_up
 from symposium.taskspaces.setup_files.recipe import SetUp
 from symposium.taskspaces.spawning import Spawning
 from symposium.taskspaces.subjects import keep
-from symposium.taskspaces.task_queries import TaskQueries
+from symposium.taskspaces.task_queries import LIVE, TaskQueries
 from symposium.taskspaces.trash import Trash
 
 _PATIENCE = 60.0
 """Seconds that a git of the last run may still be at work."""
-
-_LIVE = frozenset({Standing.READY, Standing.SETUP_FAILED, Standing.FINISHED})
 
 
 class Engine:
@@ -70,6 +69,13 @@ class Engine:
         """
         await asyncio.to_thread(self._lease.take, _PATIENCE)
         return await recover(self._ground)
+
+    async def reconcile(self, report: Report) -> None:
+        """Look at every task once, and report what has changed while no engine ran.
+
+        For after the start: it takes seconds for thousands of tasks, and others may ask meanwhile.
+        """
+        await reconcile(self._ground, report)
 
     def close(self) -> None:
         """Close the journal, and end the watches of worktrees."""
@@ -190,5 +196,7 @@ class Engine:
             TaskspaceError: there is no such project, or a worktree cannot be kept.
         """
         opened = await open_project(project)
-        live = [each for each in await self.taskspaces(project) if each.standing in _LIVE]
+        await take_in(self._ground, opened)
+        known = await self.queries.live(str(opened.project.directory))
+        live = [each for each in await check(self._ground, known) if each.standing in LIVE]
         return await self._radar.look(live, opened.repository)

@@ -4,9 +4,10 @@ Write-ahead log with `synchronous=FULL`: a write that returned is on the disk (a
 """
 
 import asyncio
+import json
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -34,6 +35,7 @@ CREATE TABLE IF NOT EXISTS taskspace (
     id TEXT PRIMARY KEY, project TEXT NOT NULL, worktree TEXT NOT NULL, record BLOB NOT NULL
 );
 CREATE INDEX IF NOT EXISTS taskspace_project ON taskspace (project);
+CREATE INDEX IF NOT EXISTS taskspace_worktree ON taskspace (worktree);
 CREATE TABLE IF NOT EXISTS log (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, taskspace TEXT NOT NULL,
     at TEXT NOT NULL, category TEXT NOT NULL, message TEXT NOT NULL, evidence TEXT NOT NULL,
@@ -160,6 +162,15 @@ def load(connection: sqlite3.Connection, id_: str) -> Taskspace | None:
     """What is known of a taskspace."""
     row = connection.execute("SELECT record FROM taskspace WHERE id = ?", (id_,)).fetchone()
     return _DECODER.decode(row[0]) if row else None
+
+
+def taken_worktrees(connection: sqlite3.Connection, paths: Sequence[str]) -> set[str]:
+    """Those of these paths that are the worktree of a task, also of an archived one."""
+    rows = connection.execute(
+        "SELECT worktree FROM taskspace WHERE worktree IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(paths)),),
+    )
+    return {worktree for (worktree,) in rows}
 
 
 def load_all(connection: sqlite3.Connection) -> list[Taskspace]:

@@ -6,12 +6,13 @@ Beside a clone (architecture D10): `../<repo>.tasks/<slug>` is the worktree, and
 `.symposium/taskspace-<UUID>/{taskspace.json,<repo>/}` in the checkout.
 """
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.taskspaces.model import Layout, canonical_id
+from symposium.taskspaces.model import Layout
 
 TASKSPACE_FILE: Final = "taskspace.json"
 PROJECT_FILE: Final = "project.json"
@@ -20,6 +21,8 @@ BESIDE_FOLDER: Final = ".symposium"
 
 _ID: Final = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 TASK_FOLDER: Final = re.compile(rf"task(?:space)?-({_ID})")
+
+_PREFIXES: Final = ("task-", "taskspace-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +83,29 @@ class Project:
 
     def _home(self, id_: str) -> Path | None:
         """Its directory as it is already called: the reference's app writes upper case."""
-        return next((home for found, home in self.existing() if found == id_), None)
+        written = sorted(f"{prefix}{each}" for prefix in _PREFIXES for each in (id_, id_.upper()))
+        for name in written:
+            home = self.homes / name
+            if home.is_dir() and not home.is_symlink():
+                return home
+        # Its id is in mixed case, or it has no directory: read all names, and look at none.
+        try:
+            names = sorted(each.name for each in self.homes.iterdir())
+        except OSError:
+            return None
+        found = [name for each in names if (name := TASK_FOLDER.fullmatch(each))]
+        homes = [self.homes / name[0] for name in found if name[1].lower() == id_]
+        return next((each for each in homes if each.is_dir() and not each.is_symlink()), None)
 
     def existing(self) -> list[tuple[str, Path]]:
         """The id and the directory of each taskspace that has one."""
         try:
-            entries = sorted(self.homes.iterdir())
+            with os.scandir(self.homes) as entries:
+                found = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
         except OSError:
             return []
-        found: list[tuple[str, Path]] = []
-        for entry in entries:
-            name = TASK_FOLDER.fullmatch(entry.name)
-            if name and entry.is_dir() and not entry.is_symlink():
-                found.append((canonical_id(name[1]), entry))
-        return found
+        names = [name for each in sorted(found) if (name := TASK_FOLDER.fullmatch(each))]
+        return [(name[1].lower(), self.homes / name[0]) for name in names]
 
 
 def repo_name_of(url: str) -> str:

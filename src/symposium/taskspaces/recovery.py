@@ -2,13 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Final
 
-from symposium.taskspaces import log_book, operations
+from symposium.taskspaces import operations
 from symposium.taskspaces.creation import undo_creation
 from symposium.taskspaces.deletion import removal, undo
 from symposium.taskspaces.deletion.archive import read_archive, trash_of
@@ -17,18 +15,13 @@ from symposium.taskspaces.events import Changed
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import Repository
-from symposium.taskspaces.ground import Ground, file_of
+from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import load, save
-from symposium.taskspaces.model import LogEntry, Standing, Taskspace
+from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.operations import Kind, Operation, unfinished
 from symposium.taskspaces.projects import open_project
-from symposium.taskspaces.roster import check, take_in
 from symposium.taskspaces.setting_up import INTERRUPTED
 from symposium.taskspaces.snapshots.gitdir import admin_directory
-from symposium.taskspaces.task_file import MOST_ENTRIES, write_task_file
-
-BATCH: Final = 500
-"""Taskspaces whose files are compared with the journal in one go."""
 
 _PATIENCE = 10.0
 """Seconds that a git of before the kill may still be at work."""
@@ -42,19 +35,12 @@ class Recovered:
 
 
 async def recover(ground: Ground) -> Recovered:
-    """Bring everything to where it was, or say why not; what cannot be mended is left alone."""
-    lines = await _end_all(ground)
-    for project in sorted({each.project for each in await ground.everything()}):
-        try:
-            found = await take_in(ground, await open_project(Path(project)))
-        except TaskspaceError as error:
-            lines.append(f"{project}: {error.message}")
-        else:
-            lines += [f"{each.name}: found on the disk" for each in found]
-    known = await check(ground, await ground.everything())
-    for start in range(0, len(known), BATCH):
-        lines += await _look_at(ground, known[start : start + BATCH])
-    return Recovered(tuple(lines))
+    """End every operation that was begun, or say why not; the journal has a table of them.
+
+    What cannot be ended is left as it is. No other task is looked at: a start must not take longer
+    the more tasks there are. See `reconcile`.
+    """
+    return Recovered(tuple(await _end_all(ground)))
 
 
 async def _end_all(ground: Ground) -> list[str]:
@@ -72,29 +58,6 @@ async def _end_all(ground: Ground) -> list[str]:
             await ground.put(replace(taskspace, reason=said))
         lines.append(f"{taskspace.name}: {said}")
     return lines
-
-
-async def _look_at(ground: Ground, some: Sequence[Taskspace]) -> list[str]:
-    """Write the files that say something else than the journal; what could not be done."""
-    missing = [each for each in some if each.standing is Standing.MISSING]
-    left_out = {Standing.MISSING, Standing.ARCHIVED}
-    present = [each for each in some if each.standing not in left_out]
-
-    def logs(connection: Connection) -> list[list[LogEntry]]:
-        return [log_book.latest(connection, each.id, MOST_ENTRIES) for each in present]
-
-    def write(found: list[list[LogEntry]]) -> list[str]:
-        lines: list[str] = []
-        for each, log in zip(present, found, strict=True):
-            try:
-                write_task_file(file_of(each), each, log)
-            except OSError as error:
-                lines.append(f"{each.name}: its file cannot be written: {error}")
-        return lines
-
-    async with ground.mirrors:
-        lines = await asyncio.to_thread(write, await ground.journal.look(logs))
-    return [*(f"{each.name}: {each.reason}" for each in missing), *lines]
 
 
 async def _end(ground: Ground, taskspace: Taskspace, operation: Operation) -> str:

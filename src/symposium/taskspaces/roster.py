@@ -1,6 +1,7 @@
 """Which taskspaces there are: those in the journal, those on the disk, orphans of a clone."""
 
 import asyncio
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,10 +12,16 @@ from uuid import uuid4
 from symposium.taskspaces import log_book, port_blocks
 from symposium.taskspaces.creation import USUAL_PORTS, lock_reason
 from symposium.taskspaces.failures import RefusedNameError, TaskspaceError
-from symposium.taskspaces.git.repository import Worktree, commit_of, find_base, worktrees
+from symposium.taskspaces.git.repository import (
+    BaseBranch,
+    Worktree,
+    commit_of,
+    find_base,
+    worktrees,
+)
 from symposium.taskspaces.ground import Ground, file_of
-from symposium.taskspaces.journal import load, save
-from symposium.taskspaces.layouts import ROOT_FILE, TASKSPACE_FILE, Project
+from symposium.taskspaces.journal import load, read_record, save, taken_worktrees
+from symposium.taskspaces.layouts import ROOT_FILE, TASK_FOLDER, TASKSPACE_FILE, Project
 from symposium.taskspaces.model import Layout, Standing, Taskspace, checked_name
 from symposium.taskspaces.projects import OpenProject, open_project
 from symposium.taskspaces.subjects import keep
@@ -30,33 +37,65 @@ class Orphan:
 
 
 async def take_in(ground: Ground, opened: OpenProject) -> list[Taskspace]:
-    """Note the taskspaces of a project that only its files know; those that were new."""
+    """Note the taskspaces of a project that only its files know; those that were new.
+
+    A number of queries and of git commands that does not grow with the tasks that are known.
+    """
     found: list[Taskspace] = []
     if opened.project.layout is Layout.EMBEDDED:
         found += await _take_root(ground, opened.project)
-    for id_, home in opened.project.existing():
+    homes = await asyncio.to_thread(opened.project.existing)
+    known = await ground.journal.look(
+        lambda connection: _bases(connection, [id_ for id_, _ in homes])
+    )
+    new = [
+        Known(replace(file.taskspace, worktree=str(Path(file.taskspace.worktree))), file.log)
+        for id_, home in homes
+        if id_ not in known
+        and (file := await _read_home(home, opened.project)) is not None
+        and file.taskspace.id == id_
+    ]
+    baseless = [id_ for id_, has_base in known.items() if not has_base]
+    # A base that cannot be found is looked for once, not once for each task.
+    base = await _base_of(opened) if new or baseless else None
+    for id_ in baseless if base else ():
         noted = await ground.journal.look(lambda connection, id_=id_: load(connection, id_))
-        if noted is not None:
-            if not noted.base and noted.standing is not Standing.ARCHIVED:
-                await ground.put(await _with_base(noted, opened))
-            continue
-        worktree = home / opened.project.repo_name
-        known = await asyncio.to_thread(read_task_file, home / TASKSPACE_FILE, worktree)
-        if known is None or known.taskspace.id != id_ or not _fits(known.taskspace, opened.project):
-            continue
-        based = Known(await _with_base(known.taskspace, opened), known.log)
-        found.append(await _note(ground, based, opened.project))
+        if base and noted is not None and noted.standing is not Standing.ARCHIVED:
+            await ground.put(await _with_base(noted, opened, base))
+    for each in new:
+        task = await _with_base(each.taskspace, opened, base) if base else each.taskspace
+        found.append(await _note(ground, Known(task, each.log), opened.project))
     return found
 
 
-async def _with_base(taskspace: Taskspace, opened: OpenProject) -> Taskspace:
+def _bases(connection: Connection, ids: Sequence[str]) -> dict[str, bool]:
+    """Those of these tasks that the journal has; False for one that wants a base."""
+    rows = connection.execute(
+        "SELECT id, is_archived OR json_extract(CAST(record AS TEXT), '$.base') <> ''"
+        " FROM taskspace WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(ids)),),
+    )
+    return {id_: bool(has_base) for id_, has_base in rows}
+
+
+async def _read_home(home: Path, project: Project) -> Known | None:
+    """What the directory of a task says of it; None for one that is no task of this project."""
+    worktree = home / project.repo_name
+    file = await asyncio.to_thread(read_task_file, home / TASKSPACE_FILE, worktree)
+    return file if file is not None and _fits(file.taskspace, project) else None
+
+
+async def _base_of(opened: OpenProject) -> BaseBranch | None:
+    try:
+        return await find_base(opened.repository.git, opened.project.default_branch)
+    except TaskspaceError:
+        # The branch that the project names does not exist: commands that need one say so.
+        return None
+
+
+async def _with_base(taskspace: Taskspace, opened: OpenProject, base: BaseBranch) -> Taskspace:
     """The same with its base: no file of the seed's layout says what one has started from."""
     git = opened.repository.git
-    try:
-        base = await find_base(git, opened.project.default_branch)
-    except TaskspaceError:
-        # What its project names is not there: that it is not known is told where it counts.
-        return taskspace
     begun = await git.maybe("merge-base", base.ref, f"refs/heads/{taskspace.branch}")
     return replace(taskspace, base=base.ref, base_commit=begun or "")
 
@@ -112,6 +151,30 @@ async def check(ground: Ground, found: Sequence[Taskspace]) -> list[Taskspace]:
     return [await _checked(ground, each, is_there=there.get(each.id)) for each in found]
 
 
+async def check_all(ground: Ground) -> None:
+    """Look at the worktree of every task, and note which are missing now, and which are back.
+
+    Nothing is read of a task but its place: this is done again and again.
+    """
+
+    def places(connection: Connection) -> list[tuple[str, str, str]]:
+        rows = connection.execute(
+            "SELECT id, worktree, standing FROM taskspace WHERE standing IN ('ready', 'missing')"
+        )
+        return rows.fetchall()
+
+    def changed(known: Sequence[tuple[str, str, str]]) -> list[str]:
+        return [
+            id_
+            for id_, worktree, standing in known
+            if _has_git(worktree) is (standing == Standing.MISSING)
+        ]
+
+    for id_ in await asyncio.to_thread(changed, await ground.journal.look(places)):
+        found = await ground.journal.look(lambda connection, id_=id_: load(connection, id_))
+        await check(ground, [found] if found is not None else [])
+
+
 def _has_git(worktree: str) -> bool:
     return os.path.exists(f"{worktree}/.git")  # noqa: PTH110 - as a path it is three times as slow
 
@@ -133,8 +196,9 @@ async def orphans(ground: Ground, opened: OpenProject) -> list[Orphan]:
     Raises:
         TaskspaceError: git cannot say.
     """
-    known = {each.worktree for each in await ground.everything()}
     listed = await worktrees(opened.repository.git)
+    paths = [str(each.path) for each in listed]
+    known = await ground.journal.look(lambda connection: taken_worktrees(connection, paths))
     root = opened.repository.root
     return [
         Orphan(each.path, each.branch)
@@ -159,7 +223,8 @@ async def adopt(ground: Ground, path: Path, name: str | None = None) -> Taskspac
     found = max(around, key=lambda each: len(each.path.parts), default=None)
     if found is None or found.path in {opened.repository.root, opened.repository.common}:
         raise RefusedNameError(f"{path} is no worktree of its own", "see git worktree list")
-    if any(each.worktree == str(found.path) for each in await ground.everything()):
+    place = [str(found.path)]
+    if await ground.journal.look(lambda connection: taken_worktrees(connection, place)):
         raise RefusedNameError(f"{found.path} is a taskspace already", "see symposium task list")
     taskspace = await _adopted(ground, opened, found, name)
     if unkept := await keep(ground, taskspace, opened.repository, "adopted"):
@@ -207,10 +272,26 @@ async def _adopted(
 async def find(ground: Ground, directory: Path) -> Taskspace | None:
     """The taskspace that a directory lies in: the innermost, by real paths."""
     real = await asyncio.to_thread(directory.resolve)
-    around = [
-        each
-        for each in await ground.everything()
-        if each.standing is not Standing.ARCHIVED
-        and (real.is_relative_to(each.worktree) or real.is_relative_to(file_of(each).parent))
-    ]
-    return max(around, key=lambda each: len(Path(each.worktree).parts), default=None)
+    around = [real, *real.parents]
+    names = [TASK_FOLDER.fullmatch(each.name) for each in around]
+    ids = [name[1].lower() for name in names if name]
+
+    def look(connection: Connection) -> list[Taskspace]:
+        # The plus keeps SQLite from the index of all tasks that are not archived.
+        rows = connection.execute(
+            "SELECT record FROM taskspace WHERE +is_archived = 0 AND"
+            " (worktree IN (SELECT value FROM json_each(?))"
+            " OR id IN (SELECT value FROM json_each(?))) ORDER BY rowid",
+            (json.dumps([str(each) for each in around]), json.dumps(ids)),
+        )
+        return [read_record(record) for (record,) in rows]
+
+    def choose(found: Sequence[Taskspace]) -> Taskspace | None:
+        inside = [
+            each
+            for each in found
+            if real.is_relative_to(each.worktree) or real.is_relative_to(file_of(each).parent)
+        ]
+        return max(inside, key=lambda each: len(Path(each.worktree).parts), default=None)
+
+    return await asyncio.to_thread(choose, await ground.journal.look(look))

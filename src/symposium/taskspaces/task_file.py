@@ -54,12 +54,20 @@ def write_task_file(path: Path, taskspace: Taskspace, log: list[LogEntry]) -> No
         OSError: it cannot be written.
     """
     text = task_file_text(taskspace, log)
-    try:
-        is_same = path.read_bytes() == text.encode()
-    except OSError:
-        is_same = False
-    if not is_same:
+    if not _has(path, text):
         write_whole(path, text)
+
+
+def is_task_file_current(path: Path, taskspace: Taskspace, log: list[LogEntry]) -> bool:
+    """Whether it says the same as the journal."""
+    return _has(path, task_file_text(taskspace, log))
+
+
+def _has(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
 
 
 def task_file_text(taskspace: Taskspace, log: list[LogEntry]) -> str:

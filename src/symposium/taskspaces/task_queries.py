@@ -11,13 +11,18 @@ from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import read_record
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.projects import open_project
-from symposium.taskspaces.roster import check, take_in
+from symposium.taskspaces.roster import check, check_all, take_in
 
 SHORTEST: Final = 4
 """Characters of an id that may name a task."""
 
 BRANCHES: Final = "symposium/"
 """Prefix of the branches that Symposium creates."""
+
+LIVE: Final = frozenset({Standing.READY, Standing.SETUP_FAILED, Standing.FINISHED})
+"""Tasks with a worktree to work in."""
+
+_LIVE: Final = "standing IN ('ready', 'setup-failed', 'finished')"
 
 _FAMILY: Final = """
 WITH RECURSIVE
@@ -53,7 +58,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class TaskQueries:
-    """Read-only queries of the store."""
+    """Queries of the store; those that list tasks look at the worktrees that they list."""
 
     ground: Ground
 
@@ -69,6 +74,22 @@ class TaskQueries:
             page = replace(page, project=str(opened.project.directory))
         found, total = await self.ground.journal.look(lambda connection: _page(connection, page))
         return await check(self.ground, found), total
+
+    async def checked(self, id_: str) -> Taskspace:
+        """The task of an id, after a look at its worktree.
+
+        Raises:
+            UnknownTaskspaceError: there is none.
+        """
+        return (await check(self.ground, [await self.ground.get(id_)]))[0]
+
+    async def check_worktrees(self) -> None:
+        """Note of all tasks which worktrees are missing now, and which are back.
+
+        Raises:
+            TaskspaceError: the journal cannot be written.
+        """
+        await check_all(self.ground)
 
     async def named(self, text: str) -> list[Taskspace]:
         """The tasks that an id, a name, a branch, or the beginning of an id means.
@@ -86,6 +107,27 @@ class TaskQueries:
     async def family(self, id_: str) -> list[Taskspace]:
         """A task, its ancestors, and everything that these have spawned; oldest first."""
         return await self._select(_FAMILY, id_)
+
+    async def live(self, project: str) -> list[Taskspace]:
+        """The live tasks of a project, the one that was used last first.
+
+        A missing one is among them: its worktree may be back.
+        """
+        sql = (
+            f"SELECT record FROM taskspace WHERE project = ? AND ({_LIVE} OR standing = 'missing')"  # noqa: S608 - ours
+            " ORDER BY activated_at DESC, rowid"
+        )
+        return await self._select(sql, project)
+
+    async def shared_projects(self) -> list[str]:
+        """Projects with two live tasks or more."""
+        sql = (
+            f"SELECT project FROM taskspace WHERE {_LIVE}"  # noqa: S608 - ours
+            " GROUP BY project HAVING COUNT(*) > 1 ORDER BY project"
+        )
+        return await self.ground.journal.look(
+            lambda connection: [project for (project,) in connection.execute(sql)]
+        )
 
     async def with_trouble(self) -> list[Taskspace]:
         """Tasks whose set-up failed, and ready tasks with a reason to look at."""

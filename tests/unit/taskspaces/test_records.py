@@ -228,6 +228,7 @@ async def test_a_start_writes_only_the_files_that_differ_from_the_journal(scene:
 
     scene = scene.again()
     await scene.engine.start()
+    await scene.engine.reconcile(print)
 
     scene.engine.close()
     assert [file.read_text() for file in files] == texts
@@ -261,6 +262,7 @@ async def test_a_lost_file_is_made_again_from_the_journal(scene: Scene) -> None:
 
     scene = scene.again()
     await scene.engine.start()
+    await scene.engine.reconcile(print)
 
     scene.engine.close()
     assert file.read_bytes() == content

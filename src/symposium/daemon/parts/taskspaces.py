@@ -128,10 +128,11 @@ class Taskspaces:
             recovered = await self._engine.start()
             self._mark.put()
             for line in recovered.lines:
-                _log.warning("%s", line)
+                _report(line)
             await self._live.find()
             self._recovered.set()
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._engine.reconcile(_report))
                 tasks.create_task(self._live.run())
                 tasks.create_task(self._news.run(bus))
                 tasks.create_task(self._radar.run())
@@ -193,6 +194,10 @@ class Taskspaces:
     def _watchers(self) -> int:
         """How many views are there: an editor, a terminal board, a browser."""
         return 0 if self._bus is None else len(self._bus.windows())
+
+
+def _report(line: str) -> None:
+    _log.warning("%s", line)
 
 
 spec = PartSpec("taskspaces", Taskspaces)

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.landing.merge_tree import Conflict
 from symposium.taskspaces.landing.radar import BASE, Overlap
 from symposium.taskspaces.landing.side_lines import LineRange
-from symposium.taskspaces.model import Standing, Taskspace
+from symposium.taskspaces.task_queries import LIVE
 
 PAUSE: Final = 2.0
 """Seconds between two looks, at least: what overlaps shows within ten."""
@@ -28,7 +27,6 @@ LONGEST: Final = 60.0
 
 _SAME_LINES: Final = "changes the same lines as "
 
-_LIVE: Final = frozenset({Standing.READY, Standing.SETUP_FAILED, Standing.FINISHED})
 _log = logging.getLogger(__name__)
 
 Pause = Callable[[float], Awaitable[None]]
@@ -65,16 +63,17 @@ class RadarWatch:
 
     async def look(self) -> None:
         """Look once, and say in the logs of both what is new."""
-        live = [each for each in await self._engine.taskspaces() if each.standing in _LIVE]
-        names = {each.id: each.name for each in live}
+        await self._check()
         lines: dict[str, list[str]] = {}
         told_of: set[tuple[str, str]] = set()
         unknown: set[str] = set()
-        for project in sorted(_projects(live)):
+        for project in await self._engine.queries.shared_projects():
             overlaps = await self._overlaps(project)
             if overlaps is None or any(each.problem for each in overlaps):
                 unknown.add(project)
-            for overlap in (each for each in overlaps or () if each.conflicts):
+            found = [each for each in overlaps or () if each.conflicts]
+            names = await self._names({id_ for each in found for id_ in (each.first, each.second)})
+            for overlap in found:
                 pair = (overlap.first, overlap.second)
                 for mine, other in (pair, pair[::-1]):
                     told = lines_for(overlap, mine)
@@ -82,7 +81,7 @@ class RadarWatch:
                     lines.setdefault(mine, []).extend(f"with {name!r}: {each}" for each in told)
                     told_of.add((mine, _topic(name)))
                     await self._tell(mine, name, overlap)
-        await self._withdraw({each.id for each in live if each.project not in unknown}, told_of)
+        await self._withdraw(unknown, told_of)
         before, self._lines = self._lines, {id_: tuple(found) for id_, found in lines.items()}
         for id_ in before.keys() | self._lines.keys():
             if before.get(id_) != self._lines.get(id_):
@@ -92,12 +91,30 @@ class RadarWatch:
         """Where a taskspace overlaps with others, as of the last look."""
         return self._lines.get(taskspace, ())
 
-    async def _withdraw(self, compared: set[str], told_of: set[tuple[str, str]]) -> None:
-        """Log which overlaps are gone: the other has landed, was deleted, or has other lines."""
+    async def _check(self) -> None:
+        try:
+            await self._engine.queries.check_worktrees()
+        except SymposiumError as error:
+            _log.warning("cannot note which worktrees are missing: %s", error)
+
+    async def _names(self, ids: set[str]) -> dict[str, str]:
+        found = await self._engine.queries.of_ids(ids)
+        return {each.id: each.name for each in found.values()}
+
+    async def _withdraw(self, unknown: set[str], told_of: set[tuple[str, str]]) -> None:
+        """Log which overlaps are gone: the other has landed, was deleted, or has other lines.
+
+        Args:
+            unknown: projects whose tasks could not be compared.
+            told_of: tasks and topics of the overlaps that were found.
+        """
         records, journal = self._engine.records, self._engine.records.ground.journal
         warned = await journal.look(lambda connection: log_book.topics(connection, _SAME_LINES))
-        for taskspace, topic in sorted(warned - told_of):
-            if taskspace not in compared:
+        gone = sorted(warned - told_of)
+        known = await self._engine.queries.of_ids({taskspace for taskspace, _ in gone})
+        live = {id_: each for id_, each in known.items() if each.standing in LIVE}
+        for taskspace, topic in gone:
+            if taskspace not in live or live[taskspace].project in unknown:
                 continue
             close = partial(log_book.close_topic, taskspace=taskspace, topic=topic)
             try:
@@ -143,8 +160,3 @@ def lines_for(overlap: Overlap, taskspace: str) -> list[str]:
 def _line(conflict: Conflict, ranges: Sequence[LineRange]) -> str:
     told = ", ".join(f"{each.first}-{each.last}" for each in ranges)
     return f"{conflict.path}{f':{told}' if told else ''} ({conflict.kind})"
-
-
-def _projects(live: Sequence[Taskspace]) -> set[str]:
-    counts = Counter(each.project for each in live)
-    return {project for project, count in counts.items() if count > 1}

@@ -121,7 +121,7 @@ class TaskDesk:
 
     async def _show(self, message: ShowTaskspace, asked: Asked) -> TaskShown:
         del asked
-        taskspace = await self._engine.get(message.taskspace_uuid)
+        taskspace = await self._engine.queries.checked(message.taskspace_uuid)
         entries = await self._engine.logs.latest(taskspace.id, message.log)
         is_there = taskspace.standing not in {Standing.ARCHIVED, Standing.MISSING}
         snapshots = await self._engine.history.snapshots(taskspace.id) if is_there else []

@@ -32,9 +32,8 @@ from symposium.taskspaces.landing.merge_tree import Conflict
 from symposium.taskspaces.landing.radar import Overlap
 from symposium.taskspaces.landing.side_lines import LineRange
 from symposium.taskspaces.model import Standing, Taskspace
+from symposium.taskspaces.task_queries import LIVE
 from symposium.taskspaces.trash import Consent
-
-_LIVE = frozenset({Standing.READY, Standing.SETUP_FAILED, Standing.FINISHED})
 
 
 class TreeDesk:
@@ -123,11 +122,13 @@ class TreeDesk:
         taskspace = await self._engine.get(message.taskspace_uuid)
         asked.progress("looking for conflicts with other taskspaces")
         overlaps = await self._engine.radar(Path(taskspace.project))
-        names = {each.id: each.name for each in await self._engine.taskspaces()}
+        names = await self._engine.queries.of_ids(
+            {id_ for each in overlaps for id_ in (each.first, each.second)}
+        )
         warnings = [
-            f"would conflict with {names.get(_other(each, taskspace.id), '?')}: {line}"
+            f"would conflict with {names[_other(each, taskspace.id)].name}: {line}"
             for each in overlaps
-            if taskspace.id in {each.first, each.second} and each.second != "base"
+            if taskspace.id in {each.first, each.second} and _other(each, taskspace.id) in names
             for line in _lines(each)
         ]
         asked.progress("landing")
@@ -154,7 +155,7 @@ class TreeDesk:
             found = await self._engine.orphans(Path(message.project))
             orphans = tuple(str(each.path) for each in found)
         lines = await (self._cleared() if message.is_applied else self._to_clear())
-        live = [each for each in await self._engine.taskspaces() if each.standing in _LIVE]
+        live = [each for each in await self._engine.taskspaces() if each.standing in LIVE]
         history, done = self._engine.history, "are gone" if message.is_applied else "would go"
         count = history.prune if message.is_applied else history.old
         for each in live:
