@@ -85,4 +85,4 @@ def test_the_readme_says_how_to_use_it_from_an_editor_and_for_a_task() -> None:
     assert "`symposium run` is what an editor starts" in readme
     steps = (ROOT / "docs" / "tutorial" / "first-steps.md").read_text(encoding="utf-8")
     assert "\n## Update\n" in steps
-    assert "\n## Take it away again\n" in steps
+    assert "\n## Uninstall\n" in steps

@@ -68,7 +68,9 @@ def test_adapters_of_an_installed_distribution_supply_what_a_mod_requires(
 ) -> None:
     made = planned("tag")
 
-    assert [mod.name for mod in made.blueprint.mods] == ["power-plant", "teleporter", "tag"]
+    assert [mod.name for mod in made.blueprint.mods] == [
+        *("power-plant", "teleporter", "tag", "policy"),
+    ]
     assert made.plan.provided_by["teleport"] == "teleporter"
     assert "broken" in caplog.text
 
