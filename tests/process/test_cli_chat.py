@@ -400,6 +400,27 @@ def test_commands_of_the_chat_do_not_reach_the_agent_but_for_two_slashes(
     assert chosen(symposium, "//models", agent=agent) == "Answered.\n"
 
 
+@pytest.mark.requirement("cli.chat-files")
+def test_a_prompt_with_a_file_that_is_missing_is_not_sent(
+    symposium: Run, scripted: Spec, tmp_path: Path
+) -> None:
+    (tmp_path / "there.txt").write_text("text")
+    shown = chosen(symposium, "see @nope.txt", "see @there.txt", agent=scripted())
+
+    refused = f"not sent: @nope.txt does not exist in {tmp_path}"
+    assert shown.startswith(refused[:90])
+    assert shown.count("Answered.") == 1
+
+
+@pytest.mark.requirement("cli.chat-files")
+def test_paths_are_offered_while_one_types(chat: Chat, tmp_path: Path) -> None:
+    (tmp_path / "notes-of-today.txt").write_text("text")
+    person = chat("--agent", "eliza")
+    person.ready()
+    person.type(b"see @no")
+    person.until("notes-of-today.txt")
+
+
 @pytest.mark.requirement("cli.chat-undo")
 def test_undo_in_a_chat_without_a_task_says_what_is_possible(symposium: Run) -> None:
     shown = chosen(symposium, "/undo")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +11,7 @@ from typing import Final, Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, merge_completers
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -25,6 +26,7 @@ from symposium.plain_text import one_line, plain_text
 PROMPT: Final = "> "
 CONTINUED: Final = "… "
 
+_AT_WORD: Final = re.compile(r"(?<!\S)@([^\s\"]*)$")
 _STATUS_STYLE: Final = Style.from_dict({"bottom-toolbar": "noreverse ansibrightblack"})
 
 
@@ -48,6 +50,7 @@ class TypedInputs:
         history: the file that keeps the inputs of other runs.
         commands: gives the slash commands there are now.
         status: gives the status line, given its columns; none without it.
+        paths: gives the paths that begin like what was typed after an `@`.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class TypedInputs:
         history: Path,
         commands: Callable[[], Sequence[Command]],
         status: Callable[[int], str] | None = None,
+        paths: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
         make_private_directory(history.parent)
         history.touch(mode=0o600)
@@ -63,7 +67,7 @@ class TypedInputs:
             multiline=True,
             prompt_continuation=CONTINUED,
             history=FileHistory(str(history)),
-            completer=_Slash(commands),
+            completer=merge_completers([_Slash(commands), _Paths(paths or (lambda _: ()))]),
             complete_while_typing=True,
             key_bindings=_keys(),
             bottom_toolbar=None if status is None else lambda: status(self._columns()),
@@ -87,6 +91,10 @@ class TypedInputs:
         finally:
             held, self._held = self._held, ""
             sys.stdout.write(held)
+
+    def draft(self, text: str) -> None:
+        """Let the next input begin with this text."""
+        self._draft = text
 
     def keep_typed(self) -> None:
         """Keep the lines that were typed while nothing was asked: each is an input."""
@@ -143,6 +151,22 @@ class _Slash(Completer):
                     start_position=-len(typed),
                     display_meta=one_line(command.description, width=60),
                 )
+
+
+class _Paths(Completer):
+    def __init__(self, paths: Callable[[str], Sequence[str]]) -> None:
+        self._paths = paths
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
+        """The paths that begin like the word before the cursor, if it begins with an `@`."""
+        del complete_event
+        if found := _AT_WORD.search(document.text_before_cursor):
+            for path in self._paths(found[1]):
+                # A path with blanks or control characters is typed in quotes.
+                if path.isprintable() and " " not in path:
+                    yield Completion(path, start_position=-len(found[1]))
 
 
 def _keys() -> KeyBindings:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ from symposium.cli.output import Output
 from symposium.cli.permission_options import Permits, chooser_of, decider
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import StdinLines, ask_line
+from symposium.client.attachments import AttachmentError, Attachments
 from symposium.client.auditing import witnessed
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.permissions import Permission
@@ -31,6 +32,7 @@ from symposium.client.turn import Turn, on_interrupt
 from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
+from symposium.conductor.gate import members_of
 from symposium.errors import StepError, SymposiumError
 from symposium.plain_text import plain_text
 
@@ -121,6 +123,7 @@ class Chatting:
         self._last_words: deque[str] = deque(maxlen=STDERR_SHOWN)
         self._turn: Turn | None = None
         self._typed: TypedInputs | None = None
+        self._attachments = Attachments(chat.cwd)
 
     async def run(self) -> int:
         """Talk until it is over."""
@@ -141,14 +144,19 @@ class Chatting:
         with recorded(chat.chain, settings, trace_dir=chat.trace_dir) as records:
             async with converse(instantiate, terms, records.settings) as conversation:
                 status = self._view.status
-                status.introduced(await conversation.initialize())
+                initialized = await conversation.initialize()
+                status.introduced(initialized)
+                self._attachments.is_embedded = _takes_content(initialized)
                 session_id = await conversation.new_session(
                     lambda _: status.settings.opened(conversation.opened)
                 )
                 session = OpenSession(conversation, session_id)
                 if is_terminal:
                     self._typed = TypedInputs(
-                        history_file(), lambda: self._view.commands, status.line
+                        history_file(),
+                        lambda: self._view.commands,
+                        status.line,
+                        self._attachments.completions,
                     )
                     self._output.show_above(self._typed.above)
                     self._view.clear_line()
@@ -182,11 +190,18 @@ class Chatting:
 
     async def _run_turn(self, session: "OpenSession", text: str) -> bool:
         """Run one turn; whether the person wants to leave."""
+        try:
+            attached = self._attachments.blocks(text)
+        except AttachmentError as error:
+            self._view.line(f"not sent: {error}")
+            if self._typed is not None:
+                self._typed.draft(text)
+            return False
         self._turn = turn = Turn(session.conversation, session.id)
         self._view.end_text()
         with on_interrupt(self._stop_turn):
             try:
-                self._view.turn_over(await turn.run(text))
+                self._view.turn_over(await turn.run(text, attached))
             except StepError as error:
                 failure = failure_of(error)
                 # An error of the agent ends the turn; the end of the agent ends the chat.
@@ -222,3 +237,8 @@ class Chatting:
         words = "\n".join(f"| {line}" for line in self._last_words)
         hint = f"its last words:\n{words}" if words else "it said nothing on stderr"
         return SymposiumError("the agent, or a mod before it, has ended", hint)
+
+
+def _takes_content(initialized: Any) -> bool:
+    capabilities = members_of(members_of(initialized).get("agentCapabilities"))
+    return members_of(capabilities.get("promptCapabilities")).get("embeddedContext") is True

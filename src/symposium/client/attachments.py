@@ -1,0 +1,110 @@
+"""Files that a prompt names as `@path`, as content blocks that go with it."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from symposium.config.regular_file import regular_content
+from symposium.errors import SymposiumError
+
+LARGEST: Final = 512 * 1024
+"""Bytes of a file that can be attached."""
+
+MOST_OFFERED: Final = 200
+"""Entries of a directory that a completion offers."""
+
+# After a blank or at the begin: the @ of a mail address is part of a word.
+_NAMED: Final = re.compile(r"(?<!\S)@(?:\"([^\"\n]+)\"|([^\s\"]+))")
+_CLOSING: Final = ".,;:!?)]}'"
+
+
+class AttachmentError(SymposiumError):
+    """A file that was named cannot be attached."""
+
+
+class Attachments:
+    """Reads the files that prompts name.
+
+    Args:
+        root: the directory that they are below.
+        is_embedded: whether the agent takes their content; else it gets links.
+    """
+
+    def __init__(self, root: Path, *, is_embedded: bool = False) -> None:
+        self._root = root.resolve()
+        self.is_embedded = is_embedded
+
+    def blocks(self, text: str) -> list[Mapping[str, Any]]:
+        """A content block for each file that the text names, once.
+
+        Raises:
+            AttachmentError: one of them is missing, outside, too large, or not text.
+        """
+        places = dict.fromkeys(self._places(text))
+        return [self._block(place) for place in places]
+
+    def completions(self, typed: str) -> list[str]:
+        """Paths that begin like what was typed after the `@`; those of directories end in `/`."""
+        lead, _, begin = typed.rpartition("/")
+        try:
+            directory = self._inside(lead or ".")
+            with os.scandir(directory) as entries:
+                found = sorted(
+                    f"{each.name}/" if each.is_dir() else each.name
+                    for each in entries
+                    if each.name.startswith(begin) and (begin or not each.name.startswith("."))
+                )
+        except (OSError, AttachmentError):
+            return []
+        return [f"{lead}/{name}" if lead else name for name in found[:MOST_OFFERED]]
+
+    def _places(self, text: str) -> Iterator[Path]:
+        for quoted, bare in _NAMED.findall(text):
+            if quoted:
+                yield self._existing(quoted)
+                continue
+            # `@a.py,` names a.py, unless there is a file of the longer name.
+            trimmed = bare.rstrip(_CLOSING)
+            named = bare if (self._root / bare).is_file() else trimmed
+            # `@property` and `@alice` are words: a path has a slash, a dot, or a file.
+            if named and ("/" in named or "." in named or (self._root / named).exists()):
+                yield self._existing(named)
+
+    def _existing(self, named: str) -> Path:
+        place = self._inside(named)
+        if not place.exists():
+            raise _refused(named, f"does not exist in {self._root}")
+        if not place.is_file():
+            raise _refused(named, "is not a regular file")
+        return place
+
+    def _inside(self, named: str) -> Path:
+        try:
+            place = (self._root / Path(named).expanduser()).resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise _refused(named, f"is not a path: {error}") from error
+        if not place.is_relative_to(self._root):
+            raise _refused(named, f"is outside of {self._root}")
+        return place
+
+    def _block(self, place: Path) -> Mapping[str, Any]:
+        named = str(place.relative_to(self._root))
+        try:
+            content = regular_content(place, LARGEST).decode()
+        except OSError as error:
+            raise _refused(named, f"cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise _refused(named, "is not UTF-8 text") from error
+        except ValueError as error:
+            raise _refused(named, f"is larger than {LARGEST // 1024} KiB") from error
+        if "\0" in content:
+            raise _refused(named, "is a binary file")
+        if self.is_embedded:
+            return {"type": "resource", "resource": {"uri": place.as_uri(), "text": content}}
+        return {"type": "resource_link", "uri": place.as_uri(), "name": named}
+
+
+def _refused(named: str, reason: str) -> AttachmentError:
+    return AttachmentError(f"@{named} {reason}", "leave out the @ to name it in the text only")

@@ -1,0 +1,90 @@
+"""Files that a prompt names with an @."""
+
+from pathlib import Path
+
+import pytest
+
+from symposium.client.attachments import LARGEST, AttachmentError, Attachments
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    work = tmp_path / "work"
+    (work / "src").mkdir(parents=True)
+    (work / "src/a.py").write_text("x = 1\n")
+    (work / "two words.txt").write_text("two")
+    (work / "Makefile").write_text("all:\n")
+    (work / ".hidden").write_text("")
+    (tmp_path / "secret.txt").write_text("secret")
+    (work / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (work / "binary.bin").write_bytes(b"\x00\x01")
+    (work / "latin.txt").write_bytes(b"\xe9")
+    (work / "large.txt").write_bytes(b"x" * (LARGEST + 1))
+    return work
+
+
+def names(root: Path, text: str) -> list[str]:
+    return [str(each["name"]) for each in Attachments(root).blocks(text)]
+
+
+@pytest.mark.requirement("cli.chat-files")
+def test_a_file_is_embedded_where_the_agent_takes_it_and_else_linked(root: Path) -> None:
+    uri = (root / "src/a.py").as_uri()
+
+    assert Attachments(root, is_embedded=True).blocks("see @src/a.py") == [
+        {"type": "resource", "resource": {"uri": uri, "text": "x = 1\n"}}
+    ]
+    link = {"type": "resource_link", "uri": uri, "name": "src/a.py"}
+    assert Attachments(root).blocks("see @src/a.py") == [link]
+
+
+@pytest.mark.requirement("cli.chat-files")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("@Makefile", ["Makefile"]),
+        ("compare @src/a.py, @Makefile and (no) @src/a.py.", ["src/a.py", "Makefile"]),
+        ('@"two words.txt"', ["two words.txt"]),
+        ("mail me@example.org or a@src/a.py", []),
+        ("what does @property do, @alice?", []),
+        ("an @ alone", []),
+    ],
+)
+def test_an_at_before_a_path_names_a_file_and_inside_a_word_it_does_not(
+    root: Path, text: str, found: list[str]
+) -> None:
+    assert names(root, text) == found
+
+
+@pytest.mark.requirement("cli.chat-files")
+@pytest.mark.parametrize(
+    ("named", "reason"),
+    [
+        ("nope.py", "does not exist"),
+        ("../secret.txt", "is outside of"),
+        ("/etc/passwd", "is outside of"),
+        ("~/x.txt", "is outside of"),
+        ("link.txt", "is outside of"),
+        ("binary.bin", "is a binary file"),
+        ("latin.txt", "is not UTF-8 text"),
+        ("large.txt", "is larger than 512 KiB"),
+        ("src/", "is not a regular file"),
+    ],
+)
+@pytest.mark.parametrize("is_embedded", [False, True])
+def test_a_file_that_cannot_be_attached_is_refused_in_words(
+    root: Path, named: str, reason: str, *, is_embedded: bool
+) -> None:
+    with pytest.raises(AttachmentError, match=reason):
+        Attachments(root, is_embedded=is_embedded).blocks(f"see @{named}")
+
+
+@pytest.mark.requirement("cli.chat-files")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("s", ["src/"]), ("src/", ["src/a.py"]), (".h", [".hidden"]), ("../", []), ("no/", [])],
+)
+def test_paths_below_the_directory_are_completed(
+    root: Path, typed: str, offered: list[str]
+) -> None:
+    assert Attachments(root).completions(typed) == offered
