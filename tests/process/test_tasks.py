@@ -300,7 +300,7 @@ def test_work_lands_or_says_why_it_does_not_fit_and_changes_nothing(desk: Desk) 
     assert "a.txt" in refused.stdout
     base = git(desk.clone, "rev-parse", "main")[:12]
     id_ = desk.tasks()["does not"]["id"][:8]
-    assert f"symposium task say {id_} 'Run git rebase {base}" in refused.stdout
+    assert f"symposium task land {id_} --resolve" in refused.stdout
     assert f"git -C {trees['does not']} rebase {base}" in refused.stdout
     assert git(trees["does not"], "status", "--porcelain") == ""
     assert git(trees["does not"], "rev-parse", "HEAD") == before

@@ -131,13 +131,13 @@ class InboxItem(Struct, frozen=True):
 
     Attributes:
         id: to answer it by.
-        kind: `permission`, `question`, `login`, `budget`, `delete`, `trust`, `failed` or
-            `done`.
+        kind: `permission`, `question`, `login`, `budget`, `delete`, `trust`, `failed`,
+            `landing` or `done`.
         taskspace: whose it is, and `name` what that is called.
         at: since when, ISO 8601, UTC.
         text: what is asked.
         choices: what can be answered; for a question any text can, for a budget so much more.
-        call: of a permission: what it is for.
+        call: of a permission: what it is for; of a landing: its files and its diff.
         put_off_at: since when a person has put it off; empty where nobody has.
     """
 

@@ -29,6 +29,12 @@ _WORDS: Final = {
 }
 """Usual words, and the kinds of permission options that they mean (ACP, permission options)."""
 
+_SHOWN_FIRST: Final = {
+    "trust": "what its set-up files ask for",
+    "landing": "the landing",
+}
+"""Kinds of items that may have changed since they were read, and what must have been shown."""
+
 _SHORTEST: Final = 4
 """Characters of an id that may stand for it."""
 
@@ -96,7 +102,7 @@ def find_item(named: str, items: Sequence[InboxItem], shown: Sequence[str]) -> s
 
 
 def check_seen(named: str, found: str, items: Sequence[InboxItem], shown: Sequence[str]) -> None:
-    """See to it that nobody trusts what they have not been shown.
+    """Refuse an answer to trust or to a landing that this terminal has not shown as it is now.
 
     Args:
         named: what was typed.
@@ -105,12 +111,12 @@ def check_seen(named: str, found: str, items: Sequence[InboxItem], shown: Sequen
         shown: the ids in the last list.
 
     Raises:
-        SymposiumError: it is trust that is asked for, and this terminal has not shown for what.
+        SymposiumError: it was not shown.
     """
     kind = next((item.kind for item in items if item.id == found), "")
-    if kind == "trust" and found not in {named, *shown}:
+    if kind in _SHOWN_FIRST and found not in {named, *shown}:
         raise SymposiumError(
-            "what its set-up files ask for was not shown on this terminal as it is now",
+            f"{_SHOWN_FIRST[kind]} was not shown on this terminal as it is now",
             "`symposium inbox` shows all of it; answer that",
         )
 

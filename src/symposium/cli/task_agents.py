@@ -23,7 +23,7 @@ from symposium.taskspaces.agent_commands import BUILT_IN, TERMINAL
 NONE: Final = "none"
 """Written for a task that is to have no agent although the config names one."""
 
-STARTING: Final = frozenset({"failed", "login", "trust"})
+STARTING: Final = frozenset({"failed", "landing", "login", "trust"})
 """Kinds of items whose answer starts an agent, or runs a set-up."""
 
 

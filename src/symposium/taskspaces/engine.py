@@ -11,8 +11,15 @@ from symposium.taskspaces.git.lease import Lease
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.guidance_log import GuidanceLog
 from symposium.taskspaces.history import History
-from symposium.taskspaces.landing.land import Landed, LandOptions, LandOutcome, land
+from symposium.taskspaces.landing.land import (
+    Landed,
+    LandOptions,
+    LandOutcome,
+    keep_landed,
+    land,
+)
 from symposium.taskspaces.landing.radar import Overlap, Radar
+from symposium.taskspaces.landing.resolutions import Resolutions
 from symposium.taskspaces.log_reader import LogReader
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.presence import Presence
@@ -24,7 +31,6 @@ from symposium.taskspaces.roster import Orphan, adopt, check, find, orphans, tak
 from symposium.taskspaces.setting_up import recipe_of, resume, set_up
 from symposium.taskspaces.setup_files.recipe import SetUp
 from symposium.taskspaces.spawning import Spawning
-from symposium.taskspaces.subjects import keep
 from symposium.taskspaces.task_queries import LIVE, TaskQueries
 from symposium.taskspaces.trash import Trash
 
@@ -43,6 +49,7 @@ class Engine:
         spawning: those that agents make.
         trash: deletion and its undo.
         history: snapshots and their undo.
+        resolutions: landings whose conflicts an agent resolves.
         presence: who is at them.
         undertakings: what is being done and must come to its end.
     """
@@ -58,6 +65,7 @@ class Engine:
         self.spawning = Spawning(ground)
         self.trash = Trash(ground, self.presence, self.spawning.wake)
         self.history = History(ground)
+        self.resolutions = Resolutions(ground)
         self._radar = Radar(ground)
         self._lease = Lease(ground.state / "lease")
 
@@ -184,8 +192,8 @@ class Engine:
         async with self._ground.turns[taskspace.id]:
             outcome = await land(self._ground, taskspace, opened.repository, options)
             if isinstance(outcome, Landed):
-                unkept = await keep(self._ground, taskspace, opened.repository, "landed")
-                outcome = replace(outcome, notes=(*outcome.notes, *filter(None, [unkept])))
+                outcome = await keep_landed(self._ground, taskspace, opened.repository, outcome)
+                await self.resolutions.end(taskspace.id)
             await self._ground.mirror(taskspace.id)
             return outcome
 

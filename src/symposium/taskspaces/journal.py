@@ -52,6 +52,7 @@ CREATE TABLE IF NOT EXISTS guidance (
 CREATE TABLE IF NOT EXISTS operation (
     taskspace TEXT PRIMARY KEY, kind TEXT NOT NULL, stage TEXT NOT NULL, detail BLOB NOT NULL
 );
+CREATE TABLE IF NOT EXISTS resolution (taskspace TEXT PRIMARY KEY, record BLOB NOT NULL);
 """
 
 
@@ -148,7 +149,7 @@ def save(connection: sqlite3.Connection, taskspace: Taskspace) -> None:
 
 def forget(connection: sqlite3.Connection, id_: str) -> None:
     """Take a taskspace out, with all that belongs to it."""
-    for table in ("log", "ports", "operation", "guidance"):
+    for table in ("log", "ports", "operation", "guidance", "resolution"):
         connection.execute(f"DELETE FROM {table} WHERE taskspace = ?", (id_,))  # noqa: S608 - ours
     connection.execute("DELETE FROM taskspace WHERE id = ?", (id_,))
 

@@ -7,7 +7,13 @@ from symposium.bus.vocabulary import About, Reply, Request, Target
 
 
 class Landing(Reply, frozen=True):
-    """`landed`, `conflict` or `checks_failed`, for people in lines; the others changed nothing."""
+    """The outcome, for people in lines.
+
+    Attributes:
+        outcome: `landed`, `conflict`, `checks_failed`, or `resolving`: the task's agent resolves
+            the conflicts. All but `landed` leave the base unchanged.
+        commit: the one that has landed.
+    """
 
     outcome: str
     lines: tuple[str, ...]
@@ -20,6 +26,9 @@ class LandTaskspace(Request[Landing], frozen=True, kw_only=True):
     Attributes:
         join: `rebase` or `merge`.
         is_pushed: push the base afterwards; never by force.
+        resolve_conflicts: let the task's agent resolve conflicts. The result waits in the inbox
+            as an item of kind `landing`, and lands once the user approves it.
+        environment: as in `create_taskspace`, for an agent that is started again.
     """
 
     about: ClassVar = About(
@@ -33,3 +42,5 @@ class LandTaskspace(Request[Landing], frozen=True, kw_only=True):
     taskspace_uuid: str
     join: str = "rebase"
     is_pushed: bool = False
+    resolve_conflicts: bool = False
+    environment: str | None = None

@@ -10,7 +10,6 @@ from symposium.agent_sessions.session import SessionKind
 from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
 from symposium.bus.messages.collect_taskspaces import CollectTaskspaces
 from symposium.bus.messages.find_overlaps import FindOverlaps
-from symposium.bus.messages.land_taskspace import LandTaskspace
 from symposium.bus.messages.list_taskspaces import ListTaskspaces
 from symposium.bus.messages.log_progress import LogProgress
 from symposium.bus.messages.rename_taskspace import RenameTaskspace
@@ -25,6 +24,7 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.options import example, taking
 from symposium.cli.task_agents import must_have_agent, named_agent
 from symposium.cli.task_conflicts import conflict_lines
+from symposium.cli.task_landing import LandOrder, land_task
 from symposium.cli.task_making import NewOptions, make_task, resume_task
 from symposium.cli.task_opening import open_editor, show_diff
 from symposium.cli.task_removing import remove_task
@@ -316,28 +316,29 @@ def diff(task: str, *, stat: bool) -> int:
     return doing(work)
 
 
-@command.command(epilog=example("symposium task land fix-login"))
+@command.command(cls=taking(LandOrder), epilog=example("symposium task land fix-login"))
 @TASK
 @click.option("--merge", "join", flag_value="merge", help="Merge; else it is rebased.")
 @click.option("--push", "is_pushed", is_flag=True, help="Push the base afterwards.")
+@click.option(
+    "--resolve",
+    "is_resolved",
+    is_flag=True,
+    help="Let the agent of TASK resolve conflicts. Nothing lands before you approve it.",
+)
+@click.option(
+    "--wait", "is_awaited", is_flag=True, help="With --resolve: wait until you have decided."
+)
 @AS_JSON
-def land(task: str, join: str | None, *, is_pushed: bool, as_json: bool) -> int:
+def land(order: LandOrder) -> int:
     """Bring the work of TASK into its base: tried first, checked, and never by force.
 
     What does not fit, or fails a check, leaves the base as it was: exit code 1.
+
+    With --resolve the agent of TASK resolves conflicts, the checks run, and `symposium inbox` asks
+    you whether the result lands: exit code 10.
     """
-
-    async def work() -> int:
-        found = await find_task(task)
-        message = LandTaskspace(taskspace_uuid=found.id, join=join or "rebase", is_pushed=is_pushed)
-        landing = await ask(message)
-        if as_json:
-            print_json(to_builtins(landing))
-        else:
-            click.echo("\n".join(landing.lines))
-        return ExitCode.OK if landing.outcome == "landed" else ExitCode.RUNTIME
-
-    return doing(work)
+    return doing(lambda: land_task(order))
 
 
 @command.command(epilog=example("symposium task conflicts"))

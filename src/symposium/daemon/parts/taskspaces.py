@@ -33,7 +33,7 @@ from symposium.daemon.tasks.task_viewing import TaskViewing
 from symposium.daemon.tasks.tree_desk import TreeDesk
 from symposium.registry.surroundings import surroundings as registry_surroundings
 from symposium.taskspaces.engine import Engine
-from symposium.taskspaces.events import Event, Removing
+from symposium.taskspaces.events import Event, Removed, Removing
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import Journal
 from symposium.taskspaces.presence import PresenceKind, Present
@@ -84,14 +84,17 @@ class Taskspaces:
         viewing = TaskViewing(self._engine, self._agents, self._live, self._radar, budgets)
         self._notifying = Notifying(self._engine, inbox, home, self._watchers)
         self._news = TaskNews(self._engine, viewing, inbox)
-        self._live.on_change = self._radar.on_change = self._news.changed
+        self._resolving = inbox.resolving
+        self._radar.on_change = self._news.changed
+        self._live.on_change = self._session_changed
+        self._resolving.on_change = self._news.inbox_changed
         self._engine.trash.requests.on_change = inbox.on_change = self._news.inbox_changed
         self._desks = (
             SeedDesk(self._engine, self._agents, self._watchers, self._register_window),
             TaskDesk(self._engine, self._agents, trust, inbox, viewing),
             budgets,
             FamilyDesk(self._engine),
-            TreeDesk(self._engine, self._agents),
+            TreeDesk(self._engine, self._agents, self._resolving),
         )
 
     def answers(self) -> Answers:
@@ -137,6 +140,7 @@ class Taskspaces:
                 tasks.create_task(self._news.run(bus))
                 tasks.create_task(self._radar.run())
                 tasks.create_task(self._notifying.run())
+                tasks.create_task(self._resolving.run())
         finally:
             await self._engine.undertakings.cut()
             self._mark.take_away()
@@ -144,8 +148,12 @@ class Taskspaces:
 
     def is_busy(self) -> bool:
         """Whether an agent asks for something, which must reach somebody, or work must be ended."""
-        is_at_work = not self._engine.undertakings.is_empty
+        is_at_work = not self._engine.undertakings.is_empty or self._resolving.is_busy()
         return is_at_work or bool(self._engine.trash.requests.pending())
+
+    def _session_changed(self, id_: str, cause: str) -> None:
+        self._news.changed(id_, cause)
+        self._resolving.noted(id_)
 
     def _once_recovered(self, respond: Respond) -> Respond:
         async def answer(message: Any, asked: Asked) -> Any:
@@ -169,6 +177,8 @@ class Taskspaces:
     def _tell(self, event: Event) -> None:
         """Announce it; before a removal let editors close what they have open of a taskspace."""
         self._news.hear(event)
+        if isinstance(event, Removed):
+            self._resolving.removed(event.taskspace)
         if isinstance(event, Removing) and self._bus is not None:
             id_, project = event.taskspace.id, event.taskspace.project
             self._bus.announce(TaskspaceWillDelete(taskspace_uuid=id_, project_path=project))

@@ -51,6 +51,15 @@ class FinishedTurns:
         """
         self._answered.add(_review(item_id))
 
+    def review_all(self, taskspace: Taskspace) -> None:
+        """Note that the user has reviewed what a taskspace has, by another item.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        for item in self.of(taskspace):
+            self.review(item.id)
+
 
 def _review(item_id: str) -> str:
     return f"reviewed {item_id}"

@@ -19,6 +19,8 @@ from symposium.daemon.tasks.finished_turns import KIND as DONE
 from symposium.daemon.tasks.finished_turns import FinishedTurns
 from symposium.daemon.tasks.live_sessions import LiveSessions
 from symposium.daemon.tasks.put_off import PutOff
+from symposium.daemon.tasks.resolving import KIND as LANDING
+from symposium.daemon.tasks.resolving import LATER, Resolving
 from symposium.daemon.tasks.session_servers import NOTHING, AgentNow
 from symposium.daemon.tasks.setup_questions import KIND as SET_UP
 from symposium.daemon.tasks.setup_questions import SetUpQuestions
@@ -32,7 +34,10 @@ from symposium.taskspaces.trash import Consent
 REMEMBERED: Final = 1000
 """Answers that are told to who comes late."""
 
-_URGENCY: Final = ("permission", "question", "login", "budget", "delete", "trust", "failed", DONE)
+_URGENCY: Final = (
+    *("permission", "question", "login", "budget", "delete", "trust", "failed"),
+    *(LANDING, DONE),
+)
 _DELETING: Final = (
     InboxChoice("archive", "Delete it; it can be brought back for 14 days"),
     InboxChoice("keep", "Keep it"),
@@ -62,6 +67,7 @@ class Inbox:
 
     Attributes:
         on_change: called when an item was answered or snoozed.
+        resolving: landings whose conflicts an agent resolves.
     """
 
     def __init__(
@@ -79,6 +85,7 @@ class Inbox:
         self._budgets = budgets
         self._put_off = put_off
         self._finished = FinishedTurns(store, put_off)
+        self.resolving = Resolving(engine, store, live)
         self._live = live
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         self.on_change: Callable[[], None] = _ignore
@@ -90,15 +97,19 @@ class Inbox:
         running = await self._live.of(self._live.known())
         trouble = {each.id: each for each in await self._engine.queries.with_trouble()}
         wanted = {each.taskspace for each in (*questions, *deletions)}
-        wanted |= {*running, *self._live.ended()}
+        resolved = {each.taskspace for each in await self._engine.resolutions.all()}
+        wanted |= {*running, *self._live.ended(), *resolved}
         found_by_id = await self._engine.queries.of_ids(wanted - trouble.keys())
         live = {id_: e for id_, e in found_by_id.items() if e.standing is not Standing.ARCHIVED}
         known = live | trouble
         found = [_question(known[e.taskspace], e) for e in questions if e.taskspace in known]
         found += [_deletion(known[e.taskspace], e) for e in deletions if e.taskspace in known]
         found += await self._budgets.items([known[id_] for id_ in running if id_ in known])
+        found += await self.resolving.items(known)
         for taskspace in known.values():
-            found += await self._of(taskspace, running.get(taskspace.id, NOTHING))
+            items = await self._of(taskspace, running.get(taskspace.id, NOTHING))
+            # The landing is decided on in one item, which shows the same change.
+            found += [e for e in items if e.kind != DONE or taskspace.id not in resolved]
         marked = [replace(item, put_off_at=self._put_off.at(item.id)) for item in found]
         return sorted(marked, key=lambda item: (_URGENCY.index(item.kind), item.at))
 
@@ -139,7 +150,7 @@ class Inbox:
             self._settled.pop(item_id, None)
             raise
         finally:
-            if found.kind == "failed" and answer != SEEN.id:
+            if (found.kind == "failed" and answer != SEEN.id) or _waits_on(found, answer):
                 # What fails once more waits once more, under the same id.
                 self._settled.pop(item_id, None)
         self.on_change()
@@ -168,7 +179,7 @@ class Inbox:
                 return f"{item.name} has its answer"
             case "question":
                 return await self._reply(item, answer)
-            case "budget" | "delete" | "done":
+            case "budget" | "delete" | "done" | "landing":
                 return await self._allow(item, answer)
             case "trust":
                 made = await self._set_ups.answer(item, answer)
@@ -198,6 +209,14 @@ class Inbox:
         if item.kind == DONE:
             self._finished.review(item.id)
             return f"{item.name} is reviewed"
+        if _waits_on(item, answer):
+            self._put_off.add(item.id)
+            return f"{item.name} waits, and you are not notified"
+        if item.kind == LANDING:
+            told = await self.resolving.answer(item, answer)
+            # Who decided on the landing has reviewed the work.
+            self._finished.review_all(await self._engine.get(item.taskspace))
+            return told
         return await self._delete(item, answer)
 
     async def _delete(self, item: InboxItem, answer: str) -> str:
@@ -239,6 +258,10 @@ class Inbox:
         self._settled[item_id] = Settled(by or "somebody", now, answer)
         while len(self._settled) > REMEMBERED:
             self._settled.popitem(last=False)
+
+
+def _waits_on(item: InboxItem, answer: str) -> bool:
+    return item.kind == LANDING and answer == LATER.id
 
 
 def _ignore() -> None:

@@ -18,8 +18,10 @@ from symposium.bus.messages.land_taskspace import Landing, LandTaskspace
 from symposium.bus.messages.remove_taskspace import Removal, RemoveTaskspace
 from symposium.bus.messages.report_taskspace import ReportTaskspace, SafetyReport
 from symposium.bus.messages.restore_taskspace import Restored, RestoreTaskspace
+from symposium.bus.messages.show_landing import LandingShown, ShowLanding
 from symposium.bus.messages.snapshot_taskspace import Snapped, SnapshotTaskspace
 from symposium.bus.messages.undo_taskspace import Undone, UndoTaskspace
+from symposium.daemon.tasks.resolving import Resolving
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_views import snapshot_view, task_view
 from symposium.local_time import minute_of
@@ -42,11 +44,13 @@ class TreeDesk:
     Args:
         engine: the taskspaces.
         agents: their agents.
+        resolving: landings whose conflicts an agent resolves.
     """
 
-    def __init__(self, engine: Engine, agents: TaskAgents) -> None:
+    def __init__(self, engine: Engine, agents: TaskAgents, resolving: Resolving) -> None:
         self._engine = engine
         self._agents = agents
+        self._resolving = resolving
 
     def answers(self) -> Answers:
         """All of them."""
@@ -57,6 +61,7 @@ class TreeDesk:
         answers.to(UndoTaskspace, self._undo)
         answers.to(SnapshotTaskspace, self._snapshot)
         answers.to(LandTaskspace, self._land)
+        answers.to(ShowLanding, self._show_landing)
         answers.to(CollectTaskspaces, self._collect)
         answers.to(FindOverlaps, self._overlaps)
         return answers
@@ -121,16 +126,7 @@ class TreeDesk:
     async def _land(self, message: LandTaskspace, asked: Asked) -> Landing:
         taskspace = await self._engine.get(message.taskspace_uuid)
         asked.progress("looking for conflicts with other taskspaces")
-        overlaps = await self._engine.radar(Path(taskspace.project))
-        names = await self._engine.queries.of_ids(
-            {id_ for each in overlaps for id_ in (each.first, each.second)}
-        )
-        warnings = [
-            f"would conflict with {names[_other(each, taskspace.id)].name}: {line}"
-            for each in overlaps
-            if taskspace.id in {each.first, each.second} and _other(each, taskspace.id) in names
-            for line in _lines(each)
-        ]
+        warnings = await _warnings(self._engine, taskspace)
         asked.progress("landing")
         options = LandOptions(join=_join(message.join), is_pushed=message.is_pushed)
         match await self._engine.land(taskspace.id, options):
@@ -139,14 +135,26 @@ class TreeDesk:
                 first = f"{taskspace.name} has landed on {base}" if is_news else had
                 lines = (first, f"`symposium task rm {taskspace.id[:8]}` clears it away")
                 return Landing(outcome="landed", lines=(*lines, *notes, *warnings), commit=commit)
-            case LandConflict(base, conflicts, onto):
+            case LandConflict(base, conflicts, onto) as conflict:
                 told = [_conflict(each) for each in conflicts]
                 first = f"{taskspace.name} does not fit on {base}; nothing was changed"
+                if message.resolve_conflicts:
+                    await self._agents.environments.take(taskspace.id, message.environment)
+                    begun = await self._resolving.begin(taskspace, conflict, options)
+                    lines = (first, *told, begun, *_what_follows(taskspace), *warnings)
+                    return Landing(outcome="resolving", lines=lines)
                 lines = (first, *told, *_next_steps(taskspace, base, onto), *warnings)
                 return Landing(outcome="conflict", lines=lines)
             case ChecksFailed(failure):
                 first = f"a check of {taskspace.name} fails; its base is untouched"
                 return Landing(outcome="checks_failed", lines=(first, failure.text, *warnings))
+
+    async def _show_landing(self, message: ShowLanding, asked: Asked) -> LandingShown:
+        del asked
+        taskspace = await self._engine.get(message.taskspace_uuid)
+        found = await self._engine.resolutions.of(taskspace.id)
+        stage = "" if found is None else found.stage.value
+        return LandingShown(stage=stage, landed=taskspace.landed, landed_at=taskspace.landed_at)
 
     async def _collect(self, message: CollectTaskspaces, asked: Asked) -> Collected:
         del asked
@@ -225,14 +233,36 @@ def _lines(overlap: Overlap) -> list[str]:
     return [_conflict(each) for each in overlap.conflicts]
 
 
+async def _warnings(engine: Engine, taskspace: Taskspace) -> list[str]:
+    """Conflicts with other tasks."""
+    overlaps = await engine.radar(Path(taskspace.project))
+    names = await engine.queries.of_ids(
+        {id_ for each in overlaps for id_ in (each.first, each.second)}
+    )
+    return [
+        f"would conflict with {names[_other(each, taskspace.id)].name}: {line}"
+        for each in overlaps
+        if taskspace.id in {each.first, each.second} and _other(each, taskspace.id) in names
+        for line in _lines(each)
+    ]
+
+
+def _what_follows(taskspace: Taskspace) -> tuple[str, str]:
+    """What the user does while the agent resolves the conflicts."""
+    id_ = taskspace.id[:8]
+    return (
+        "nothing lands before you approve it: symposium inbox",
+        f"to follow its agent: symposium task attach {id_}",
+    )
+
+
 def _next_steps(taskspace: Taskspace, base: str, onto: str) -> tuple[str, str]:
     """How a conflict with the base is resolved: by the agent, or by hand."""
     id_, commit = taskspace.id[:8], onto[:12]
-    wish = f"Run git rebase {commit} ({base}), resolve the conflicts, test, and finish the rebase."
     by_hand = f"git -C {shlex.quote(taskspace.worktree)} rebase {commit}"
     return (
-        f"to let its agent resolve it: symposium task say {id_} {shlex.quote(wish)}",
-        f"to resolve it yourself: {by_hand}; then land again",
+        f"to let its agent resolve it: symposium task land {id_} --resolve",
+        f"to resolve it yourself, on {base}: {by_hand}; then land again",
     )
 
 

@@ -4,10 +4,12 @@ Nothing is forced. Each step can be done again, so landing again goes on where a
 """
 
 import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from symposium.taskspaces import operations
 from symposium.taskspaces.creation import base_of
@@ -29,7 +31,12 @@ from symposium.taskspaces.setup_files.running import (
     run_commands,
 )
 from symposium.taskspaces.snapshots.gitdir import admin_directory
-from symposium.taskspaces.subjects import subject_of
+from symposium.taskspaces.subjects import keep, subject_of
+
+_Result = TypeVar("_Result")
+
+TAIL: Final = 20
+"""Lines of a failed check that are reported."""
 
 _QUIET = (
     "-c",
@@ -85,9 +92,33 @@ class LandConflict:
 
 @dataclass(frozen=True, slots=True)
 class ChecksFailed:
-    """It fits and a check fails; the branch has the base's work in it, the base has none of it."""
+    """It fits and a check fails; the branch has the base's work in it, the base has none of it.
+
+    Attributes:
+        tail: the last lines that the checks have written.
+    """
 
     failure: CommandFailure
+    tail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """It fits and its checks pass; the base is untouched.
+
+    Attributes:
+        tip: the commit that can land.
+        onto: the commit of the base that it lands on.
+        checks: how many checks ran.
+        is_news: whether the base lacks any of it.
+    """
+
+    tip: str
+    base: str
+    onto: str
+    checks: int
+    is_news: bool
+    notes: tuple[str, ...] = ()
 
 
 LandOutcome: TypeAlias = Landed | LandConflict | ChecksFailed
@@ -102,15 +133,67 @@ async def land(
         TaskspaceError: it has uncommitted work, its base is not known or has diverged, or git
             cannot; the worktree is as it was, or has the base's work in it.
     """
-    base = base_of(taskspace)
-    if base is None:
-        raise TaskspaceError(f"{taskspace.name!r} has no base branch", "land it by hand")
-    git = Git(Path(taskspace.worktree))
-    await _check_clean(git, taskspace, repository)
-    operation = Operation(taskspace.id, Kind.LAND, "land.recorded", {})
+    landing = await _begin(taskspace, repository, options)
+
+    async def work() -> LandOutcome:
+        tried = await _make_ready(ground, landing)
+        return await _bring_in(ground, landing, tried) if isinstance(tried, Ready) else tried
+
+    return await _as_operation(ground, taskspace, work)
+
+
+async def prepare(
+    ground: Ground, taskspace: Taskspace, repository: Repository, options: LandOptions
+) -> Ready | LandConflict | ChecksFailed:
+    """Do all of a landing but the landing: fetch, try, rebase or merge, check.
+
+    Raises:
+        TaskspaceError: as `land`.
+    """
+    landing = await _begin(taskspace, repository, options)
+    return await _as_operation(ground, taskspace, lambda: _make_ready(ground, landing))
+
+
+async def land_approved(
+    ground: Ground,
+    taskspace: Taskspace,
+    repository: Repository,
+    approved: Ready,
+    options: LandOptions,
+) -> Landed | None:
+    """Land exactly what was approved; None if the branch or its base has moved since.
+
+    Raises:
+        TaskspaceError: as `land`.
+    """
+    landing = await _begin(taskspace, repository, options)
+
+    async def work() -> Landed | None:
+        async with ground.clone_turn(repository.common):
+            await ground.undertakings.to_its_end(_fetch(landing))
+        tip = await landing.git.text("rev-parse", "HEAD")
+        if (tip, await _newest_base(landing)) != (approved.tip, approved.onto):
+            return None
+        return await _bring_in(ground, landing, approved)
+
+    return await _as_operation(ground, taskspace, work)
+
+
+async def keep_landed(
+    ground: Ground, taskspace: Taskspace, repository: Repository, landed: Landed
+) -> Landed:
+    """Snapshot what has landed; if that fails, the result says so."""
+    unkept = await keep(ground, taskspace, repository, "landed")
+    return replace(landed, notes=(*landed.notes, *filter(None, [unkept])))
+
+
+async def _as_operation(
+    ground: Ground, taskspace: Taskspace, work: Callable[[], Coroutine[Any, Any, _Result]]
+) -> _Result:
+    """Note it in the journal while it runs, so that a restart takes back half a rebase."""
     try:
-        operation = await ground.reach(operation, "land.recorded")
-        return await _land(ground, _Landing(taskspace, repository, git, base, options), operation)
+        await ground.reach(Operation(taskspace.id, Kind.LAND, "land.recorded", {}), "land.recorded")
+        return await work()
     finally:
         await ground.journal.change(lambda connection: operations.end(connection, taskspace.id))
 
@@ -129,7 +212,17 @@ class _Landing:
         return f"refs/heads/{self.base.branch}"
 
 
-async def _land(ground: Ground, landing: _Landing, operation: Operation) -> LandOutcome:
+async def _begin(taskspace: Taskspace, repository: Repository, options: LandOptions) -> _Landing:
+    base = base_of(taskspace)
+    if base is None:
+        raise TaskspaceError(f"{taskspace.name!r} has no base branch", "land it by hand")
+    git = Git(Path(taskspace.worktree))
+    await _check_clean(git, taskspace, repository)
+    return _Landing(taskspace, repository, git, base, options)
+
+
+async def _make_ready(ground: Ground, landing: _Landing) -> Ready | LandConflict | ChecksFailed:
+    operation = Operation(landing.taskspace.id, Kind.LAND, "land.recorded", {})
     async with ground.clone_turn(landing.repository.common):
         notes = await ground.undertakings.to_its_end(_fetch(landing))
     operation = await ground.reach(operation, "land.fetched")
@@ -144,20 +237,25 @@ async def _land(ground: Ground, landing: _Landing, operation: Operation) -> Land
     if not await ground.undertakings.to_its_end(_join(landing, onto)):
         return LandConflict(landing.base.branch, (), onto)
     operation = await ground.reach(operation, "land.joined")
-    failure = await _checks(ground, landing)
-    if failure is not None:
-        return ChecksFailed(failure)
-    operation = await ground.reach(operation, "land.checked")
+    checked = await _checks(ground, landing)
+    if isinstance(checked, ChecksFailed):
+        return checked
+    await ground.reach(operation, "land.checked")
     tip = await landing.git.text("rev-parse", "HEAD")
+    return Ready(tip, landing.base.branch, onto, checked, known.code != 0, tuple(notes))
+
+
+async def _bring_in(ground: Ground, landing: _Landing, ready: Ready) -> Landed:
+    """Move the base forward to what is ready."""
+    id_, tip = landing.taskspace.id, ready.tip
     async with ground.clone_turn(landing.repository.common):
         await ground.undertakings.to_its_end(_forward(landing, tip))
-    is_news = known.code != 0
-    if is_news:
-        now = await ground.get(landing.taskspace.id)
+    if ready.is_news:
+        now = await ground.get(id_)
         await ground.put(replace(now, landed=tip, landed_at=ground.stamp()))
-    await ground.reach(operation, "land.forwarded")
-    ground.pass_stage(landing.taskspace.id, "land.done")
-    return Landed(tip, landing.base.branch, tuple(notes), is_news)
+    await ground.reach(Operation(id_, Kind.LAND, "land.checked", {}), "land.forwarded")
+    ground.pass_stage(id_, "land.done")
+    return Landed(tip, ready.base, ready.notes, ready.is_news)
 
 
 async def _check_clean(git: Git, taskspace: Taskspace, repository: Repository) -> None:
@@ -220,21 +318,26 @@ async def _join(landing: _Landing, onto: str) -> bool:
     return True
 
 
-async def _checks(ground: Ground, landing: _Landing) -> CommandFailure | None:
+async def _checks(ground: Ground, landing: _Landing) -> int | ChecksFailed:
+    """Run the checks; how many passed, or the first that did not."""
     taskspace, repository = landing.taskspace, landing.repository
     recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
     commands = recipe.all_of("check")
     if not commands:
-        return None
+        return 0
     lines = [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
     if not await ground.trust.allows(taskspace.project, recipe.digest, lines):
         raise TaskspaceError("the checks are not trusted", "look at them and allow them")
     around = ground.agents.environment(taskspace)
     env = {**command_environment(taskspace, repository.root, around), **recipe.env}
-    worktree = Path(taskspace.worktree)
-    return await run_commands(
-        commands, worktree, env, lambda line: ground.tell(Said(taskspace.id, line))
-    )
+    tail: deque[str] = deque(maxlen=TAIL)
+
+    def say(line: str) -> None:
+        tail.append(line)
+        ground.tell(Said(taskspace.id, line))
+
+    failure = await run_commands(commands, Path(taskspace.worktree), env, say)
+    return len(commands) if failure is None else ChecksFailed(failure, tuple(tail))
 
 
 async def _forward(landing: _Landing, tip: str) -> None:

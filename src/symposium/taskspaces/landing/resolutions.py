@@ -1,0 +1,250 @@
+"""Landings whose conflicts an agent resolves, kept in the journal until the user has decided."""
+
+import os
+import sqlite3
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from symposium.plain_text import exact
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.landing.land import (
+    ChecksFailed,
+    LandConflict,
+    Landed,
+    LandOptions,
+    Ready,
+    keep_landed,
+    land_approved,
+    prepare,
+)
+from symposium.taskspaces.landing.merge_tree import Conflict
+from symposium.taskspaces.landing.side_lines import LineRange
+from symposium.taskspaces.projects import open_project
+
+MAX_DIFF: Final = 64 * 1024
+"""Bytes of a diff that are kept and shown."""
+
+_DIFF: Final = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames")
+
+
+class Stage(StrEnum):
+    """How far a resolution has come."""
+
+    ASKED = "asked"
+    """The prompt for the agent is not yet known to be in its queue."""
+
+    WORKING = "working"
+    """The agent works on it."""
+
+    READY = "ready"
+    """It fits, its checks pass, and the user decides."""
+
+    FAILED = "failed"
+    """It still conflicts, or a check fails, and the user decides."""
+
+
+class Resolution(msgspec.Struct, frozen=True):
+    """One landing that an agent makes possible.
+
+    Attributes:
+        attempt: rises with each prompt to the agent, from 1.
+        at: when its stage began, ISO 8601 in UTC.
+        base: the branch that it is to land on, and `onto` the commit that it does not fit on.
+        conflicts: the files in conflict, as the user and the agent read them.
+        options: how it lands once it is approved.
+        ready: what the user is asked to approve, in the stage `ready`.
+        files: the paths that this changes against the base.
+        lines: the diff against the base, or the end of a failed check.
+        is_cut: whether there are more lines.
+        reason: what still stands against a landing, in the stage `failed`.
+    """
+
+    taskspace: str
+    stage: Stage
+    attempt: int
+    at: str
+    base: str
+    onto: str
+    conflicts: tuple[str, ...] = ()
+    options: LandOptions = LandOptions()
+    ready: Ready | None = None
+    files: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    is_cut: bool = False
+    reason: str = ""
+
+
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder(Resolution)
+
+
+class Resolutions:
+    """Those of all taskspaces; a taskspace has at most one."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    async def of(self, taskspace: str) -> Resolution | None:
+        """The one of a taskspace."""
+        return next((each for each in await self.all() if each.taskspace == taskspace), None)
+
+    async def all(self) -> list[Resolution]:
+        """Every one, the oldest first."""
+
+        def read(connection: sqlite3.Connection) -> list[Resolution]:
+            rows = connection.execute("SELECT record FROM resolution ORDER BY rowid")
+            return [_DECODER.decode(record) for (record,) in rows]
+
+        return await self._ground.journal.look(read)
+
+    async def put(self, resolution: Resolution) -> None:
+        """Write one, in place of an earlier one of its taskspace.
+
+        Raises:
+            TaskspaceError: it cannot be written.
+        """
+        row = resolution.taskspace, _ENCODER.encode(resolution)
+        await self._ground.journal.change(
+            lambda connection: connection.execute(
+                "INSERT OR REPLACE INTO resolution (taskspace, record) VALUES (?, ?)", row
+            )
+        )
+
+    async def advance(self, before: Resolution, after: Resolution) -> bool:
+        """Write the next stage of one, unless it has changed or ended meanwhile.
+
+        Raises:
+            TaskspaceError: it cannot be written.
+        """
+        values = _ENCODER.encode(after), before.taskspace, _ENCODER.encode(before)
+
+        def write(connection: sqlite3.Connection) -> bool:
+            done = connection.execute(
+                "UPDATE resolution SET record = ? WHERE taskspace = ? AND record = ?", values
+            )
+            return done.rowcount == 1
+
+        return await self._ground.journal.change(write)
+
+    async def end(self, taskspace: str) -> None:
+        """Forget the one of a taskspace, if there is one.
+
+        Raises:
+            TaskspaceError: it cannot be written.
+        """
+        await self._ground.journal.change(
+            lambda connection: connection.execute(
+                "DELETE FROM resolution WHERE taskspace = ?", (taskspace,)
+            )
+        )
+
+    async def look(self, before: Resolution) -> Resolution:
+        """Try whether it lands now, and run its checks; the next stage, which is not written.
+
+        Raises:
+            TaskspaceError: there is no such taskspace.
+        """
+        ground, id_ = self._ground, before.taskspace
+        taskspace = await ground.get(id_)
+        after = msgspec.structs.replace(before, at=ground.stamp())
+        try:
+            opened = await open_project(Path(taskspace.project))
+            async with ground.turns[id_]:
+                found = await prepare(ground, taskspace, opened.repository, before.options)
+            if isinstance(found, Ready) and found.is_news:
+                return await self._ready(after, found, Git(Path(taskspace.worktree)))
+        except TaskspaceError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            return _failed(after, f"cannot land yet: {error.message}{hint}")
+        match found:
+            case LandConflict(base, conflicts, onto):
+                texts = tuple(conflict_text(each) for each in conflicts)
+                after = msgspec.structs.replace(after, onto=onto, conflicts=texts)
+                return _failed(after, ": ".join([f"still does not fit on {base}", *_list(texts)]))
+            case ChecksFailed(failure, tail):
+                lines = tuple(ground.redact(id_, each) for each in tail)
+                return _failed(after, f"a check fails: {failure.text}", lines)
+            case Ready():
+                return _failed(
+                    after,
+                    f"has nothing to land: {found.base} has all of it; if its agent has dropped"
+                    f" work, `symposium task undo {id_[:8]}` brings it back",
+                )
+
+    async def land(self, resolution: Resolution) -> Landed | None:
+        """Land exactly what is ready; None if the branch or its base has moved since.
+
+        Raises:
+            TaskspaceError: it cannot be landed as it is.
+        """
+        if resolution.ready is None:
+            return None
+        taskspace = await self._ground.get(resolution.taskspace)
+        opened = await open_project(Path(taskspace.project))
+        repository, options = opened.repository, resolution.options
+        async with self._ground.turns[taskspace.id]:
+            landed = await land_approved(
+                self._ground, taskspace, repository, resolution.ready, options
+            )
+            if landed is not None:
+                landed = await keep_landed(self._ground, taskspace, repository, landed)
+                await self.end(taskspace.id)
+            await self._ground.mirror(taskspace.id)
+        return landed
+
+    async def _ready(self, after: Resolution, found: Ready, git: Git) -> Resolution:
+        names = await git.ask(*_DIFF, "--name-only", "-z", found.onto, found.tip)
+        try:
+            diff = (await git.ask(*_DIFF, found.onto, found.tip)).out
+        except TaskspaceError as error:
+            shown, is_cut = [error.message], True
+        else:
+            shown = diff[:MAX_DIFF].decode(errors="replace").splitlines()
+            is_cut = len(diff) > MAX_DIFF
+        return msgspec.structs.replace(
+            after,
+            stage=Stage.READY,
+            ready=found,
+            files=tuple(printable(each) for each in names.names),
+            lines=tuple(self._ground.redact(after.taskspace, line) for line in shown),
+            is_cut=is_cut,
+            reason="",
+        )
+
+
+def conflict_text(conflict: Conflict) -> str:
+    """A file in conflict, with the lines of the branch and of its base."""
+    ours, theirs = _ranges(conflict.ours), _ranges(conflict.theirs)
+    lines = f":{ours}" if ours else ""
+    base = f", base: {theirs}" if theirs else ""
+    return f"{printable(conflict.path)}{lines} ({conflict.kind}{base})"
+
+
+def printable(path: str) -> str:
+    """A path on one line, without control characters and bytes that are no text."""
+    return exact(os.fsencode(path).decode(errors="replace"))
+
+
+def _failed(after: Resolution, reason: str, lines: tuple[str, ...] = ()) -> Resolution:
+    return msgspec.structs.replace(
+        after,
+        stage=Stage.FAILED,
+        reason=reason,
+        ready=None,
+        files=(),
+        lines=lines,
+        is_cut=False,
+    )
+
+
+def _list(texts: tuple[str, ...]) -> list[str]:
+    return ["; ".join(texts)] if texts else []
+
+
+def _ranges(ranges: tuple[LineRange, ...]) -> str:
+    return ", ".join(f"{each.first}-{each.last}" for each in ranges)

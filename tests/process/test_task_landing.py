@@ -1,0 +1,299 @@
+"""Landings whose conflicts the task's agent resolves: a real daemon, git, and scripted agents."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from tests.support.task_desk import PATIENCE, Desk, git, until
+
+Start: TypeAlias = Callable[..., subprocess.Popen[str]]
+
+AGENT = Path(__file__).parent / "agents" / "resolving_agent.py"
+
+REBASE = """
+git rebase "$ONTO" && exit
+printf 'one\\nboth\\nthree\\n' > a.txt
+git add -A
+git rebase --continue
+"""
+
+HALF = 'git rebase "$ONTO"'
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A task `second` that does not fit on main, since another has landed."""
+
+    desk: Desk
+    task: dict[str, Any]
+    script: Path
+
+    @property
+    def tree(self) -> Path:
+        return Path(self.task["worktree"])
+
+    @property
+    def main(self) -> str:
+        return git(self.desk.clone, "show", "main:a.txt")
+
+    @property
+    def prompts(self) -> str:
+        return self.script.with_name("script.prompts").read_text()
+
+    def resolve(self) -> dict[str, Any]:
+        """Ask the agent, and the item that comes of it."""
+        landing = self.desk.json("task", "land", "second", "--resolve", code=10)
+        assert landing["outcome"] == "resolving"
+        return self.item()
+
+    def item(self, *, other_than: str = "") -> dict[str, Any]:
+        """The one item that waits."""
+        (item,) = until(lambda: [e for e in self.desk.json("inbox") if e["id"] != other_than])
+        return item
+
+    def settle(self, item: dict[str, Any], answer: str) -> str:
+        return self.desk.ok("inbox", "answer", item["id"], answer)
+
+
+@pytest.fixture
+def conflict(desk: Desk, tmp_path: Path) -> Conflict:
+    script = tmp_path / "script"
+    agent = shlex.join([sys.executable, str(AGENT), str(script)])
+    first = Path(desk.new("first")["worktree"])
+    task = desk.new("second", "Begin", "--agent", agent)
+    until(lambda: desk.tasks()["second"]["state"] == "idle")
+    git(desk.clone, "checkout", "-q", "--detach")
+    for name, tree in (("first", first), ("second", Path(task["worktree"]))):
+        (tree / "a.txt").write_text(f"one\n{name}\nthree\n")
+        git(tree, "commit", "-qam", name)
+    desk.ok("task", "land", "first")
+    return Conflict(desk, task, script)
+
+
+@pytest.mark.requirement("landing.resolve", "landing.approval")
+def test_an_agent_resolves_a_conflict_and_the_change_lands_once_it_is_approved(
+    conflict: Conflict,
+) -> None:
+    conflict.script.write_text(REBASE)
+    base = git(conflict.desk.clone, "rev-parse", "main").strip()
+    shown = conflict.desk.run("task", "land", "second", "--resolve")
+    item = conflict.item()
+    before = conflict.main
+    tip = git(conflict.tree, "rev-parse", "HEAD").strip()
+    unseen = conflict.desk.run("inbox", "answer", "second", "land")
+    told = conflict.settle(item, "land")
+
+    assert shown.returncode == 10
+    assert "a.txt:2-2" in shown.stdout
+    assert "the agent of second resolves the conflicts" in shown.stdout
+    assert "nothing lands before you approve it: symposium inbox" in shown.stdout
+    assert f"in conflict with main (commit {base[:12]})" in conflict.prompts
+    assert "- a.txt:2-2 (content, base: 2-2)\n" in conflict.prompts
+    assert f"1. Run `git rebase {base[:12]}`." in conflict.prompts
+    assert (item["kind"], item["taskspace"]) == ("landing", conflict.task["id"])
+    assert item["text"] == "is ready to land on main: 1 file, the project has no checks"
+    assert [each["id"] for each in item["choices"]] == ["land", "later", "reject"]
+    assert item["call"]["paths"] == ["a.txt"]
+    assert item["call"]["lines"][-4:] == [" one", "-first", "+both", " three"]
+    assert item["call"]["command"].endswith(f"diff {base[:12]} {tip[:12]}")
+    assert before == "one\nfirst\nthree\n"
+    assert "was not shown on this terminal" in unseen.stderr
+    assert told.startswith("second has landed on main")
+    assert conflict.main == "one\nboth\nthree\n"
+    assert conflict.desk.json("inbox") == []
+    assert conflict.desk.tasks()["second"]["state"] == "landed"
+
+
+@pytest.mark.requirement("landing.resolve")
+def test_a_landing_without_conflicts_lands_at_once_and_asks_no_agent(conflict: Conflict) -> None:
+    git(conflict.tree, "reset", "-q", "--hard", "HEAD~1")
+    (conflict.tree / "b.txt").write_text("new\n")
+    git(conflict.tree, "add", "-A")
+    git(conflict.tree, "commit", "-qm", "no conflict")
+
+    landing = conflict.desk.json("task", "land", "second", "--resolve")
+
+    assert landing["outcome"] == "landed"
+    assert "git rebase" not in conflict.prompts
+
+
+@pytest.mark.requirement("landing.failed")
+def test_a_conflict_that_stays_waits_with_its_reason_and_may_be_tried_again(
+    conflict: Conflict,
+) -> None:
+    conflict.script.write_text("true")
+    still = conflict.resolve()
+    conflict.script.write_text(HALF)
+    conflict.settle(still, "retry")
+    half = conflict.item(other_than=still["id"])
+    git(conflict.tree, "rebase", "--abort")
+    conflict.script.write_text(REBASE)
+    conflict.settle(half, "retry")
+    ready = conflict.item(other_than=half["id"])
+
+    assert [each["id"] for each in still["choices"]] == ["retry", "leave"]
+    assert still["text"] == "still does not fit on main: a.txt:2-2 (content, base: 2-2)"
+    assert "rebase" in half["text"]
+    assert f"The last attempt did not succeed: {still['text']}." in conflict.prompts
+    assert ready["text"].startswith("is ready to land on main")
+    assert conflict.main == "one\nfirst\nthree\n"
+
+
+@pytest.mark.requirement("landing.checks")
+def test_a_failed_check_waits_with_its_output_and_nothing_lands(
+    conflict: Conflict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = "check = ['grep both a.txt || { echo no both; exit 3; }']\n"
+    recipe = conflict.desk.clone / ".symposium" / "workspace.toml"
+    git(conflict.desk.clone, "checkout", "-q", "main")
+    recipe.parent.mkdir()
+    recipe.write_text(check)
+    git(conflict.desk.clone, "add", "-A")
+    git(conflict.desk.clone, "commit", "-qm", "check")
+    git(conflict.desk.clone, "checkout", "-q", "--detach")
+    monkeypatch.chdir(conflict.desk.clone)
+    conflict.desk.ok("trust", "grant", "--yes")
+    conflict.script.write_text(REBASE.replace("both", "neither"))
+    failed = conflict.resolve()
+    conflict.script.write_text("printf 'one\\nboth\\nthree\\n' > a.txt; git commit -qam both")
+    conflict.settle(failed, "retry")
+    ready = conflict.item(other_than=failed["id"])
+
+    assert failed["text"].startswith("a check fails: `grep both a.txt")
+    assert failed["text"].endswith("ended with exit code 3")
+    assert failed["call"]["lines"][-1] == "no both"
+    assert "   - `grep both a.txt" in conflict.prompts
+    assert ready["text"] == "is ready to land on main: 1 file, checks passed"
+    assert conflict.main == "one\nfirst\nthree\n"
+
+
+@pytest.mark.requirement("landing.approval")
+@pytest.mark.parametrize("moved", ["branch", "base"])
+def test_an_answer_is_refused_when_the_branch_or_its_base_has_moved(
+    moved: str, conflict: Conflict
+) -> None:
+    conflict.script.write_text(REBASE)
+    item = conflict.resolve()
+    if moved == "branch":
+        git(conflict.tree, "commit", "-qm", "unseen", "--allow-empty")
+    else:
+        git(conflict.desk.clone, "checkout", "-q", "main")
+        git(conflict.desk.clone, "commit", "-qm", "unseen", "--allow-empty")
+        git(conflict.desk.clone, "checkout", "-q", "--detach")
+    refused = conflict.desk.run("inbox", "answer", item["id"], "land")
+    after = conflict.main
+    again = conflict.item(other_than=item["id"])
+    late = conflict.desk.run("inbox", "answer", item["id"], "land")
+    conflict.settle(again, "land")
+
+    assert refused.returncode == 1
+    assert "second or its base has changed since; nothing was landed" in refused.stderr
+    assert after == "one\nfirst\nthree\n"
+    assert again["text"] == item["text"]
+    assert late.returncode != 0
+    assert conflict.main == "one\nboth\nthree\n"
+
+
+@pytest.mark.requirement("landing.restart")
+def test_a_landing_continues_when_the_daemon_was_killed(conflict: Conflict, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    conflict.script.write_text(f"while [ ! -e {gate} ]; do sleep 0.05; done\n{REBASE}")
+    conflict.desk.json("task", "land", "second", "--resolve", code=10)
+    conflict.desk.kill_daemon()
+    while_it_works = conflict.desk.json("inbox")
+    again = conflict.desk.json("task", "land", "second", "--resolve", code=10)
+    gate.touch()
+    item = conflict.item()
+    conflict.desk.kill_daemon()
+    after_restart = conflict.desk.json("inbox")
+    conflict.settle(item, "land")
+
+    assert while_it_works == []
+    assert any("already resolves the conflicts" in each for each in again["lines"])
+    assert conflict.prompts.count("git rebase") == 1
+    assert after_restart == [item]
+    assert conflict.main == "one\nboth\nthree\n"
+
+
+@pytest.mark.requirement("landing.canceled")
+@pytest.mark.parametrize("way", ["reject", "remove", "land"])
+def test_a_landing_ends_when_it_is_rejected_or_its_task_is_removed_or_landed(
+    way: str, conflict: Conflict
+) -> None:
+    conflict.script.write_text(REBASE)
+    item = conflict.resolve()
+    match way:
+        case "reject":
+            conflict.settle(item, "reject")
+        case "remove":
+            conflict.desk.ok("task", "rm", "second", "--discard-work")
+        case _:
+            conflict.desk.ok("task", "land", "second")
+    waiting = conflict.desk.json("inbox")
+    if way == "remove":
+        conflict.desk.ok("task", "undo", "second")
+    conflict.desk.kill_daemon()
+    # A task that is restored still has work to review.
+    after_restart = [each for each in conflict.desk.json("inbox") if each["kind"] != "done"]
+    late = conflict.desk.run("inbox", "answer", item["id"], "land")
+
+    assert (waiting, after_restart) == ([], [])
+    assert late.returncode != 0
+    assert conflict.main == ("one\nboth\nthree\n" if way == "land" else "one\nfirst\nthree\n")
+
+
+@pytest.mark.requirement("landing.approval")
+def test_a_landing_that_is_postponed_still_waits_and_can_be_landed(conflict: Conflict) -> None:
+    conflict.script.write_text(REBASE)
+    item = conflict.resolve()
+    conflict.settle(item, "later")
+    postponed = conflict.item()
+    conflict.settle(item, "land")
+
+    assert postponed["id"] == item["id"]
+    assert postponed["put_off_at"]
+    assert conflict.main == "one\nboth\nthree\n"
+
+
+@pytest.mark.requirement("landing.agent")
+def test_an_agent_that_has_ended_is_started_again_to_resolve(conflict: Conflict) -> None:
+    conflict.script.write_text(REBASE)
+    conflict.desk.ok("task", "stop", "second")
+    item = conflict.resolve()
+
+    assert item["text"].startswith("is ready to land on main")
+
+
+@pytest.mark.requirement("landing.agent")
+def test_a_task_without_an_agent_is_refused_with_what_to_do(conflict: Conflict) -> None:
+    tree = Path(conflict.desk.new("third")["worktree"])
+    git(tree, "reset", "-q", "--hard", "main~1")
+    (tree / "a.txt").write_text("one\nthird\nthree\n")
+    git(tree, "commit", "-qam", "third")
+
+    refused = conflict.desk.run("task", "land", "third", "--resolve")
+
+    assert refused.returncode == 1
+    assert "'third' has no agent" in refused.stderr
+    assert "--agent AGENT" in refused.stderr
+    assert conflict.desk.json("inbox") == []
+
+
+@pytest.mark.requirement("landing.wait")
+@pytest.mark.parametrize(("answer", "code"), [("land", 0), ("reject", 1)])
+def test_waiting_for_a_landing_ends_with_the_decision(
+    answer: str, code: int, conflict: Conflict, start: Start
+) -> None:
+    conflict.script.write_text(REBASE)
+    waiting = start("task", "land", "second", "--resolve", "--wait")
+    conflict.settle(conflict.item(), answer)
+    out, err = waiting.communicate(timeout=PATIENCE)
+
+    assert waiting.returncode == code, err
+    assert "nothing lands before you approve it" in out
+    assert ("landed as" if answer == "land" else "was not landed") in err
