@@ -9,9 +9,10 @@ import click
 from msgspec import to_builtins
 
 from symposium.agent_sessions.store import SessionStore
+from symposium.bus.client import BusClient
 from symposium.bus.messages.find_taskspace import FindTaskspace
 from symposium.bus.messages.progress import Progress
-from symposium.bus.messages.show_taskspace import GuidanceReading, TaskShown
+from symposium.bus.messages.show_taskspace import GuidanceReading, ShowTaskspace, TaskShown
 from symposium.bus.messages.undo_taskspace import Undone
 from symposium.bus.shapes import SIGNS, ProgressCategory
 from symposium.bus.task_shapes import SnapshotView, TaskView
@@ -52,15 +53,8 @@ async def ask(message: Request[_Answer], socket: Path | None = None) -> _Answer:
     Raises:
         BusError: it refuses, or cannot be reached.
     """
-
-    def news(told: Progress) -> None:
-        is_counted = told.done is not None and told.total is not None
-        count = f" ({told.done:.0f}/{told.total:.0f})" if is_counted else ""
-        click.echo(f"… {told.message}{count}", err=True)
-
     async with client_for(socket) as client:
-        await client.ready()
-        return await client.request(message, on_progress=news)
+        return await _ask(client, message)
 
 
 def undone_lines(task: str, undone: Undone) -> tuple[str, ...]:
@@ -77,7 +71,38 @@ async def find_task(named: str) -> TaskView:
     Raises:
         NotFoundError: there is none, or more than one.
     """
-    found = (await ask(FindTaskspace(named=named))).taskspaces
+    async with client_for(None) as client:
+        return await _find(client, named)
+
+
+async def find_and_show(named: str, log: int, *, is_whole: bool = True) -> TaskShown:
+    """The one taskspace that is meant, with the end of its log; over one connection.
+
+    Args:
+        named: as for `find_task`.
+        log: lines, the newest.
+        is_whole: whether its snapshots and its set-up are wanted.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+    """
+    async with client_for(None) as client:
+        id_ = (await _find(client, named)).id
+        return await _ask(client, ShowTaskspace(taskspace_uuid=id_, log=log, is_whole=is_whole))
+
+
+async def _ask(client: BusClient, message: Request[_Answer]) -> _Answer:
+    def news(told: Progress) -> None:
+        is_counted = told.done is not None and told.total is not None
+        count = f" ({told.done:.0f}/{told.total:.0f})" if is_counted else ""
+        click.echo(f"… {told.message}{count}", err=True)
+
+    await client.ready()
+    return await client.request(message, on_progress=news)
+
+
+async def _find(client: BusClient, named: str) -> TaskView:
+    found = (await _ask(client, FindTaskspace(named=named))).taskspaces
     if len(found) == 1:
         return found[0]
     if found:

@@ -145,6 +145,26 @@ async def test_the_number_of_queries_does_not_grow_with_the_number_of_tasks(
     assert counts[0][0] > 0
 
 
+@pytest.mark.requirement("tasks.scale-log")
+async def test_the_log_of_a_task_is_read_without_git(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await scene.make()
+    await scene.engine.records.log(made.id, "half", "milestone")
+    show = serve(scene.engine, scene.root / "served").desk.answers().requests["show_taskspace"]
+    with counted_git(tmp_path / "bin", monkeypatch) as noted:
+        log = await show(ShowTaskspace(taskspace_uuid=made.id, is_whole=False), asked())
+        for_log = noted()
+        whole = await show(ShowTaskspace(taskspace_uuid=made.id), asked())
+        for_all = noted()
+
+    assert [each.message for each in log.log] == ["half"]
+    assert (log.log, log.taskspace) == (whole.log, whole.taskspace)
+    assert for_log == []
+    assert for_all != []
+    assert whole.snapshots != ()
+
+
 @pytest.mark.requirement("tasks.scale-start")
 async def test_a_start_looks_at_no_worktree_and_reconciling_looks_at_all(scene: Scene) -> None:
     tasks = [task(scene, number, Standing.READY) for number in range(FEW) if number != ONE]
@@ -263,6 +283,22 @@ async def test_only_tasks_that_may_conflict_are_merged(
     # Six with their base, and one of two tasks.
     assert len(merges) == 7
     assert merges_again == []
+
+
+@pytest.mark.requirement("tasks.scale-radar")
+async def test_only_a_task_that_has_changed_is_merged_again(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await changes(scene, "one", ["new/one", "text\n"])
+    for number in range(2):
+        await changes(scene, f"other {number}", [f"new/{number}", "text\n"])
+    await scene.engine.radar(scene.clone)
+    (Path(made.worktree) / "more").write_text("more\n", encoding="utf-8")
+    with counted_git(tmp_path / "bin", monkeypatch) as noted:
+        await scene.engine.radar(scene.clone)
+        merges = [each for each in noted() if " merge-tree --write-tree " in each]
+
+    assert len(merges) == 1
 
 
 @pytest.mark.requirement("tasks.scale-radar")

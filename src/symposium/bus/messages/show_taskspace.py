@@ -46,7 +46,12 @@ class TaskShown(Reply, frozen=True):
 
 
 class ShowTaskspace(Request[TaskShown], frozen=True, kw_only=True):
-    """Show a taskspace; that a person has seen its questions is not assumed."""
+    """Show a taskspace; that a person has seen its questions is not assumed.
+
+    Attributes:
+        log: lines of progress, the newest.
+        is_whole: False leaves out its snapshots and its set-up, which git is run for.
+    """
 
     about: ClassVar = About(
         "show_taskspace",
@@ -59,3 +64,4 @@ class ShowTaskspace(Request[TaskShown], frozen=True, kw_only=True):
     )
     taskspace_uuid: str
     log: int = 50
+    is_whole: bool = True

@@ -34,6 +34,7 @@ from symposium.cli.tasks import (
     ask,
     category_text,
     doing,
+    find_and_show,
     find_task,
     sessions,
     show_snapshots,
@@ -162,8 +163,7 @@ def show(task: str, lines: int, *, as_json: bool) -> int:
     """Show all that is known of TASK."""
 
     async def work() -> int:
-        found = await find_task(task)
-        shown = await ask(ShowTaskspace(taskspace_uuid=found.id, log=lines))
+        shown = await find_and_show(task, lines)
         if as_json:
             snapshots = [dated(to_builtins(each), "at") for each in shown.snapshots]
             print_json({**to_builtins(shown), "snapshots": snapshots})
@@ -284,18 +284,17 @@ def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool)
     """Show the progress of TASK, or add a line to it."""
 
     async def work() -> int:
-        found = await find_task(task)
         if add is not None:
-            kind = ProgressCategory(category)
+            found, kind = await find_task(task), ProgressCategory(category)
             place = {"project_path": found.project, "taskspace_uuid": found.id}
             await ask(LogProgress(**place, message=add, category=kind))
             return ExitCode.OK
-        shown = await ask(ShowTaskspace(taskspace_uuid=found.id, log=lines))
+        shown = await find_and_show(task, lines, is_whole=False)
         if as_json:
             print_json([to_builtins(entry) for entry in shown.log])
             return ExitCode.OK
         if not shown.log:
-            words = f"symposium task attach --no-follow {found.id[:8]}"
+            words = f"symposium task attach --no-follow {shown.taskspace.id[:8]}"
             click.echo(f"No progress was logged. `{words}` shows what was said.", err=True)
         for entry in shown.log:
             click.echo(f"{second_of(entry.at)}  {category_text(entry.category):9}  {entry.message}")

@@ -123,7 +123,8 @@ class TaskDesk:
         del asked
         taskspace = await self._engine.queries.checked(message.taskspace_uuid)
         entries = await self._engine.logs.latest(taskspace.id, message.log)
-        is_there = taskspace.standing not in {Standing.ARCHIVED, Standing.MISSING}
+        is_gone = taskspace.standing in {Standing.ARCHIVED, Standing.MISSING}
+        is_there = message.is_whole and not is_gone
         snapshots = await self._engine.history.snapshots(taskspace.id) if is_there else []
         recipe = await self._engine.recipe(taskspace.id) if is_there else SetUp()
         guesses = () if recipe.recipes else recipe.guesses
