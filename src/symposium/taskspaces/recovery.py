@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from sqlite3 import Connection
@@ -57,7 +58,14 @@ async def _end_all(ground: Ground) -> list[str]:
             said = f"{operation.kind} could not be ended: {error}"
             await ground.put(replace(taskspace, reason=said))
         lines.append(f"{taskspace.name}: {said}")
+        await _write_file(ground, taskspace)
     return lines
+
+
+async def _write_file(ground: Ground, taskspace: Taskspace) -> None:
+    """Write what the operation may not have written; `reconcile` reports what is in the way."""
+    with suppress(TaskspaceError, OSError):
+        await ground.mirror(taskspace.id)
 
 
 async def _end(ground: Ground, taskspace: Taskspace, operation: Operation) -> str:
