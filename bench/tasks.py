@@ -7,6 +7,7 @@ A missed target is shown, and changes no exit code.
 import argparse
 import asyncio
 import os
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -110,6 +111,8 @@ async def measure(place: Path, count: int, reps: int) -> dict[str, float]:
     home.mkdir(mode=0o700)
     os.environ["SYMPOSIUM_HOME"] = str(home)
     os.environ["SYMPOSIUM_SOCKET"] = str(place / "run" / "s")
+    for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+        os.environ.pop(name, None)
     ids = await fill(home, place / "work", count)
     name, one = f"task {count // 2}", ids[count // 2]
     begun = time.perf_counter()
@@ -149,13 +152,20 @@ async def on_the_command_line(name: str, one: str, reps: int) -> dict[str, float
         "task show": ("task", "show", name),
         "task log": ("task", "log", one[:8]),
     }
-    found = {
-        figure: await timed(lambda words=words: asyncio.to_thread(run, *words), reps)
-        for figure, words in commands.items()
-    }
+    found: dict[str, float] = {}
+    for figure, words in commands.items():
+        before = processor_time()
+        found[figure] = await timed(lambda words=words: asyncio.to_thread(run, *words), reps)
+        found[f"{figure}, processor time"] = (processor_time() - before) / reps
     start = found["task --help"]
     beyond = {f"{each}, beyond task --help": found[each] - start for each in list(commands)[1:]}
     return found | beyond
+
+
+def processor_time() -> float:
+    """Milliseconds that the commands that have ended have taken of the processor."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1000 * (used.ru_utime + used.ru_stime)
 
 
 async def timed(work: Callable[[], Awaitable[Any]], reps: int) -> float:
