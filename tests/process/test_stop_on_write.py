@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from peerwire.jsonrpc.codec import Overlong
 from peerwire.transports.command import Command
 from peerwire.transports.process import ProcessTransport, spawn
 from peerwire.transports.stop_on_write import StopOnWrite
+from symposium.keepers.agent_stop import AgentStop
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="Linux alone signals a process group"
@@ -31,6 +33,20 @@ for number in range(int(sys.argv[1])):
     os.close(os.open(f"{sys.argv[2]}/{number}", os.O_CREAT))
 """
 """Makes a file as soon as it has announced it."""
+
+ASKS: Final = """
+import json, os
+def write(method, params, **more):
+    message = {"jsonrpc": "2.0", "method": method, "params": params, **more}
+    os.write(1, json.dumps(message).encode() + b"\\n")
+def call(id_):
+    update = {"sessionUpdate": "tool_call", "toolCallId": id_, "kind": "edit", "status": "pending"}
+    write("session/update", {"sessionId": "one", "update": update})
+call("1")
+write("session/request_permission", {"toolCall": {"toolCallId": "1"}, "options": []}, id=1)
+call("2")
+"""
+"""Announces a tool call, asks for it, and announces another."""
 
 KEEPER: Final = """
 import asyncio, sys
@@ -160,6 +176,27 @@ async def test_a_program_does_nothing_after_a_line_that_is_held_until_it_is_resu
 
 
 @pytest.mark.requirement("snapshots.stopped-in-write")
+async def test_a_program_stays_stopped_until_a_line_of_several_reads_was_checked(
+    tmp_path: Path,
+) -> None:
+    held = Held()
+    code = ANNOUNCES.replace(
+        'b"tool %d\\n" % number', 'b"tool %d" % number + b"." * 900_000 + b"\\n"'
+    )
+    rounds = 20
+    async with running(python(code, str(rounds), str(tmp_path)), held.check) as (_, stop, output):
+        for number in range(rounds):
+            assert (await held.next()).rstrip(b".") == b"tool %d" % number
+            os.sched_yield()
+            assert not (tmp_path / str(number)).exists()
+            stop.resume()
+        async with asyncio.timeout(45):
+            await output.over.wait()
+
+    assert count(tmp_path) == rounds
+
+
+@pytest.mark.requirement("snapshots.stopped-in-write")
 async def test_a_program_that_writes_from_a_group_of_its_own_is_stopped_once_it_is_added(
     tmp_path: Path,
 ) -> None:
@@ -259,6 +296,30 @@ while True: signal.pause()
         await transport.stop(eof_grace=0.01, term_grace=30)
 
     assert (tmp_path / "bye").exists()
+
+
+@pytest.mark.requirement("snapshots.time-of-call")
+async def test_a_call_of_an_agent_that_asks_has_the_time_at_which_it_was_read() -> None:
+    seen: list[float | None] = []
+
+    def announces(line: bytes | Overlong, at: float | None) -> bool:
+        del line
+        seen.append(at)
+        return False
+
+    async with AgentStop(announces, lambda: None) as stop:
+        transport = spawn(Command(tuple(python(ASKS))))
+        output = Output()
+        begun = time.time()
+        stop.listen(transport).start(output)
+        try:
+            await output.count(3)
+        finally:
+            await transport.stop(eof_grace=0, term_grace=0)
+
+    assert seen[:2] == [None, None]
+    assert seen[2] is not None
+    assert begun <= seen[2] <= time.time()
 
 
 @pytest.mark.requirement("snapshots.stands-still")

@@ -1,5 +1,6 @@
 """What a person trusts in the inbox is exactly what they were shown."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,19 @@ def test_a_set_up_that_was_declined_asks_again_only_when_it_has_changed(asking: 
     assert changed["id"] != item["id"]
     assert (Path(made["worktree"]).parent / "stolen").exists()
     assert trust_items(asking) == []
+
+
+@pytest.mark.requirement("tasks.trust-shown")
+def test_retry_that_trusts_another_set_up_than_the_present_one_is_refused(asking: Desk) -> None:
+    made = asking.new("task", "--agent", "none")
+    payload = {"taskspace_uuid": made["id"], "trusted": "0" * 64}
+
+    refused = asking.run("bus", "send", "retry_taskspace", json.dumps(payload), "--json")
+
+    assert refused.returncode != 0
+    assert "look at them again" in refused.stdout + refused.stderr
+    assert not (Path(made["worktree"]) / "was-run").exists()
+    assert len(trust_items(asking)) == 1
 
 
 @pytest.mark.requirement("tasks.trust-first")

@@ -79,3 +79,27 @@ def test_a_list_of_tasks_that_cannot_be_read_stops_it_before_anything_goes(desk:
     assert done.returncode != 0
     assert "taskspaces.db" in done.stderr
     assert (desk.home / "config.jsonc").exists()
+
+
+@pytest.mark.requirement("cli.uninstall-repeatable")
+def test_refs_that_cannot_be_removed_keep_the_files_until_uninstall_is_repeated(
+    desk: Desk,
+) -> None:
+    desk.new("works", "--agent", "none")
+    ref = "refs/symposium/snap/old/1"
+    git(desk.clone, "update-ref", ref, "HEAD")
+    lock = desk.clone / ".git" / f"{ref}.lock"
+    lock.touch()
+
+    failed = desk.run("uninstall", "--yes")
+    kept = (desk.home / "taskspaces.db").exists()
+    lock.unlink()
+    done = desk.run("uninstall", "--yes")
+
+    assert failed.returncode == 1
+    assert f"{desk.clone}: " in failed.stderr
+    assert "run `symposium uninstall` again" in failed.stderr
+    assert kept
+    assert done.returncode == 0, done.stderr
+    assert git(desk.clone, "for-each-ref", "refs/symposium/") == ""
+    assert not desk.home.exists()

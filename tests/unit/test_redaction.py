@@ -182,6 +182,7 @@ def test_a_value_behind_an_option_is_taken_out_of_an_argument_list() -> None:
         {"sessionId": "sess_0123456789abcdef0123456789abcdef", "key": "Enter"},
         {"headers": ["Name", "Age"], "isSecret": True, "token": None},
         {"uri": "git@github.com:owner/name.git", "monkey": "a word"},
+        {"args": ["gh", "auth", "token", "status", "password", "the next word"]},
     ],
 )
 def test_what_only_looks_like_a_secret_survives(kept: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """The parts of the bridge that only compute: the agent's wishes, declarations, who uses what."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from symposium.conductor.bridge.agent_side import Way, advertising, choose_way, speaks_first_era
 from symposium.conductor.bridge.declarations import rewritten
 from symposium.conductor.bridge.forms import http_declaration, stdio_declaration
+from symposium.conductor.bridge.listener import Connections
 from symposium.conductor.bridge.uses import Uses
 from symposium.conductor.meta import has_capability, with_capability, without_capability
 
@@ -226,3 +228,35 @@ def test_false_and_null_are_absent_and_any_other_value_is_present(
 )
 def test_capabilities_that_are_no_object_have_none(capabilities: Any) -> None:
     assert not has_capability(capabilities, "x")
+
+
+async def waiting() -> None:
+    """Serve until it is canceled."""
+    await asyncio.Event().wait()
+
+
+@pytest.mark.requirement("bridge.connections-bounded")
+async def test_connections_without_the_token_have_a_bound_of_their_own() -> None:
+    connections = Connections(most=10, most_unproven=2)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(waiting()) for _ in range(3)]
+        for task in tasks[:2]:
+            assert connections.has_room()
+            connections.add(task)
+        assert connections.has_room()
+        connections.add(tasks[2])
+        assert [task.cancelling() for task in tasks] == [1, 0, 0]
+        connections.cancel()
+
+
+@pytest.mark.requirement("bridge.connections-bounded")
+async def test_connections_with_the_token_are_never_ended_for_others() -> None:
+    connections = Connections(most=2, most_unproven=2)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(waiting()) for _ in range(2)]
+        for task in tasks:
+            connections.add(task)
+            connections.prove(task)
+        assert not connections.has_room()
+        assert [task.cancelling() for task in tasks] == [0, 0]
+        connections.cancel()

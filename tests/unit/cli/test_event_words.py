@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from symposium.cli.event_words import LINES_SHOWN, WORDS_SHOWN, event_text, in_words
+from symposium.cli.event_words import LINES_SHOWN, WORDS_SHOWN, event_text, in_words, note_lines
 from symposium.task_prompt import prompt_for
 
 ASKED = {
@@ -66,3 +66,10 @@ def test_no_value_is_shown_as_a_language_writes_it() -> None:
     told = {"command": ["npm", "test"], "more": {"a": None}, "empty": "", "ok": True}
 
     assert in_words(told) == 'command: npm test, more: {"a": null}, ok: true'
+
+
+@pytest.mark.requirement("showing.events")
+def test_note_about_a_rule_shows_control_characters_as_signs() -> None:
+    (line,) = note_lines("no-\x1b[2Kpush forbids git\x07 push")
+
+    assert line == "[policy] no-␛[2Kpush forbids git␇ push"

@@ -1,10 +1,12 @@
 """How a task's log looks."""
 
+import json
+
 import pytest
 
 from symposium.bus.messages.show_taskspace import GuidanceReading
 from symposium.cli import tasks
-from symposium.cli.tasks import category_text, reading_lines
+from symposium.cli.tasks import category_text, reading_lines, show_tasks
 
 
 @pytest.mark.requirement("front.log-signs")
@@ -44,3 +46,17 @@ def test_what_was_read_is_shown_with_its_layer() -> None:
     assert text.startswith("main.md (team) read at ")
     assert prompt.startswith("yiasou")
     assert "\x1b" not in prompt
+
+
+@pytest.mark.requirement("cli.empty-task-list")
+def test_list_of_no_tasks_is_an_empty_array_for_programs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_tasks([], as_json=True)
+    for_programs = capsys.readouterr()
+    show_tasks([], as_json=False)
+    shown = capsys.readouterr()
+
+    assert (json.loads(for_programs.out), for_programs.err) == ([], "")
+    assert shown.out == ""
+    assert "symposium task new NAME" in shown.err

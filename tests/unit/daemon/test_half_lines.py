@@ -79,6 +79,28 @@ async def test_unfinished_lines_of_all_clients_have_one_bound(
 
 
 @pytest.mark.requirement("bus.half-lines")
+async def test_unfinished_lines_that_fill_the_bound_exactly_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    half = 30_000
+    monkeypatch.setattr(half_lines, "TOTAL", 2 * half)
+    async with board() as made:
+        clients = [connect(made) for _ in range(3)]
+        async with asyncio.timeout(30):
+            for total, client in zip((half, 2 * half, None), clients, strict=True):
+                await send(client, HELLO + b"x" * half)
+                while made.half_lines.total != total and not made.cuts:  # noqa: ASYNC110 - nothing tells
+                    await asyncio.sleep(0)
+            while len(made.cuts) == 1 and made.half_lines.total != 2 * half:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+
+        assert len(made.cuts) == 1
+        assert made.half_lines.total == 2 * half
+        for client in clients:
+            client.close()
+
+
+@pytest.mark.requirement("bus.half-lines")
 def test_one_line_of_the_greatest_length_fits() -> None:
     assert 2 * MAX_LINE <= half_lines.TOTAL
 

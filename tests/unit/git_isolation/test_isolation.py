@@ -14,7 +14,7 @@ from tests.support.taskspace_scenes import (
 )
 
 from symposium.git_isolation.git_directories import find_git_directories
-from symposium.git_isolation.isolation import clean_environment, isolate
+from symposium.git_isolation.isolation import GitConfigError, clean_environment, isolate
 from symposium.taskspaces.git.program import Git
 
 TABLE = Path(__file__).parents[2] / "support/data/git_command_settings.toml"
@@ -148,3 +148,37 @@ async def test_an_extension_of_the_format_that_is_unknown_stops_git(place: Path)
     assert done.code == 128
     assert "brandnew" in done.said
     assert "update Symposium" in done.said
+
+
+@pytest.mark.requirement("taskspaces.git-values")
+async def test_every_value_of_an_allowed_setting_reaches_git_unchanged(place: Path) -> None:
+    clone = place / "clone"
+    values = {
+        f"branch.{name}.merge": value
+        for name, value in {
+            "comment": "refs/heads/a # b ; c",
+            "spaces": "  both ends  ",
+            "quotes": 'say "a\\b"',
+            "lines": "one\n[core]\n\tpager = touch FILE\n",
+            'odd "name\\]': "\ttabs\b",
+        }.items()
+    }
+    plant(clone / ".git/config", values)
+
+    listed = await Git(clone).ask("config", "--local", "--list", "-z")
+
+    found = dict(entry.split("\n", 1) for entry in listed.names)
+    assert {key: found.get(key) for key in values} == values
+    assert "core.pager" not in found
+
+
+@pytest.mark.requirement("taskspaces.git-config-bound")
+def test_configuration_that_is_too_large_is_refused_without_reading_it_all(place: Path) -> None:
+    clone = place / "clone"
+    with (clone / ".git/config").open("r+b") as config:
+        config.truncate(16 * 1024 * 1024 + 1)
+    found = find_git_directories(clone)
+    assert found is not None
+
+    with pytest.raises(GitConfigError, match=r"config is larger than 16777216 bytes"):
+        isolate(found)

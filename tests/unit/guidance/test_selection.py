@@ -122,6 +122,11 @@ def test_what_does_not_fit_is_given_by_its_summary_then_by_its_name() -> None:
 
 
 @pytest.mark.requirement("guidance.budget")
+def test_outline_cuts_a_sentence_without_an_end() -> None:
+    assert summary_of(text(body="# Title\n\n" + "x" * 5000)) == "- Title: " + "x" * 200
+
+
+@pytest.mark.requirement("guidance.budget")
 def test_the_same_content_under_two_names_is_given_once() -> None:
     excerpts = fit([text(body="same"), text(body="same", id_="b.md")], 100)
 

@@ -15,7 +15,7 @@ from tests.support.packages import tar_gz, wheel
 from symposium.package_sources import archives
 from symposium.package_sources.archives import unpack_sources
 from symposium.package_sources.model import DamagedError, Ecosystem
-from symposium.package_sources.store import SourceStore, file_name
+from symposium.package_sources.store import RECEIPT, SourceStore, file_name
 
 
 def tar_of(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
@@ -215,6 +215,19 @@ def test_a_directory_without_a_receipt_is_replaced(tmp_path: Path) -> None:
     assert store.places(Ecosystem.RUST, "a") == []
     place = store.keep(Ecosystem.RUST, "a", "1.0.0", archive(tmp_path, {"a/x": b"1"}))
     assert [each.name for each in place.root.iterdir()] == ["x"]
+
+
+@pytest.mark.requirement("package-sources.whole-or-absent")
+@pytest.mark.parametrize("receipt", [b"", b'{"version": "1.0.0"', b'{"version": 1}', b"\xff"])
+def test_a_source_with_a_damaged_receipt_is_replaced(receipt: bytes, tmp_path: Path) -> None:
+    store = SourceStore(tmp_path / "kept")
+    packed = archive(tmp_path, {"a/x": b"1"})
+    place = store.keep(Ecosystem.RUST, "a", "1.0.0", packed)
+    (place.root.parent / RECEIPT).write_bytes(receipt)
+
+    assert store.places(Ecosystem.RUST, "a") == []
+    assert store.keep(Ecosystem.RUST, "a", "1.0.0", packed) == place
+    assert store.places(Ecosystem.RUST, "a") == [place]
 
 
 @pytest.mark.requirement("package-sources.whole-or-absent")

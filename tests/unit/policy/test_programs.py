@@ -223,6 +223,31 @@ def test_a_redirect_to_the_network_is_asked_although_every_file_is_allowed(
     assert judge("cat < /etc/x > /tmp/y", tmp_path, (*ALLOWS, *every)).effect is Effect.ALLOW
 
 
+@pytest.mark.requirement("policy.option-lacks-value")
+@pytest.mark.parametrize("script", ["grep -e", "head -n", "git -C", "git log --format"])
+def test_an_option_at_the_end_that_lacks_its_value_is_asked(script: str, tmp_path: Path) -> None:
+    judgement = judge(script, tmp_path)
+
+    assert judgement.effect is Effect.ASK
+    assert f"ask: {script} (`{script.rsplit(maxsplit=1)[-1]}` lacks a value)" in map(
+        str, judgement.reasons
+    )
+
+
+@pytest.mark.requirement("policy.unknown-directory")
+@pytest.mark.parametrize("script", ["cat notes && cd src/..", "cd - && cat notes"])
+def test_a_script_that_enters_an_unknown_directory_is_asked_with_its_relative_paths(
+    script: str, tmp_path: Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    judgement = judge(script, tmp_path)
+
+    assert judgement.effect is Effect.ASK
+    assert "ask: cat notes (notes) (the script changes its directory)" in map(
+        str, judgement.reasons
+    )
+
+
 @pytest.mark.requirement("policy.accepts")
 def test_anywhere_lets_a_command_leave_the_workspace_but_not_reach_what_is_forbidden(
     tmp_path: Path,

@@ -6,6 +6,7 @@ import io
 import lzma
 import os
 import stat
+import struct
 import tarfile
 import tracemalloc
 import zipfile
@@ -219,6 +220,27 @@ def test_the_list_of_a_zip_is_bounded_before_it_is_read(tmp_path: Path) -> None:
 
     with pytest.raises(UnpackError, match="list of members"):
         unpack(archive, "a.zip", inside, Room())
+
+
+@pytest.mark.requirement("registry.unpack-headers")
+def test_a_zip_that_announces_a_large_list_is_refused_without_reading_it(tmp_path: Path) -> None:
+    archive, inside = tmp_path / "a.zip", tmp_path / "inside"
+    inside.mkdir()
+    size = 64 << 20
+    with archive.open("wb") as packed:
+        packed.truncate(size)
+        packed.seek(size)
+        packed.write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, size, 0, 0))
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnpackError, match="list of members"):
+            unpack(archive, "a.zip", inside, Room())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 16 << 20
 
 
 @pytest.mark.requirement("registry.unpack-whole")

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Final, Literal
 import pytest
 from tests.support.taskspace_scenes import Scene, Surroundings, attempt, git, open_scene, there
 
-from symposium.taskspaces.deletion.processes import Running, parse_lsof
+from symposium.taskspaces.deletion.processes import Running, family_of, parse_lsof
 from symposium.taskspaces.deletion.report import Report, Risk
 from symposium.taskspaces.failures import NotSafeError
 from symposium.taskspaces.git.program import Git
@@ -440,3 +441,13 @@ async def test_only_a_safe_one_is_deleted_unless_an_archive_is_agreed_to(scene: 
     (Path(made.worktree) / "work").unlink()
     await scene.engine.trash.delete(made.id, Consent.ONLY_IF_SAFE)
     assert not there(made.worktree)
+
+
+@pytest.mark.requirement("taskspaces.family-without-ps")
+def test_process_is_its_own_family_without_ps(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with child:
+        assert family_of(os.getpid()) >= {os.getpid(), child.pid}
+        monkeypatch.setenv("PATH", "")
+        assert family_of(os.getpid()) == {os.getpid()}
+        child.communicate(b"\n")

@@ -1,5 +1,6 @@
 """Landing and the radar: conflicts are foreseen, nothing is forced, nothing is half done."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.support.taskspace_scenes import Scene, git, tree_of
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
+from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge
 from symposium.taskspaces.landing.side_lines import LineRange, marked_ranges
 
@@ -45,6 +47,20 @@ async def test_a_branch_lands_on_what_the_remote_has_now(join: Join, scene: Scen
     assert "mine" in (scene.clone / "src/app.py").read_text(encoding="utf-8")
     parents = git("log", "-1", "--format=%P", outcome.commit, cwd=scene.clone).split()
     assert len(parents) == (1 if join is Join.REBASE else 2)
+
+
+@pytest.mark.requirement("tasks.landed")
+async def test_task_whose_worktree_cannot_be_read_is_not_called_landed(scene: Scene) -> None:
+    made = await scene.make()
+    tip = scene.commit(Path(made.worktree), "mine", "x")
+    await scene.engine.land(made.id, LandOptions(Join.MERGE))
+    landed = await scene.engine.get(made.id)
+    assert landed.landed == tip
+    assert await is_landed(landed)
+
+    (Path(made.worktree) / ".git").write_text("gitdir: /nowhere\n", encoding="utf-8")
+    assert not await is_landed(landed)
+    assert not await is_landed(replace(landed, worktree=str(scene.root / "nowhere")))
 
 
 @pytest.mark.requirement("taskspaces.land-conflict")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.support.chaos import add_submodule
-from tests.support.taskspace_scenes import Scene, git, tree_of
+from tests.support.taskspace_scenes import Scene, git, store_of, tree_of
 
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots import kept
+from symposium.taskspaces.snapshots.branches import commit_inside
 
 
 def run(commands: str, worktree: Path) -> None:
@@ -316,6 +317,60 @@ async def test_write_through_another_name_of_a_file_is_seen(scene: Scene) -> Non
     second = await scene.engine.history.snapshot(made.id, "another")
 
     assert first.key != second.key
+
+
+@pytest.mark.requirement("snapshots.outside-not-read")
+async def test_files_behind_a_link_in_place_of_submodule_histories_stay_out_of_snapshots(
+    scene: Scene,
+) -> None:
+    made = await scene.make()
+    outside = scene.root / "outside"
+    outside.mkdir()
+    (outside / "key").write_text("canary", encoding="utf-8")
+    secret = git("hash-object", str(outside / "key"), cwd=scene.clone)
+    private = Path(git("rev-parse", "--absolute-git-dir", cwd=Path(made.worktree)))
+    (private / "modules").symlink_to(outside)
+
+    worktree = await keep(scene, made)
+    (worktree / "README.md").write_text("changed", encoding="utf-8")
+    (outside / "key").write_text("newer", encoding="utf-8")
+    await scene.engine.history.undo(made.id)
+
+    objects = git("cat-file", "--batch-all-objects", "--batch-check", cwd=store_of(scene))
+    assert secret not in objects
+    assert {each.name: each.read_text("utf-8") for each in outside.iterdir()} == {"key": "newer"}
+
+
+@pytest.mark.requirement("snapshots.clone-objects")
+async def test_undo_puts_no_tree_of_the_index_into_the_clone(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    add_submodule(worktree)
+    (worktree / "README.md").write_text("staged", encoding="utf-8")
+    git("add", "-A", cwd=worktree)
+    await keep(scene, made)
+    objects = ("cat-file", "--batch-all-objects", "--batch-check")
+    before = git(*objects, cwd=scene.clone)
+
+    (worktree / "README.md").write_text("newer", encoding="utf-8")
+    await scene.engine.history.undo(made.id)
+
+    assert git(*objects, cwd=scene.clone) == before
+    assert "160000" in git("ls-files", "-s", "libs", cwd=worktree)
+
+
+@pytest.mark.requirement("snapshots.outside-not-read")
+def test_head_of_a_repository_inside_names_no_file_outside_of_it(tmp_path: Path) -> None:
+    git("init", "-q", cwd=tmp_path)
+    (tmp_path / "outside").write_text("1" * 40, encoding="utf-8")
+    head = tmp_path / ".git/HEAD"
+
+    head.write_text("ref: refs/heads/../../../outside\n", encoding="utf-8")
+    assert commit_inside(tmp_path / ".git") is None
+
+    (tmp_path / ".git/refs/heads/main").write_text("2" * 40, encoding="utf-8")
+    head.write_text("ref: refs/heads/main\n", encoding="utf-8")
+    assert commit_inside(tmp_path / ".git") == "2" * 40
 
 
 @pytest.fixture

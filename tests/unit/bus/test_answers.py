@@ -1,0 +1,34 @@
+"""Functions that answer and hear messages: one for each type, and only for messages that arrive."""
+
+import pytest
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.messages.log_progress import LogProgress
+from symposium.bus.messages.snapshot_taken import SnapshotTaken
+from symposium.bus.messages.snapshot_taskspace import SnapshotTaskspace
+
+
+async def heard(message: object, asked: Asked) -> None:
+    """Do nothing."""
+    del message, asked
+
+
+@pytest.mark.requirement("bus.one-listener")
+def test_listening_to_a_request_that_is_never_copied_is_an_error() -> None:
+    with pytest.raises(ValueError, match="snapshot_taskspace is a request that is not public"):
+        Answers().hear(SnapshotTaskspace, heard)
+
+
+@pytest.mark.requirement("bus.one-listener")
+def test_second_function_for_a_type_is_an_error() -> None:
+    answers = Answers()
+    answers.hear(LogProgress, heard)
+    answers.hear(SnapshotTaken, heard)
+    answers.to(SnapshotTaskspace, heard)
+
+    for kind in (LogProgress, SnapshotTaken):
+        with pytest.raises(ValueError, match="heard already"):
+            answers.hear(kind, heard)
+    with pytest.raises(ValueError, match="snapshot_taskspace is answered already"):
+        answers.to(SnapshotTaskspace, heard)
+    assert answers.announcements.keys() == {"log_progress", "snapshot_taken"}

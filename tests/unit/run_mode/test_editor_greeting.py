@@ -1,0 +1,29 @@
+"""The editor's initialize request, and the version that each agent answers to it."""
+
+import pytest
+
+from peerwire.acp.names import INITIALIZE
+from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc.values import encode_value
+from symposium.conductor.component import Answer, Crossing
+from symposium.run_mode.starting import EditorGreeting
+
+
+def asked(version: int) -> Crossing:
+    """An initialize request of this version."""
+    return Crossing(INITIALIZE, encode_value({"protocolVersion": version}), is_request=True)
+
+
+@pytest.mark.requirement("run-mode.version-sentence")
+@pytest.mark.parametrize("answered", [{}, {"answered": None}, {"answered": "2"}])
+def test_version_error_without_an_answered_version_reaches_the_editor_unchanged(
+    answered: dict[str, object],
+) -> None:
+    greeting = EditorGreeting(asked(1))
+    greeting.promised = 1
+    error = RpcError(INTERNAL_ERROR, {"reason": "protocol_version_mismatch", **answered})
+
+    with pytest.raises(RpcError) as raised:
+        greeting.check(asked(1), Answer(error=error), "agent")
+
+    assert raised.value is error
