@@ -81,9 +81,8 @@ async def test_a_good_choice_goes_on_in_the_same_session_with_what_was_asked(
     tmp_path: Path,
 ) -> None:
     async with run_scene(tmp_path) as it:
-        session, _ = await opened(it)
-        said = await it.say("what is 2+2?", session)
-        assert said == [f"{STILL}\n\n", f"{KEPT}\n\n", CHOICES]
+        session, told = await opened(it)
+        assert await it.say("what is 2+2?", session) == [told, f"{KEPT}\n\n"]
         assert "## Current Configuration" in (await it.say("/symposium:config", session))[0]
         await it.say("a", session)
         await it.say("2", session)
@@ -96,6 +95,16 @@ async def test_a_good_choice_goes_on_in_the_same_session_with_what_was_asked(
         assert json.loads(it.config.read_text())["agent"] == "other"
         it.prompt("more", session)
         assert (await agent.read())["params"]["sessionId"] == "inner"
+
+
+@pytest.mark.requirement("run-mode.mending-first-turn")
+async def test_the_first_answer_repeats_the_problem_and_later_answers_do_not(
+    tmp_path: Path,
+) -> None:
+    async with run_scene(tmp_path) as it:
+        session, told = await opened(it)
+        assert await it.say("retry", session) == [told]
+        assert await it.say("retry", session) == [f"{STILL}\n\n", CHOICES]
 
 
 @pytest.mark.requirement("run-mode.mending-retry")

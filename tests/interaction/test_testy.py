@@ -85,6 +85,14 @@ async def test_it_greets_and_echoes() -> None:
     assert echoed.stop_reason == "end_turn"
 
 
+@pytest.mark.requirement("testy.behind-guidance")
+async def test_it_obeys_the_first_prompt_when_the_guidance_mod_adds_text_to_it() -> None:
+    async with chain_of("guidance", agent="testy") as editor:
+        turn = await editor.prompt('{"command": "echo", "message": "hi"}')
+
+    assert turn.text == "hi"
+
+
 @pytest.mark.requirement("cli.testy-commands")
 async def test_it_is_a_program_on_standard_input_and_output() -> None:
     program = Program("testy", Command((sys.executable, "-m", "symposium.agents.testy")))

@@ -46,8 +46,12 @@ class Prompt(InSession, frozen=True, rename="camel"):
 
     @property
     def text(self) -> str:
-        """The text of its text blocks, one below the other."""
-        texts = [block.get("text") for block in self.prompt if block.get("type") == "text"]
+        """The text of its text blocks, one below the other, without blocks for the model alone."""
+        texts = [
+            block.get("text")
+            for block in self.prompt
+            if block.get("type") == "text" and not _is_for_the_model(block)
+        ]
         return "\n".join(text for text in texts if isinstance(text, str))
 
 
@@ -69,6 +73,14 @@ class ListSessions(Struct, frozen=True, rename="camel"):
 
     cwd: str | None = None
     cursor: str | None = None
+
+
+def _is_for_the_model(block: dict[str, Any]) -> bool:
+    match block:
+        case {"annotations": {"audience": ["assistant"]}}:
+            return True
+        case _:
+            return False
 
 
 def read_params(params: Any, kind: type[_Kind]) -> _Kind:

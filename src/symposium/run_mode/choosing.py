@@ -48,7 +48,8 @@ async def choose_agent(
 ) -> Agent | None:
     """Offer the agents until one is chosen; None for whoever leaves.
 
-    A long list is shown once: whoever mistypes a number is told so, and how to see it again.
+    A long list is shown once: whoever mistypes a number is told so, and how to see it again. It is
+    repeated in the first turn, for editors that show no text sent before it.
     """
     is_shown = is_fresh = False
     while True:
@@ -71,7 +72,7 @@ async def choose_agent(
             talk.say(f"Agent set to {code(choices.agents[at].name)}.")
             return choices.agents[at].agent
         is_fresh = is_asked
-        is_shown = len(choices.agents) > LONG and not is_asked
+        is_shown = len(choices.agents) > LONG and not is_asked and not talk.is_first_turn
         if not is_asked:
             answer = await catalogue.own_answer(text)
             said = _no_agent(talk, text, choices.agents, way_out) if answer is None else answer

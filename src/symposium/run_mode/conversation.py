@@ -39,11 +39,13 @@ class Conversation:
     Attributes:
         say: shows a text.
         heard: how many inputs the script has heard.
+        opened_in_turn: whether the user opened it with a prompt.
     """
 
     def __init__(self, say: Callable[[str], None], first: Input | None = None) -> None:
         self.say = say
         self.heard = 0
+        self.opened_in_turn = first is not None
         self._current = first
         self._inputs: deque[Input] = deque()
         self._news = asyncio.Event()
@@ -70,6 +72,11 @@ class Conversation:
                 return
             self._news.clear()
             await self._news.wait()
+
+    @property
+    def is_first_turn(self) -> bool:
+        """Whether the first prompt is answered; some editors show no text sent before it."""
+        return self.heard == 1 and not self.opened_in_turn
 
     def keep(self) -> bool:
         """Keep what was heard last for the agent that is still to come; whether that can be."""

@@ -92,7 +92,8 @@ async def _start(talk: Conversation, ward: Ward, before: str, *, is_said: bool) 
     except NotStartedError as error:
         told = Trouble(error.message, error.hint).text()
         kept = [KEPT] if ward.keeps() else []
-        for text in [STILL, *kept, CHOICES] if told == before else [told, *kept]:
+        is_known = told == before and not talk.is_first_turn
+        for text in [STILL, *kept, CHOICES] if is_known else [told, *kept]:
             talk.say(text)
         return told
     match notes:

@@ -74,9 +74,13 @@ class Dialogue:
         self.is_over = False
 
     async def play(
-        self, script: Callable[[Conversation], Awaitable[None]], words: Sequence[str]
+        self,
+        script: Callable[[Conversation], Awaitable[None]],
+        words: Sequence[str],
+        *,
+        opened_in_turn: bool = True,
     ) -> None:
-        talk = Conversation(self._say, self._input(""))
+        talk = Conversation(self._say, self._input("") if opened_in_turn else None)
         heard_all = asyncio.Event()
         for word in words:
             talk.put(self._input(word))
@@ -236,6 +240,26 @@ async def test_a_long_list_is_shown_once_and_whenever_one_asks() -> None:
     assert it.said[4] == [f"help\n{again}"]
     assert it.said[5] == [render_agents(many)]
     assert it.said[6][0] == "Agent set to `Agent 9`."
+
+
+@pytest.mark.requirement("run-mode.setup-first-turn")
+@pytest.mark.parametrize("opened_in_turn", [False, True])
+async def test_only_the_first_answer_repeats_a_long_list_when_set_up_opened_before_any_prompt(
+    opened_in_turn: bool,  # noqa: FBT001 - a case
+) -> None:
+    many = [AgentChoice(f"Agent {at}", "", f"agent-{at}") for at in range(1, 10)]
+    it = Dialogue(FakeHost(AgentChoices(many)))
+
+    await it.play(
+        lambda talk: first_time(talk, it.host, ()),
+        ["what is 2+2?", "10"],
+        opened_in_turn=opened_in_turn,
+    )
+
+    *earlier, last, _ = it.said
+    shown_lists = [text for texts in earlier for text in texts if text.startswith("# Select Agent")]
+    assert len(shown_lists) == (1 if opened_in_turn else 2)
+    assert last == ["Invalid index. Please enter 1-9. `list` shows the agents again."]
 
 
 @pytest.mark.requirement("run-mode.menu-agents-grouped")

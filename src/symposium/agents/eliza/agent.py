@@ -138,7 +138,7 @@ class ElizaAgent:
             session.turns.cancel()
 
     async def _turn(self, session: _Session, params: Prompt) -> str:
-        said = _said(params)
+        said = params.text
         match parse_command(_in_words(said)):
             case Talk(text) if _is_announced(said):
                 self._say(params.session_id, render_error(f"{text} what? Write: {_FORMS}"))
@@ -181,20 +181,6 @@ class ElizaAgent:
         if session is None:
             raise RpcError(INVALID_PARAMS, {"reason": "unknown session", "sessionId": session_id})
         return session
-
-
-def _said(params: Prompt) -> str:
-    """What the person says; what is for a model alone is lost on her."""
-    blocks = [each for each in params.prompt if not _is_for_models(each)]
-    return Prompt(params.session_id, blocks).text
-
-
-def _is_for_models(block: dict[str, Any]) -> bool:
-    match block:
-        case {"annotations": {"audience": ["assistant"]}}:
-            return True
-        case _:
-            return False
 
 
 def _is_announced(text: str) -> bool:
