@@ -70,7 +70,7 @@ def render_suited(mods: Sequence[SuitedMod]) -> str:
     """The mods that a first config enables: what each does, and what it costs."""
     lines = [f"- `{entry.name}`: {text}" if text else f"- `{entry.name}`" for entry, text in mods]
     turn_off = "They are on unless you turn them off: type the number of a mod, then `SAVE`."
-    return "\n".join(["**Mods for this workspace**", "", *lines, "", turn_off, ""])
+    return "\n".join(["**Mods for this workspace**", "", *lines, "", turn_off])
 
 
 def choices_line(count: int) -> str:

@@ -415,7 +415,7 @@ async def test_the_setup_welcomes_and_offers_then_shows_the_menu_with_every_mod(
     explained = (
         "**Mods for this workspace**\n\n"
         "- `sparkle`: Guides the agent. About 620 tokens a session.\n- `cargo`\n\n"
-        "They are on unless you turn them off: type the number of a mod, then `SAVE`.\n"
+        "They are on unless you turn them off: type the number of a mod, then `SAVE`."
     )
     assert it.said[1] == ["Agent set to `Claude Code`.", explained, shown(config)]
     assert it.host.saved == [config]
