@@ -94,6 +94,9 @@ def set_stage(root: Path, peers_folder: Path, model: str) -> RunModeStage:
     for name in ("home", "work", "bin", "agent"):
         (root / name).mkdir(parents=True)
     (root / "work" / "notes.txt").write_text("hello from notes\n", encoding="utf-8")
+    # The set-up offers the mods for Rust where it finds this file.
+    package = '[package]\nname = "example"\nversion = "0.1.0"\n'
+    (root / "work" / "Cargo.toml").write_text(package, encoding="utf-8")
     own = [f"PEERS={PEERS}", f"PEER_HOME={root / 'agent'}", f"FAKE_LLM={model}"]
     driver = [sys.executable, str(peers_folder / "peers.py"), "exec", "opencode"]
     # Every program here replaces the one before it: the number written down is the agent's.

@@ -18,7 +18,7 @@ pytestmark = [
 
 VERSION = "0.6.20"
 TOAD = PEERS / "py" / "toad" / "bin" / "toad"
-SIZE = (112, 64)
+SIZE = (112, 88)
 EMPTY = "How can I help you today?"
 """What stands in the line to type in while nothing is typed."""
 
