@@ -82,7 +82,7 @@ def ran(program: Path, home: Path, *words: str, stdin: str = "") -> Any:
         (("setup", "zed"), "symposium"),
         (("uninstall", "--yes"), ""),
     ],
-    ids=lambda each: each[0] if isinstance(each, tuple) else "",
+    ids=["version", "prompt", "defaults", "agents", "policy", "mcp", "setup", "uninstall"],
 )
 def test_a_command_runs_with_the_requirements_of_users_alone(
     program: Path, words: tuple[str, ...], expected: str, tmp_path: Path
