@@ -1,12 +1,13 @@
 """An agent destroys its worktree in fifty ways; undo brings every byte back."""
 
-import asyncio
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tests.support.chaos import MORE_WAYS, WAYS, whole, work_in
+from tests.support.chaos import ALL_WAYS, whole, work_in
 from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file, tree_of
 
 from symposium.taskspaces.model import Taskspace
@@ -14,27 +15,52 @@ from symposium.taskspaces.model import Taskspace
 pytestmark = pytest.mark.chaos
 
 
-ALL_WAYS = {**WAYS, **MORE_WAYS}
-
-
 @pytest.mark.requirement("house.samples-present", "snapshots.chaos")
 def test_there_are_more_than_a_hundred_ways() -> None:
-    assert len(ALL_WAYS) >= 106
+    assert len(ALL_WAYS) >= 130
+
+
+class Scenes:
+    """One taskspace for many ways: undo makes it as good as new. After a failure, another one."""
+
+    def __init__(self, directories: pytest.TempPathFactory) -> None:
+        self._directories = directories
+        self._open: tuple[Scene, Taskspace] | None = None
+
+    @asynccontextmanager
+    async def one(self) -> AsyncGenerator[tuple[Scene, Taskspace]]:
+        """A taskspace with work in it."""
+        if self._open is None:
+            directory = self._directories.mktemp("chaos")
+            os.environ["HOME"] = str(directory / "home")
+            os.environ["GIT_CONFIG_GLOBAL"] = str(settings_file(directory))
+            scene = open_scene(make_template(directory))
+            taskspace = await scene.make()
+            work_in(Path(taskspace.worktree))
+            self._open = scene, taskspace
+        try:
+            yield self._open
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the one that is open."""
+        if self._open is not None:
+            self._open[0].engine.close()
+            self._open = None
 
 
 @pytest.fixture(scope="module")
-def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Taskspace]]:
-    """One taskspace for all: undo makes it as good as new."""
-    directory = tmp_path_factory.mktemp("chaos")
+def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenes]:
+    """Taskspaces of their own user."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", str(directory / "home"))
-        patch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(directory)))
+        patch.setenv("HOME", os.environ.get("HOME", ""))
+        patch.setenv("GIT_CONFIG_GLOBAL", "")
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-        scene = open_scene(make_template(directory))
-        taskspace = asyncio.run(scene.make())
-        work_in(Path(taskspace.worktree))
-        yield scene, taskspace
-        scene.engine.close()
+        scenes = Scenes(tmp_path_factory)
+        yield scenes
+        scenes.close()
 
 
 def run(commands: str, worktree: Path) -> None:
@@ -44,16 +70,38 @@ def run(commands: str, worktree: Path) -> None:
 @pytest.mark.requirement("snapshots.chaos")
 @pytest.mark.parametrize("way", ALL_WAYS)
 async def test_whatever_an_agent_does_to_its_worktree_undo_brings_it_back(
-    way: str, chaos: tuple[Scene, Taskspace]
+    way: str, chaos: Scenes
 ) -> None:
-    scene, taskspace = chaos
-    worktree = Path(taskspace.worktree)
-    await scene.engine.history.snapshot(taskspace.id, "tool call")
-    before, tree = whole(worktree), tree_of(worktree)
+    async with chaos.one() as (scene, taskspace):
+        worktree = Path(taskspace.worktree)
+        await scene.engine.history.snapshot(taskspace.id, "tool call")
+        before, tree = whole(worktree), tree_of(worktree)
 
-    run(ALL_WAYS[way], worktree)
-    is_changed = not (worktree / ".git").is_file() or tree_of(worktree) != tree
-    restored = await scene.engine.history.undo(taskspace.id)
+        run(ALL_WAYS[way], worktree)
+        is_changed = not (worktree / ".git").is_file() or tree_of(worktree) != tree
+        restored = await scene.engine.history.undo(taskspace.id)
 
-    assert whole(worktree) == before
-    assert is_changed or restored.before.key != restored.snapshot.key
+        assert whole(worktree) == before
+        assert is_changed or restored.before.key != restored.snapshot.key
+
+
+@pytest.mark.requirement("snapshots.chaos")
+async def test_way_that_is_not_brought_back_spoils_no_other(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "")
+    scenes = Scenes(tmp_path_factory)
+    used: list[str] = []
+    with suppress(AssertionError):
+        async with scenes.one() as (_, task):
+            used.append(task.worktree)
+            raise AssertionError
+    for _ in range(2):
+        async with scenes.one() as (_, task):
+            used.append(task.worktree)
+    scenes.close()
+
+    spoiled, other, same = used
+    assert spoiled != other
+    assert other == same

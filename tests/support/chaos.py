@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -188,6 +188,28 @@ MORE_WAYS: Final = {
     ),
     "git replace": "git replace -f HEAD HEAD~1; git reset -q --hard",
     "grafted history": G + 'git rev-parse HEAD > "$G/shallow"; rm -rf src',
+    "filter-branch": (
+        "git stash -qu; FILTER_BRANCH_SQUELCH_WARNING=1"
+        " git filter-branch -f --index-filter 'git rm -rq --cached .' -- HEAD;"
+        " git stash drop"
+    ),
+    "a repository inside that is filtered": (
+        "cd nested; FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch -f --msg-filter 'echo x';"
+        " git reflog expire --expire=now --all; git gc -q --prune=now"
+    ),
+    "twenty thousand files": "mkdir many; cd many; seq 20000 | xargs touch; cd ..; rm -rf src",
+    "large files and garbage collected": (
+        "head -c 20000000 /dev/urandom > large; git add large; git commit -qam large;"
+        " git reset -q --hard HEAD~2; git reflog expire --expire=now --all; git gc -q --prune=now"
+    ),
+    "folders that only can be read": "rm -rf src/*; chmod 500 src untracked far; rm -f README.md",
+    "only .git gone": "rm .git",
+    "only .git a lie": "echo 'gitdir: /nowhere' > .git",
+    "only the clone's HEAD garbage": G + 'echo no > "$G/HEAD"',
+    "only the clone's configuration gone": G + 'rm "$G/config"',
+    "only a whole history of its own": (
+        "rm .git; git init -q; git commit -q --allow-empty -m x; git worktree add -q ../extra"
+    ),
     "times from long ago": (
         "for f in README.md src/app.py; do t=$(stat -c %s $f); head -c $t /dev/zero > $f;"
         " touch -d '2001-01-01' $f; done"
@@ -324,6 +346,34 @@ class Unasked:
     def undo(self) -> None:
         """As a person does."""
         self.desk.ok("task", "undo", self.task)
+
+
+ALL_WAYS: Final = {**WAYS, **MORE_WAYS}
+
+
+class UnaskedTasks:
+    """One task for many ways: undo makes it as good as new. After a failure, another one."""
+
+    def __init__(self, directories: pytest.TempPathFactory) -> None:
+        self._directories = directories
+        self._stack = ExitStack()
+        self._open: Unasked | None = None
+
+    @contextmanager
+    def one(self) -> Generator[Unasked]:
+        """A task with work in it."""
+        if self._open is None:
+            self._open = self._stack.enter_context(unasked(self._directories.mktemp("chaos")))
+        try:
+            yield self._open
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the one that is open."""
+        self._open = None
+        self._stack.close()
 
 
 def results(desk: Desk, task: str) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.snapshots.gitdir import Fingerprint, fingerprint
 from symposium.taskspaces.snapshots.state import Stashed
 
 OURS: Final = "refs/symposium/"
@@ -28,13 +29,15 @@ class Refs:
     def __init__(self, common: Path) -> None:
         self._common = common
         self._packed: dict[str, str] = {}
-        self._packed_as: tuple[int, int, int] | None = None
+        self._packed_as: Fingerprint | None = None
 
     async def read(self) -> dict[str, str]:
         """Every ref but Symposium's: its object, or `ref: ` and the ref that it stands for."""
         if (self._common / "reftable").is_dir():
             return await self._ask_git()
-        found = {**self._read_packed(), **dict(_loose(self._common))}
+        loose = dict(_loose(self._common))
+        # Then the packed ones: who packs refs writes these first, and then removes the others.
+        found = {**self._read_packed(), **loose}
         return {
             name: value
             for name, value in sorted(found.items())
@@ -44,10 +47,9 @@ class Refs:
     def _read_packed(self) -> dict[str, str]:
         path = self._common / "packed-refs"
         try:
-            state = path.stat()
-            signature = state.st_size, state.st_mtime_ns, state.st_ino
-            if signature != self._packed_as:
-                self._packed, self._packed_as = dict(packed_refs(path.read_bytes())), signature
+            found = fingerprint(path.stat())
+            if found != self._packed_as:
+                self._packed, self._packed_as = dict(packed_refs(path.read_bytes())), found
         except OSError:
             self._packed, self._packed_as = {}, None
         return self._packed

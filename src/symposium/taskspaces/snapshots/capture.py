@@ -21,6 +21,7 @@ from symposium.taskspaces.snapshots.branches import (
 from symposium.taskspaces.snapshots.gitdir import (
     Signature,
     admin_directory,
+    damage,
     objects_named,
     private_files,
     signature,
@@ -77,6 +78,7 @@ class Parts:
         files: the tree of everything that is kept.
         work: the tree of what git does not ignore.
         flags: a digest of the index: its entries and their flags.
+        damage: what no longer ties the worktree to its clone.
         others: branches that other worktrees have checked out.
     """
 
@@ -87,6 +89,7 @@ class Parts:
     flags: str
     private: str | None
     named: frozenset[str]
+    damage: str
     clone: Mapping[str, bytes]
     refs: Mapping[str, str]
     others: frozenset[str]
@@ -121,7 +124,7 @@ async def parts_of(subject: Subject, memory: Memory, *, is_whole: bool) -> Parts
     store, admin = memory.store, admin_directory(subject.worktree, subject.common)
     subject.worktree.mkdir(parents=True, exist_ok=True)
     await memory.files.look(subject, store, is_whole=is_whole)
-    files = await asyncio.to_thread(memory.files.build, store, _commits(subject))
+    files = await memory.files.build(store, _commits(subject))
     staged, flags, private, named = await _private(subject, memory, admin)
     modules = await _modules(subject, memory, admin, is_whole=is_whole)
     refs = await memory.refs.read()
@@ -135,6 +138,7 @@ async def parts_of(subject: Subject, memory: Memory, *, is_whole: bool) -> Parts
         flags=flags,
         private=private,
         named=named,
+        damage=damage(subject.worktree, subject.common, admin),
         clone=_clone_files(subject.common, head),
         refs=refs,
         others=frozenset(elsewhere(subject.common, admin)),
@@ -156,7 +160,7 @@ async def work_of(subject: Subject, memory: Memory) -> str:
     """
     store = memory.store
     await memory.files.look(subject, store, is_whole=False)
-    await asyncio.to_thread(memory.files.build, store, _commits(subject))
+    await memory.files.build(store, _commits(subject))
     work = memory.files.mirror.top.work or store.objects.put_tree([])
     _, tip = _head(admin_directory(subject.worktree, subject.common), await memory.refs.read())
     if memory.looked is None or memory.looked[:2] != (work, tip):
@@ -259,7 +263,7 @@ async def _modules(subject: Subject, memory: Memory, admin: Path, *, is_whole: b
     if memory.modules is None or memory.modules.mirror.root != place:
         memory.modules = Watched(place, subject.shadow / f"modules-{CACHE}", has_rules=False)
     await memory.modules.look(subject, memory.store, is_whole=is_whole)
-    return await asyncio.to_thread(memory.modules.build, memory.store, lambda _: None)
+    return await memory.modules.build(memory.store, lambda _: None)
 
 
 def _head(admin: Path, refs: Mapping[str, str]) -> tuple[str, str]:
@@ -293,6 +297,7 @@ def key_of(parts: Parts) -> str:
         *(entry.commit for entry in parts.stash),
         *sorted(parts.named),
         *([parts.private or ""] if parts.staged is None else []),
+        *([parts.damage] if parts.damage else []),
         *("\0".join(each) for each in parts.links),
         parts.clone.get("info/exclude", b"").decode(errors="surrogateescape"),
         *(

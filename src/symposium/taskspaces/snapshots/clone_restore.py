@@ -18,13 +18,14 @@ from symposium.taskspaces.snapshots.branches import (
     logged,
     packed_refs,
 )
-from symposium.taskspaces.snapshots.gitdir import admin_directory, private_files
+from symposium.taskspaces.snapshots.gitdir import admin_directory, is_head, private_files
 from symposium.taskspaces.snapshots.objects import FOLDER, private_folder
 from symposium.taskspaces.snapshots.state import Details, Snapshot
 from symposium.taskspaces.snapshots.store import Store
 from symposium.taskspaces.snapshots.subject import Subject
 
 _REPLACED: Final = "refs/replace/"
+_ORIGINAL: Final = "refs/original/"
 _FETCHED: Final = "refs/remotes/"
 _SHOWN: Final = 5
 _LOGS: Final = "logs/"
@@ -56,8 +57,7 @@ def repair_clone(common: Path, clone: Mapping[str, bytes]) -> list[str]:
     for folder in _FOLDERS:
         (common / folder).mkdir(parents=True, exist_ok=True)
     head = _text(common / "HEAD")
-    is_head = head.startswith("ref: refs/") or len(head.strip()) in {40, 64}
-    for name, is_whole in (("HEAD", is_head), ("config", (common / "config").is_file())):
+    for name, is_whole in (("HEAD", is_head(head)), ("config", (common / "config").is_file())):
         if not is_whole and name in clone:
             write_whole(common / name, clone[name])
             notes.append(f"{common / name} was damaged and is back")
@@ -173,7 +173,11 @@ async def _extra(
     gone: list[str] = []
     left: list[str] = []
     for name in new:
-        is_own = name.startswith(HEADS) and (name == head or _was_on(admin, name))
+        # What `git filter-branch` has left of a branch goes with it.
+        branch = name.removeprefix(_ORIGINAL)
+        is_own = branch.startswith(HEADS) and (
+            branch in {head, target.snapshot.head} or _was_on(admin, branch)
+        )
         # One that replaces an object makes the history another one.
         if is_own or name.startswith(_REPLACED):
             done = await subject.clone().run("update-ref", "--no-deref", "-d", name)

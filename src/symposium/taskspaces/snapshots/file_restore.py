@@ -12,6 +12,7 @@ import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,7 @@ from symposium.taskspaces.snapshots.objects import (
     FOLDER,
     LINK,
     PROGRAM,
+    Objects,
     TreeEntry,
     entries_of,
     private_folder,
@@ -40,6 +42,7 @@ from symposium.taskspaces.snapshots.reading import stamp_of
 from symposium.taskspaces.snapshots.store import Store, large_blob, write_blobs
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LARGE: Final = 16 << 20
 _AT_ONCE: Final = 2000
 
@@ -91,7 +94,7 @@ async def restore_files(store: Store, mirror: Mirror, tree: str, aside: Path) ->
         if isinstance(file, File):
             # Replacing one of its names changes the stamp of the others.
             file.stamp = 0
-    work = _Restore(mirror.root, aside)
+    work = _Restore(mirror.root, aside, store.objects)
     await asyncio.to_thread(work.prepare, plan)
     loose = [each for each in plan.writes if store.objects.loose_size(each.id) is not None]
     await asyncio.to_thread(work.write_loose, store, loose)
@@ -188,8 +191,9 @@ def _gone(plan: _Plan, path: str, known: File | Folder) -> None:
 class _Restore:
     """Writes below one folder."""
 
-    def __init__(self, root: Path, aside: Path) -> None:
+    def __init__(self, root: Path, aside: Path, objects: Objects) -> None:
         self.notes: list[str] = []
+        self._objects = objects
         self._root = root
         self._aside = aside
 
@@ -295,8 +299,7 @@ class _Restore:
     def _remove(self, path: str, known: File) -> None:
         try:
             with self._in(path) as (parent, name):
-                state = os.stat(name, dir_fd=parent, follow_symlinks=False)
-                if not known.stamp or stamp_of(state) == known.stamp:
+                if self._is_held(known, name, parent):
                     os.unlink(name, dir_fd=parent)
                     return
         except (FileNotFoundError, NotADirectoryError):
@@ -337,6 +340,27 @@ class _Restore:
         self._mode(each.path, each.mode)
         return True
 
+    def _is_held(self, known: File, name: str, parent: int) -> bool:
+        """Whether a file is still the one that the snapshot holds."""
+        state = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if known.stamp:
+            return stamp_of(state) == known.stamp
+        if stat.S_IFMT(state.st_mode) != stat.S_IFMT(known.mode):
+            return False
+        # It changed just before it was read, and may have changed again within the same tick.
+        return stat.S_ISFIFO(state.st_mode) or self._content(name, parent, state) == known.id.hex()
+
+    def _content(self, name: str, parent: int, state: os.stat_result) -> str:
+        """The id of what a file or a link says now; empty where it cannot be read."""
+        try:
+            if stat.S_ISLNK(state.st_mode):
+                target = os.fsencode(os.readlink(name, dir_fd=parent))
+                return self._objects.id_of_file(BytesIO(target), len(target))
+            with os.fdopen(os.open(name, _READ, dir_fd=parent), "rb") as file:
+                return self._objects.id_of_file(file, state.st_size)
+        except OSError:
+            return ""
+
     def _clear(self, path: str, known: File | None, *, is_folder: bool = False) -> None:
         """Make room for a path: what no snapshot holds is moved aside."""
         parts = path.split("/")
@@ -353,9 +377,11 @@ class _Restore:
             return
         if is_folder and stat.S_ISDIR(state.st_mode):
             return
-        if known is not None and known.id and (not known.stamp or stamp_of(state) == known.stamp):
-            # The one that comes replaces it.
-            return
+        if known is not None and known.id:
+            with self._in(path) as (parent, name):
+                if self._is_held(known, name, parent):
+                    # The one that comes replaces it.
+                    return
         self._move_aside(self._root / path, Path(path))
 
     def _move_aside(self, path: Path, name: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -20,8 +21,14 @@ _OBJECT: Final = re.compile(rb"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 _SMALL: Final = 4096
 _FOLLOWS: Final = re.compile(r"(remote|merge)\s*=\s*(\S+)")
 
-Signature = tuple[tuple[str, int, int, int], ...]
-"""Name, size, time and inode of each file: the same means unchanged."""
+_RACY: Final = 20_000_000
+"""Nanoseconds, more than a tick of a file system's clock."""
+
+Fingerprint = tuple[int, int, int, int]
+"""Size, times, and inode of a file: the same means unchanged."""
+
+Signature = tuple[tuple[str, Fingerprint], ...]
+"""Each file and its fingerprint."""
 
 
 def admin_directory(worktree: Path, common: Path) -> Path:
@@ -55,6 +62,33 @@ def _said_by(worktree: Path, common: Path) -> Path | None:
     return admin if admin.parent == common / "worktrees" else None
 
 
+def damage(worktree: Path, common: Path, admin: Path) -> str:
+    """What no longer ties a worktree to its clone; empty where all of it is as git makes it."""
+    found: list[str] = []
+    if admin != common and _said_by(worktree, common) != admin:
+        found.append(_kind_and_text(worktree / ".git"))
+    head = _kind_and_text(common / "HEAD")
+    if not is_head(head):
+        found.append(head)
+    if not (common / "config").is_file():
+        found.append("no config")
+    return "\n".join(found)
+
+
+def is_head(text: str) -> bool:
+    """Whether git can read a HEAD that says this."""
+    return text.startswith("ref: refs/") or len(text.strip()) in {40, 64}
+
+
+def _kind_and_text(path: Path) -> str:
+    if path.is_symlink():
+        return f"link {path.readlink()}"
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        return type(error).__name__
+
+
 def _admins(common: Path) -> list[Path]:
     try:
         return sorted((common / "worktrees").iterdir())
@@ -86,14 +120,25 @@ def private_files(admin: Path) -> Iterator[str]:
 
 def signature(admin: Path, names: list[str]) -> Signature:
     """Of these files, to see cheaply whether one has changed."""
-    found: list[tuple[str, int, int, int]] = []
+    found: list[tuple[str, Fingerprint]] = []
     for name in names:
         try:
             state = (admin / name).lstat()
         except OSError:
             continue
-        found.append((name, state.st_size, state.st_mtime_ns, state.st_ino))
+        found.append((name, fingerprint(state)))
     return tuple(found)
+
+
+def fingerprint(state: os.stat_result) -> Fingerprint:
+    """Of a file that is read next; of one that has just changed, another each time.
+
+    Its mtime alone is what a program says of it. Two changes within one tick of the clock have the
+    same times.
+    """
+    now, changed_at = time.time_ns(), state.st_ctime_ns
+    stamp = now if now - changed_at < _RACY else changed_at
+    return state.st_size, state.st_mtime_ns, stamp, state.st_ino
 
 
 def objects_named(admin: Path, names: list[str]) -> set[str]:

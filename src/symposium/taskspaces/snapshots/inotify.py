@@ -79,9 +79,9 @@ class Watch:
 
     def close(self) -> None:
         """End."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
 
     def __len__(self) -> int:
         """The number of folders that are watched."""

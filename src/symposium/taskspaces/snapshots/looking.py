@@ -9,7 +9,7 @@ from typing import Final
 from symposium.config.atomic_file import write_whole
 from symposium.taskspaces.snapshots.gitdir import admin_directory
 from symposium.taskspaces.snapshots.inotify import Watch, WatchError
-from symposium.taskspaces.snapshots.mirror import decode, encode
+from symposium.taskspaces.snapshots.mirror import Mirror, decode, encode
 from symposium.taskspaces.snapshots.reading import Reading
 from symposium.taskspaces.snapshots.scan import Look
 from symposium.taskspaces.snapshots.seed import seeds
@@ -40,17 +40,13 @@ class Watched:
         self._excluded: bytes | None = None
         self._watch: Watch | None = None
         self._is_watchable = True
-        try:
-            self.mirror = decode(root, cache.read_bytes())
-        except OSError:
-            self.mirror = decode(root, b"")
+        self._root: tuple[int, int] | None = None
+        self.mirror = _known(root, cache)
         self._is_cached = bool(self.mirror.top.entries)
 
     def close(self) -> None:
         """End; what is known is kept for the next time."""
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
+        self._end_watch()
         if self.mirror.is_seen:
             write_whole(self._cache, encode(self.mirror))
 
@@ -71,6 +67,16 @@ class Watched:
             TaskspaceError: git cannot say what it ignores.
             OSError: the store cannot be written.
         """
+        try:
+            await self._look_watching(subject, store, is_whole=is_whole)
+        except BaseException:
+            self._forget()
+            raise
+
+    async def _look_watching(self, subject: Subject, store: Store, *, is_whole: bool) -> None:
+        if self._watch is not None and _identity(self.mirror.root) != self._root:
+            # A folder above was moved: the kernel tells of the folder that was here before.
+            self._end_watch()
         if self._watch is None and self._is_watchable:
             self._start()
         try:
@@ -78,12 +84,26 @@ class Watched:
         except WatchError as error:
             _log.warning("reading every file at each snapshot of %s: %s", self.mirror.root, error)
             self._is_watchable = False
-            if self._watch is not None:
-                self._watch.close()
-                self._watch = None
+            self._end_watch()
             await self._look(subject, store, is_whole=True)
 
+    def _end_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def _forget(self) -> None:
+        """Begin anew: the kernel tells of a change once, and this one is in no mirror.
+
+        A thread may still be at work on the mirror of a look that was canceled: it keeps that one.
+        """
+        self._end_watch()
+        self._excluded = None
+        self.mirror = _known(self.mirror.root, self._cache)
+        self._is_cached = bool(self.mirror.top.entries)
+
     def _start(self) -> None:
+        self._root = _identity(self.mirror.root)
         try:
             self._watch = Watch()
         except WatchError as error:
@@ -133,16 +153,41 @@ class Watched:
                 ignored |= await _ignored(subject, store, repository, paths)
             await asyncio.to_thread(look.decide, asked, frozenset(ignored))
 
-    def build(self, store: Store, commit_of: Callable[[str], str | None]) -> str:
+    async def build(self, store: Store, commit_of: Callable[[str], str | None]) -> str:
         """Write the trees that have changed; the id of the uppermost.
 
         Raises:
             OSError: the store cannot be written.
         """
-        for folder in self.mirror.top.below():
-            if folder.is_repository:
-                folder.changed()
-        return self.mirror.build(store.objects, commit_of)
+        try:
+            return await asyncio.to_thread(_build, self.mirror, store, commit_of)
+        except BaseException:
+            self._forget()
+            raise
+
+
+def _known(root: Path, cache: Path) -> Mirror:
+    """What was known of a folder when its mirror was last written."""
+    try:
+        return decode(root, cache.read_bytes())
+    except OSError:
+        return decode(root, b"")
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    """Which folder a path leads to; None where there is none."""
+    try:
+        state = root.lstat()
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino
+
+
+def _build(mirror: Mirror, store: Store, commit_of: Callable[[str], str | None]) -> str:
+    for folder in mirror.top.below():
+        if folder.is_repository:
+            folder.changed()
+    return mirror.build(store.objects, commit_of)
 
 
 async def _ignored(subject: Subject, store: Store, repository: str, paths: list[str]) -> set[str]:

@@ -3,6 +3,7 @@
 import hashlib
 import mmap
 import os
+import time
 import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,8 +25,21 @@ COMMIT: Final = "160000"
 
 _CHUNK: Final = 1 << 20
 _SYNCED_ONE_BY_ONE: Final = 256
+_FRESH: Final = 86400.0
+"""Seconds, less than the age at which an object that no ref reaches is pruned."""
+
+_TICK: Final = 0.1
+"""Seconds by which the clock of a file system may be behind."""
+
+_PREFIX: Final = 2
+"""Letters of an object's name that name its folder."""
+
 _INDEX_MAGIC: Final = b"\xfftOc\x00\x00\x00\x02"
 _FANOUT: Final = 8
+
+
+_unsynced: Final[dict[str, set[str]]] = {}
+"""Objects that are not on the disk for sure, by directory: several worktrees write to one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +66,6 @@ class Objects:
         self._algorithm = algorithm
         self._packs: dict[str, bytes | mmap.mmap] = {}
         self._packs_at = -1
-        self._written: list[str] = []
 
     def put(self, kind: str, data: bytes) -> str:
         """Write an object that is not there yet; its id.
@@ -62,7 +75,7 @@ class Objects:
         """
         raw = f"{kind} {len(data)}".encode() + b"\0" + data
         id_ = hashlib.new(self._algorithm, raw, usedforsecurity=False).hexdigest()
-        if not self.has(id_):
+        if not self._has_fresh(id_):
             self._write(id_, BytesIO(raw))
         return id_
 
@@ -85,23 +98,40 @@ class Objects:
         """
         if size <= _CHUNK:
             return self.put("blob", file.read(_CHUNK + 1))
-        header = f"blob {size}".encode() + b"\0"
-        digest = hashlib.new(self._algorithm, header, usedforsecurity=False)
+        id_ = self.id_of_file(file, size)
+        if not self._has_fresh(id_):
+            file.seek(0)
+            self._write(id_, file, _blob_header(size))
+        return id_
+
+    def id_of_file(self, file: BinaryIO, size: int) -> str:
+        """The id that the content of an open file of so many bytes has.
+
+        Raises:
+            OSError: it cannot be read, or its size has changed.
+        """
+        digest = hashlib.new(self._algorithm, _blob_header(size), usedforsecurity=False)
         read = 0
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
             read += len(chunk)
         if read != size:
             raise BlockingIOError(f"its size changes while it is read: {read}, not {size}")
-        id_ = digest.hexdigest()
-        if not self.has(id_):
-            file.seek(0)
-            self._write(id_, file, header)
-        return id_
+        return digest.hexdigest()
 
     def has(self, id_: str) -> bool:
         """Whether an object is there, loose or in a pack."""
         return os.path.exists(self._path(id_)) or self._is_packed(id_)  # noqa: PTH110 - often called
+
+    def _has_fresh(self, id_: str) -> bool:
+        """Whether an object is there; as in git, one that is used again is not pruned as old."""
+        path = self._path(id_)
+        try:
+            if os.stat(path).st_mtime < time.time() - _FRESH:  # noqa: PTH116 - often called
+                os.utime(path)
+        except FileNotFoundError:
+            return self._is_packed(id_)
+        return True
 
     def loose(self, id_: str) -> tuple[str, bytes] | None:
         """Kind and content of a loose object; None where it is in a pack, or missing.
@@ -147,14 +177,34 @@ class Objects:
         Raises:
             OSError: the disk cannot.
         """
-        written, self._written = self._written, []
+        unsynced = self._unsynced
+        written = list(unsynced)
         if len(written) > _SYNCED_ONE_BY_ONE:
             os.sync()
-            return
-        folders = {path.rpartition("/")[0] for path in written}
-        with ThreadPoolExecutor(8) as pool:
-            # The disk writes what is asked for at once in one go.
-            list(pool.map(sync_path, [*written, *folders]))
+        elif written:
+            folders = {path.rpartition("/")[0] for path in written}
+            # One that was pruned meanwhile is gone.
+            there = filter(os.path.exists, [*written, *folders, str(self._directory)])
+            with ThreadPoolExecutor(8) as pool:
+                # The disk writes what is asked for at once in one go.
+                list(pool.map(sync_path, there))
+        # Not before: whoever else needs one of them must not take it for synced.
+        unsynced.difference_update(written)
+
+    def take_note(self, since: float) -> None:
+        """Have the next `sync` make last what git has written since a moment, too.
+
+        Git syncs no loose objects by default (git-config(1), `core.fsync`).
+        """
+        since -= _TICK
+        for folder in os.scandir(self._directory):
+            if len(folder.name) == _PREFIX and folder.stat().st_mtime >= since:
+                entries = list(os.scandir(folder))
+                self._unsynced.update(e.path for e in entries if e.stat().st_mtime >= since)
+
+    @property
+    def _unsynced(self) -> set[str]:
+        return _unsynced.setdefault(str(self._directory), set())
 
     def forget_packs(self) -> None:
         """Read the packs again: some have come or gone."""
@@ -184,7 +234,7 @@ class Objects:
             with suppress(OSError):
                 os.unlink(temporary)  # noqa: PTH108 - a string
             raise
-        self._written.append(path)
+        self._unsynced.add(path)
 
     def _is_packed(self, id_: str) -> bool:
         folder = self._directory / "pack"
@@ -211,6 +261,7 @@ def private_folder(path: Path) -> None:
         path = path.parent
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
+        sync_path(str(each.parent))
 
 
 def sync_path(path: str) -> None:
@@ -239,6 +290,10 @@ def commit_text(tree: str, parents: Iterable[str], at: int, message: str) -> byt
     lines = [f"tree {tree}", *(f"parent {each}" for each in parents)]
     lines += [f"author {by}", f"committer {by}", "", message]
     return "\n".join(lines).encode(errors="surrogateescape")
+
+
+def _blob_header(size: int) -> bytes:
+    return f"blob {size}".encode() + b"\0"
 
 
 def _mapped(path: Path) -> bytes | mmap.mmap:

@@ -18,13 +18,8 @@ from symposium.taskspaces.snapshots.kept import Bounds, is_rebuilt, may_be_rebui
 from symposium.taskspaces.snapshots.mirror import File, Folder, Mirror
 from symposium.taskspaces.snapshots.reading import Pending, note_xattrs, stamp_of
 
-_RACY: Final = 50_000_000
-"""Nanoseconds: a file that changed so shortly before it was read may change again unseen."""
-
-_TRIES: Final = 3
 _IGNORE_FILE: Final = ".gitignore"
 _GIT: Final = ".git"
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(slots=True)

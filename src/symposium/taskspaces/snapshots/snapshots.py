@@ -156,7 +156,7 @@ class Snapshots:
             TaskspaceError: git cannot list them.
         """
         store = await self.store(subject)
-        listed = await store.git().run("for-each-ref", f"--format={_NAMES}", subject.refs)
+        listed = await store.git().ask("for-each-ref", f"--format={_NAMES}", subject.refs)
         names = [line.partition(" ") for line in listed.text.splitlines()]
         texts = await store.read(commit for _, _, commit in names)
         found: list[Snapshot] = []

@@ -1,6 +1,8 @@
 """Keeps what the user's index holds, also in the middle of a conflict."""
 
+import asyncio
 import shutil
+import time
 from hashlib import sha256
 from pathlib import Path
 
@@ -27,13 +29,16 @@ async def keep_index(store: Store, admin: Path, shadow: Path) -> tuple[str | Non
     if listed.code:
         return None, ""
     digest = sha256(listed.out).hexdigest()
+    begun = time.time()
     done = await blind.run("write-tree")
     if not done.code:
+        await asyncio.to_thread(store.objects.take_note, begun)
         return done.text, digest
     # What is staged and nowhere else is in the clone alone.
     seeing = store.git_with_clone().told(dict(blind.variables))
     done = await seeing.run("write-tree")
     tree = done.text if not done.code else await _keep_stages(seeing, shadow)
+    await asyncio.to_thread(store.objects.take_note, begun)
     if tree is None or tree in await store.bring_in([tree]):
         return None, digest
     return tree, digest

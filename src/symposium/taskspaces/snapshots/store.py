@@ -8,9 +8,11 @@ the clone is read: git runs in the store, and reads the clone's objects as an al
 import asyncio
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from errno import EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -18,7 +20,13 @@ from typing import Final
 from symposium.config.atomic_file import write_whole
 from symposium.taskspaces.failures import GitError, TaskspaceError
 from symposium.taskspaces.git.program import Git
-from symposium.taskspaces.snapshots.objects import PRIVATE, Objects, entries_of, private_folder
+from symposium.taskspaces.snapshots.objects import (
+    PRIVATE,
+    Objects,
+    entries_of,
+    private_folder,
+    sync_path,
+)
 
 _CONFIG: Final = """[core]
 \trepositoryformatversion = {version}
@@ -42,7 +50,12 @@ _UNPACKED: Final = 4 << 20
 LONG: Final = 900.0
 """Seconds that copying a clone's objects may take."""
 
-_MOST_AT_ONCE: Final = 64 << 20
+_OURS: Final = (
+    *(os.strerror(each) for each in (ENOSPC, EDQUOT, EROFS, EFBIG, EMFILE, ENFILE, ENOMEM)),
+    *("ut of memory", "unable to create thread", "cannot fork"),
+)
+"""What git says where it fails for want of something else than an object of the clone's."""
+
 _LARGE: Final = 16 << 20
 _DEEPEST: Final = 5
 
@@ -98,7 +111,7 @@ class Store:
         there: set[str] = set()
         if kinds:
             there = await self._pack(set(kinds), ("--not", *await self._bases()))
-        self._completed({id_: kinds[id_] for id_ in there})
+        await self._completed({id_: kinds[id_] for id_ in there})
         return [id_ for id_ in missing if id_ not in there]
 
     async def bring_in_loose(self) -> None:
@@ -116,7 +129,7 @@ class Store:
         words = ("pack-objects", "--revs", "--unpacked", "--quiet", "--missing=allow-any")
         with suppress(GitError):
             await self._packed(words, sorted(tips))
-            self._completed(tips)
+            await self._completed(tips)
 
     async def _bases(self) -> list[str]:
         newest = list(self.complete)[-200:]
@@ -128,13 +141,16 @@ class Store:
         words = ("pack-objects", "--revs", "--quiet", "--missing=error")
         try:
             await self._packed(words, [*sorted(wanted), *bases])
-        except GitError:
+        except GitError as error:
+            _check_ours(error)
             # One that is damaged is not to cost the others.
             done: set[str] = set()
             for each in sorted(wanted):
-                with suppress(GitError):
+                try:
                     await self._packed(words, [each, *bases])
                     done.add(each)
+                except GitError as lost:
+                    _check_ours(lost)
             return done
         return wanted
 
@@ -147,10 +163,12 @@ class Store:
         for name in done.text.split():
             await _take_pack(self, Path(f"{base}-{name}.pack"), name)
 
-    def _completed(self, kinds: dict[str, str]) -> None:
+    async def _completed(self, kinds: dict[str, str]) -> None:
         new = {id_: kinds[id_] for id_ in sorted(kinds) if id_ not in self.complete}
         if not new:
             return
+        # They are never copied again.
+        await asyncio.to_thread(self.objects.sync)
         self.complete.update(new)
         kept = list(self.complete.items())[-_MOST_COMPLETE:]
         text = "".join(f"{id_} {kind}\n" for id_, kind in kept)
@@ -210,10 +228,24 @@ class Store:
         return await self.tree(first.removeprefix(b"tree ").decode()) if first else {}
 
 
+def _check_ours(error: GitError) -> None:
+    """Raise an error that says nothing of the clone: what it has is not lost."""
+    is_ended = error.code < 0
+    if is_ended or any(each in error.said for each in _OURS):
+        raise error
+
+
 async def existing(git: Git, ids: Iterable[str]) -> dict[str, str]:
-    """Which of these objects git finds, and their kind."""
+    """Which of these objects git finds, and their kind.
+
+    Raises:
+        TaskspaceError: git was ended before it had said that.
+    """
     asked = "".join(f"{id_}\n" for id_ in ids).encode()
-    done = await git.run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
+    words = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+    done = await git.run(*words, stdin=asked)
+    if done.code:
+        _check_ours(GitError(words, done.code, done.said))
     lines = (line.split(" ") for line in done.text.splitlines())
     return {words[0]: words[1] for words in lines if len(words) == 2 and words[1] != "missing"}  # noqa: PLR2004 - a name, and a kind
 
@@ -239,7 +271,9 @@ async def _take_pack(store: Store, pack: Path, name: str) -> None:
     """Take a pack in: a small one object by object."""
     small = await asyncio.to_thread(_small, pack)
     if small is not None:
+        begun = time.time()
         await store.git().ask("unpack-objects", "-q", stdin=small)
+        await asyncio.to_thread(store.objects.take_note, begun)
     else:
         await asyncio.to_thread(_move_pack, store, pack, name)
     for each in await asyncio.to_thread(lambda: list(pack.parent.glob(f"{pack.stem}.*"))):
@@ -251,7 +285,9 @@ def _move_pack(store: Store, pack: Path, name: str) -> None:
     for ending in ("pack", "idx"):
         path = pack.with_suffix(f".{ending}")
         path.chmod(PRIVATE)
+        sync_path(str(path))
         path.replace(target / f"pack-{name}.{ending}")
+    sync_path(str(target))
     store.objects.forget_packs()
 
 
@@ -365,9 +401,9 @@ def copy_packs(
             shutil.copyfile(path, partial, follow_symlinks=False)
             shutil.copystat(path, partial, follow_symlinks=False)
             partial.chmod(mode)
-            with partial.open("rb") as file:
-                os.fsync(file.fileno())
+            sync_path(str(partial))
             partial.replace(target / path.name)
+        sync_path(str(target))
 
 
 async def write_blobs(store: Store, wanted: list[str]) -> dict[str, bytes]:
