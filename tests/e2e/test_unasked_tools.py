@@ -3,24 +3,26 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.support.chaos import WAYS, Unasked, unasked, whole
+from tests.support.chaos import ALL_WAYS, UnaskedTasks, whole
 
 
 @pytest.fixture(scope="module")
-def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unasked]:
-    """One task for all."""
-    with unasked(tmp_path_factory.mktemp("chaos")) as made:
-        yield made
+def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UnaskedTasks]:
+    """One task for all, until a way is not brought back."""
+    tasks = UnaskedTasks(tmp_path_factory)
+    yield tasks
+    tasks.close()
 
 
 @pytest.mark.requirement("tasks.undo-unasked")
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ALL_WAYS)
 def test_an_agent_that_asks_nobody_and_destroys_its_tree_at_once_loses_nothing(
-    way: str, chaos: Unasked
+    way: str, chaos: UnaskedTasks
 ) -> None:
-    before = whole(chaos.tree)
+    with chaos.one() as task:
+        before = whole(task.tree)
 
-    chaos.turn(WAYS[way])
-    chaos.undo()
+        task.turn(ALL_WAYS[way])
+        task.undo()
 
-    assert whole(chaos.tree) == before
+        assert whole(task.tree) == before

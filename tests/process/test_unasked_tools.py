@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.support.chaos import AGENT, PATIENCE, WAYS, Unasked, results, unasked, whole
+from tests.support.chaos import AGENT, PATIENCE, WAYS, UnaskedTasks, results, whole
 from tests.support.task_desk import Desk, until
 
 SOME: Final = tuple(WAYS)[::7]
-"""All of them take a minute and a half: `make e2e` does."""
+"""All of them take minutes: `make e2e` does."""
 
 
 @pytest.mark.requirement("tasks.undo-unasked")
@@ -68,20 +68,22 @@ def test_an_agent_goes_on_at_once_without_a_daemon_and_that_is_told_once(desk: D
 
 
 @pytest.fixture(scope="module")
-def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unasked]:
-    """One task for all."""
-    with unasked(tmp_path_factory.mktemp("chaos")) as made:
-        yield made
+def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UnaskedTasks]:
+    """One task for all, until a way is not brought back."""
+    tasks = UnaskedTasks(tmp_path_factory)
+    yield tasks
+    tasks.close()
 
 
 @pytest.mark.requirement("tasks.undo-unasked")
 @pytest.mark.parametrize("way", SOME)
 def test_an_agent_that_asks_nobody_and_destroys_its_tree_at_once_loses_nothing(
-    way: str, chaos: Unasked
+    way: str, chaos: UnaskedTasks
 ) -> None:
-    before = whole(chaos.tree)
+    with chaos.one() as task:
+        before = whole(task.tree)
 
-    chaos.turn(WAYS[way])
-    chaos.undo()
+        task.turn(WAYS[way])
+        task.undo()
 
-    assert whole(chaos.tree) == before
+        assert whole(task.tree) == before
