@@ -16,7 +16,7 @@ from tests.support.taskspace_scenes import Scene, git, store_of, tree_of
 
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.model import Taskspace
-from symposium.taskspaces.snapshots import file_restore
+from symposium.taskspaces.snapshots import file_restore, kept
 from symposium.taskspaces.snapshots.branches import Refs
 from symposium.taskspaces.snapshots.mirror import Mirror
 from symposium.taskspaces.snapshots.objects import Objects
@@ -68,6 +68,11 @@ async def assert_kept(scene: Scene, made: Taskspace) -> None:
     assert tree_of(worktree) == before
 
 
+def full(*_: object) -> None:
+    """As on a full disk."""
+    raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+
 @pytest.mark.requirement("snapshots.after-failure")
 @pytest.mark.parametrize(("owner", "step"), STEPS, ids=lambda each: getattr(each, "__name__", each))
 async def test_what_a_snapshot_that_failed_has_seen_is_in_the_next_one(
@@ -75,15 +80,34 @@ async def test_what_a_snapshot_that_failed_has_seen_is_in_the_next_one(
 ) -> None:
     change(Path(made.worktree))
 
-    def full(*_: object) -> None:
-        raise OSError(ENOSPC, os.strerror(ENOSPC))
-
     with monkeypatch.context() as patch:
         patch.setattr(owner, step, full)
         with pytest.raises(TaskspaceError, match="No space left"):
             await scene.engine.history.snapshot(made.id, "tool call")
 
     await assert_kept(scene, made)
+
+
+@pytest.mark.requirement("snapshots.after-failure")
+async def test_what_git_no_longer_ignores_is_kept_whole_after_a_snapshot_that_failed(
+    scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worktree, excluded = Path(made.worktree), scene.clone / ".git/info/exclude"
+    monkeypatch.setattr(kept.Bounds.__init__, "__defaults__", (100, 2000, 10000))
+    excluded.write_text("large\n", encoding="utf-8")
+    (worktree / "large").write_text("x" * 1000, encoding="utf-8")
+    await scene.engine.history.snapshot(made.id, "ignored")
+    # What is known is written down at the end.
+    scene = scene.again()
+    await scene.engine.history.snapshot(made.id, "ignored, after a restart")
+    excluded.write_text("", encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr(Look, "visit", full)
+        with pytest.raises(TaskspaceError, match="No space left"):
+            await scene.engine.history.snapshot(made.id, "tool call")
+
+    await assert_kept(scene, made)
+    scene.engine.close()
 
 
 @pytest.mark.requirement("snapshots.after-failure")

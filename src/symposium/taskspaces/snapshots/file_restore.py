@@ -33,9 +33,9 @@ from symposium.taskspaces.snapshots.objects import (
     FOLDER,
     LINK,
     PROGRAM,
-    Objects,
     TreeEntry,
     entries_of,
+    id_of_file,
     private_folder,
 )
 from symposium.taskspaces.snapshots.reading import stamp_of
@@ -94,7 +94,7 @@ async def restore_files(store: Store, mirror: Mirror, tree: str, aside: Path) ->
         if isinstance(file, File):
             # Replacing one of its names changes the stamp of the others.
             file.stamp = 0
-    work = _Restore(mirror.root, aside, store.objects)
+    work = _Restore(mirror.root, aside, store.algorithm)
     await asyncio.to_thread(work.prepare, plan)
     loose = [each for each in plan.writes if store.objects.loose_size(each.id) is not None]
     await asyncio.to_thread(work.write_loose, store, loose)
@@ -191,9 +191,9 @@ def _gone(plan: _Plan, path: str, known: File | Folder) -> None:
 class _Restore:
     """Writes below one folder."""
 
-    def __init__(self, root: Path, aside: Path, objects: Objects) -> None:
+    def __init__(self, root: Path, aside: Path, algorithm: str) -> None:
         self.notes: list[str] = []
-        self._objects = objects
+        self._algorithm = algorithm
         self._root = root
         self._aside = aside
 
@@ -299,7 +299,7 @@ class _Restore:
     def _remove(self, path: str, known: File) -> None:
         try:
             with self._in(path) as (parent, name):
-                if self._is_held(known, name, parent):
+                if _is_held(self._algorithm, known, name, parent):
                     os.unlink(name, dir_fd=parent)
                     return
         except (FileNotFoundError, NotADirectoryError):
@@ -340,27 +340,6 @@ class _Restore:
         self._mode(each.path, each.mode)
         return True
 
-    def _is_held(self, known: File, name: str, parent: int) -> bool:
-        """Whether a file is still the one that the snapshot holds."""
-        state = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if known.stamp:
-            return stamp_of(state) == known.stamp
-        if stat.S_IFMT(state.st_mode) != stat.S_IFMT(known.mode):
-            return False
-        # It changed just before it was read, and may have changed again within the same tick.
-        return stat.S_ISFIFO(state.st_mode) or self._content(name, parent, state) == known.id.hex()
-
-    def _content(self, name: str, parent: int, state: os.stat_result) -> str:
-        """The id of what a file or a link says now; empty where it cannot be read."""
-        try:
-            if stat.S_ISLNK(state.st_mode):
-                target = os.fsencode(os.readlink(name, dir_fd=parent))
-                return self._objects.id_of_file(BytesIO(target), len(target))
-            with os.fdopen(os.open(name, _READ, dir_fd=parent), "rb") as file:
-                return self._objects.id_of_file(file, state.st_size)
-        except OSError:
-            return ""
-
     def _clear(self, path: str, known: File | None, *, is_folder: bool = False) -> None:
         """Make room for a path: what no snapshot holds is moved aside."""
         parts = path.split("/")
@@ -379,7 +358,7 @@ class _Restore:
             return
         if known is not None and known.id:
             with self._in(path) as (parent, name):
-                if self._is_held(known, name, parent):
+                if _is_held(self._algorithm, known, name, parent):
                     # The one that comes replaces it.
                     return
         self._move_aside(self._root / path, Path(path))
@@ -417,6 +396,31 @@ class _Restore:
         except (OSError, AttributeError) as error:
             if wanted:
                 self.notes.append(f"{path} has lost its extended attributes: {error}")
+
+
+def _is_held(algorithm: str, known: File, name: str, parent: int) -> bool:
+    """Whether a file is still the one that the snapshot holds."""
+    state = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    if known.stamp:
+        return stamp_of(state) == known.stamp
+    if stat.S_IFMT(state.st_mode) != stat.S_IFMT(known.mode):
+        return False
+    # It changed just before it was read, and may have changed again within the same tick.
+    return (
+        stat.S_ISFIFO(state.st_mode) or _content(algorithm, name, parent, state) == known.id.hex()
+    )
+
+
+def _content(algorithm: str, name: str, parent: int, state: os.stat_result) -> str:
+    """The id of what a file or a link says now; empty where it cannot be read."""
+    try:
+        if stat.S_ISLNK(state.st_mode):
+            target = os.fsencode(os.readlink(name, dir_fd=parent))
+            return id_of_file(algorithm, BytesIO(target), len(target))
+        with os.fdopen(os.open(name, _READ, dir_fd=parent), "rb") as file:
+            return id_of_file(algorithm, file, state.st_size)
+    except OSError:
+        return ""
 
 
 def _open_folder(name: str, parent: int) -> int:

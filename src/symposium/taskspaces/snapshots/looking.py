@@ -19,6 +19,9 @@ from symposium.taskspaces.snapshots.subject import Subject
 _SEEDED: Final = 500
 """So many files to read are worth asking git first."""
 
+_UNKNOWN: Final = b"\0"
+"""No list of ignored names: another than any that there is."""
+
 _NO_INDEX: Final = "no-index"
 _HERE: Final = "./"
 """Before each path: a colon at its start would mean something to git."""
@@ -98,7 +101,8 @@ class Watched:
         A thread may still be at work on the mirror of a look that was canceled: it keeps that one.
         """
         self._end_watch()
-        self._excluded = None
+        # What git ignores may have changed, too, since the cache was written.
+        self._excluded = _UNKNOWN
         self.mirror = _known(self.mirror.root, self._cache)
         self._is_cached = bool(self.mirror.top.entries)
 

@@ -66,6 +66,7 @@ class Objects:
         self._algorithm = algorithm
         self._packs: dict[str, bytes | mmap.mmap] = {}
         self._packs_at = -1
+        self._unsynced = _unsynced.setdefault(str(directory), set())
 
     def put(self, kind: str, data: bytes) -> str:
         """Write an object that is not there yet; its id.
@@ -98,26 +99,11 @@ class Objects:
         """
         if size <= _CHUNK:
             return self.put("blob", file.read(_CHUNK + 1))
-        id_ = self.id_of_file(file, size)
+        id_ = id_of_file(self._algorithm, file, size)
         if not self._has_fresh(id_):
             file.seek(0)
             self._write(id_, file, _blob_header(size))
         return id_
-
-    def id_of_file(self, file: BinaryIO, size: int) -> str:
-        """The id that the content of an open file of so many bytes has.
-
-        Raises:
-            OSError: it cannot be read, or its size has changed.
-        """
-        digest = hashlib.new(self._algorithm, _blob_header(size), usedforsecurity=False)
-        read = 0
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-            read += len(chunk)
-        if read != size:
-            raise BlockingIOError(f"its size changes while it is read: {read}, not {size}")
-        return digest.hexdigest()
 
     def has(self, id_: str) -> bool:
         """Whether an object is there, loose or in a pack."""
@@ -177,8 +163,7 @@ class Objects:
         Raises:
             OSError: the disk cannot.
         """
-        unsynced = self._unsynced
-        written = list(unsynced)
+        written = list(self._unsynced)
         if len(written) > _SYNCED_ONE_BY_ONE:
             os.sync()
         elif written:
@@ -189,7 +174,7 @@ class Objects:
                 # The disk writes what is asked for at once in one go.
                 list(pool.map(sync_path, there))
         # Not before: whoever else needs one of them must not take it for synced.
-        unsynced.difference_update(written)
+        self._unsynced.difference_update(written)
 
     def take_note(self, since: float) -> None:
         """Have the next `sync` make last what git has written since a moment, too.
@@ -201,10 +186,6 @@ class Objects:
             if len(folder.name) == _PREFIX and folder.stat().st_mtime >= since:
                 entries = list(os.scandir(folder))
                 self._unsynced.update(e.path for e in entries if e.stat().st_mtime >= since)
-
-    @property
-    def _unsynced(self) -> set[str]:
-        return _unsynced.setdefault(str(self._directory), set())
 
     def forget_packs(self) -> None:
         """Read the packs again: some have come or gone."""
@@ -247,6 +228,22 @@ class Objects:
             self._packs_at = changed_at
         raw = bytes.fromhex(id_)
         return any(_is_listed(index, raw) for index in self._packs.values())
+
+
+def id_of_file(algorithm: str, file: BinaryIO, size: int) -> str:
+    """The id that the content of an open file of so many bytes has.
+
+    Raises:
+        OSError: it cannot be read, or its size has changed.
+    """
+    digest = hashlib.new(algorithm, _blob_header(size), usedforsecurity=False)
+    read = 0
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+        read += len(chunk)
+    if read != size:
+        raise BlockingIOError(f"its size changes while it is read: {read}, not {size}")
+    return digest.hexdigest()
 
 
 def private_folder(path: Path) -> None:
