@@ -1,13 +1,14 @@
 """The kernel stops a program in its own write() until the line it wrote has been checked."""
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -262,6 +263,30 @@ sys.stdin.read()
         goes = await asyncio.to_thread(until, lambda: state(pid) == "S")
 
     assert goes
+
+
+def do_not_stop(stop: StopOnWrite) -> None:
+    """Have the kernel send no signal, though the program is armed."""
+    for handle in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if str(handle.readlink()) == stop.pipe:
+                fcntl.fcntl(int(handle.name), fcntl.F_SETFL, os.O_NONBLOCK)
+
+
+@pytest.mark.requirement("snapshots.stopped-in-write")
+async def test_a_held_program_that_is_not_stopped_yet_stays_held_after_disarming() -> None:
+    held = Held()
+    code = "import sys; sys.stdin.readline(); print('tool', flush=True); sys.stdin.read()"
+    async with running(python(code), held.check) as (transport, stop, _):
+        # As when the line is read before the signal comes.
+        do_not_stop(stop)
+        transport.send(b"go")
+        await held.next()
+        stop.disarm()
+        stands = await asyncio.to_thread(until, lambda: state(transport.pid) == "T")
+        stop.resume()
+
+    assert stands
 
 
 @pytest.mark.requirement("snapshots.stopped-in-write")

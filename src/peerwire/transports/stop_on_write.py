@@ -80,6 +80,10 @@ class StopOnWrite:
         if not self.is_armed:
             return
         self.is_armed = False
+        if self._is_held:
+            # Its line may be read before the kernel has sent the signal, which it now never does.
+            for group in (self._group, *self._further):
+                _signal(os.killpg, group, signal.SIGSTOP)
         for fd in (self._fd, *self._further.values()):
             with suppress(OSError):
                 fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~os.O_ASYNC)
@@ -192,9 +196,11 @@ def _signal_writes(fd: int, group: int) -> bool:
     return True
 
 
-def _signal(function: Callable[[int, int], None], target: int) -> None:
+def _signal(
+    function: Callable[[int, int], None], target: int, number: signal.Signals = signal.SIGCONT
+) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        function(target, signal.SIGCONT)
+        function(target, number)
 
 
 def _is_leader_stopped(pid: int) -> bool:
