@@ -141,8 +141,9 @@ class TaskNews:
             self._due = {id_: why for id_, why in self._due.items() if id_ not in ready}
             if not self._due:
                 self._is_due.clear()
-            self._sent_at |= dict.fromkeys(ready, now)
             await self._send(ready)
+            # From now on, not from before: reading a view may have taken a while.
+            self._sent_at |= dict.fromkeys(ready, self._clock())
 
     async def _send(self, ready: dict[str, str]) -> None:
         if self._bus is None or not self._bus.is_heard(TaskspaceChanged):
