@@ -1,11 +1,16 @@
 """Settings that hold for every test."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, core, settings
 from tests.support.own_home import leave_own_home, take_own_home
 from tests.support.random_inputs import choose_seed
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts us in the background has what we start ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HOME = take_own_home()
 """Taken before any test module is read: some read the environment when they are imported."""
