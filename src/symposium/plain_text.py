@@ -4,17 +4,20 @@ import re
 import sys
 from typing import Final
 
-_CONTROLS: Final = re.compile(
+_CONTROLS: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""All but tab and line feed; also what turns the direction of text, which can hide what is said."""
+"""All but tab and line feed; also what turns the direction of text, which can hide what is said.
+
+Compiled on first use: most starts show no text.
+"""
 
 _PICTURES: Final = 0x2400
 
 
 def plain_text(text: str) -> str:
     """The text with each control character as a visible sign: the escape as `␛`."""
-    return _CONTROLS.sub(_visible, text.replace("\r\n", "\n"))
+    return re.sub(_CONTROLS, _visible, text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, *, width: int) -> str:

@@ -244,6 +244,13 @@ def test_starting_imports_nothing_heavy(imported: Callable[[], set[str]]) -> Non
     assert not {name for name in names if name.startswith("symposium.registry")}
 
 
+@pytest.mark.requirement("cli.start-on-demand")
+def test_starting_executes_no_module_that_is_used_in_rare_cases_only(
+    imported: Callable[[], set[str]],
+) -> None:
+    assert imported() & {"dis", "opcode", "tokenize", "_ast"} == set()
+
+
 @pytest.mark.requirement("run-mode.start-values")
 def test_no_class_is_made_by_running_code_before_the_editor_is_greeted(
     imported: Callable[[], set[str]],

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from inspect import isawaitable
 from typing import Any, Final, cast
 
 from msgspec import UNSET, Struct
@@ -68,7 +67,7 @@ class Answering:
         reply: Any = None
         with Boundary() as caught:
             reply = handler(request)
-        if isawaitable(reply):
+        if hasattr(reply, "__await__"):
             self._start(request, reply, place)
             return True
         self._answer(request, reply, caught.error, place)

@@ -93,11 +93,12 @@ def _expect(text: str, at: int, character: str) -> int:
     return at + 1
 
 
-_MEMBER: Final = re.compile(
+# Compiled when a line is too long to read.
+_MEMBER: Final = (
     rb'\s*[{,]\s*"(\w+)"\s*:\s*'
     rb'(-?[0-9][0-9.eE+-]*(?=\s*[,}])|"(?:[^"\\]|\\.)*"|null|true|false)?'
 )
-_LAST_ID: Final = re.compile(rb',\s*"id"\s*:\s*(-?[0-9][0-9.eE+-]*|"[^"\\]*")\s*\}\s*$')
+_LAST_ID: Final = rb',\s*"id"\s*:\s*(-?[0-9][0-9.eE+-]*|"[^"\\]*")\s*\}\s*$'
 
 
 def early_id(head: bytes, tail: bytes = b"") -> tuple[bytes, bool] | None:
@@ -107,8 +108,8 @@ def early_id(head: bytes, tail: bytes = b"") -> tuple[bytes, bool] | None:
     """
     names: set[bytes] = set()
     found: bytes | None = None
-    at = 0
-    while (member := _MEMBER.match(head, at)) is not None:
+    at, member_at = 0, re.compile(_MEMBER).match
+    while (member := member_at(head, at)) is not None:
         name, value = member.groups()
         names.add(name)
         if name == b"id":
@@ -116,7 +117,7 @@ def early_id(head: bytes, tail: bytes = b"") -> tuple[bytes, bool] | None:
         if value is None:
             break
         at = member.end()
-    if found is None and names and (last := _LAST_ID.search(tail)) is not None:
+    if found is None and names and (last := re.search(_LAST_ID, tail)) is not None:
         found = last[1]
     if found is None or found in {b"null", b"true", b"false"}:
         return None

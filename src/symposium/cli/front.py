@@ -1,11 +1,11 @@
 """The command itself: finds its subcommands without importing them, and ends with an exit code."""
 
 import ast
+import linecache
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from importlib import import_module
 from importlib.util import find_spec
-from linecache import getlines
 from sys import modules
 from typing import Any, Final
 
@@ -140,5 +140,5 @@ def _as_failure(error: click.ClickException) -> Failure:
 def first_line(name: str) -> str:
     """What the module of a subcommand says of itself."""
     spec = find_spec(f"{COMMANDS}.{module_name(name)}")
-    source = "" if spec is None or spec.origin is None else "".join(getlines(spec.origin))
+    source = "" if spec is None or spec.origin is None else "".join(linecache.getlines(spec.origin))
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]

@@ -21,7 +21,7 @@ ABOVE: Final = f"{QUOTE}[… what stands above]"
 REMEMBERED: Final = 100
 """Lines that are known to have been shown."""
 
-_FAULT: Final = re.compile(r"mod \S+ (?:failed on|returned nothing for|wants) ")
+_FAULT: Final = r"mod \S+ (?:failed on|returned nothing for|wants) "
 """What a mod written with our library says of itself."""
 
 _log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class ComponentTalk:
             if not text.startswith((" ", "\t")):
                 self._in_traceback.discard(component)
             return True
-        return _FAULT.match(text) is not None
+        return re.match(_FAULT, text) is not None
 
 
 log_stderr: Final = ComponentTalk()

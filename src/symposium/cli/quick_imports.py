@@ -1,25 +1,77 @@
-"""Import a command's module in less time: no garbage collection, and no TLS before it is used.
+"""Import a command's module in less time: no garbage collection, and some modules on first use.
 
 A collection in the middle of an import finds next to nothing to free, and looks at everything that
-was imported before. `asyncio` imports `ssl`, which loads OpenSSL; few commands ever use it.
+was imported before. `asyncio` imports `ssl`, which loads OpenSSL; few commands ever use it. The
+other modules of `ON_DEMAND` are imported by libraries that use them in rare cases only.
 """
 
 import gc
+import os
 import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final, cast
 
-ON_DEMAND: Final = frozenset({"ssl", "asyncio.sslproto"})
-"""Modules that are executed when something first reads one of their names."""
+
+def _cleaned(text: str) -> str:
+    """Return what `inspect.cleandoc` would; a text of one line needs no more than a look."""
+    if "\n" in text or "\t" in text or text[:1].isspace():
+        return _executed("inspect").cleandoc(text)
+    return text
+
+
+def _is_coroutine_function(candidate: object) -> bool:
+    """Return what `inspect.iscoroutinefunction` would; a plain function has a flag."""
+    if isinstance(candidate, FunctionType):
+        return bool(candidate.__code__.co_flags & CO_COROUTINE)
+    return _executed("inspect").iscoroutinefunction(candidate)
+
+
+def _executed(name: str) -> Any:
+    """A module of `ON_DEMAND` with all its own names, which replace the stand-ins."""
+    module = import_module(name)
+    if isinstance(module, _OnDemandModule):
+        module.execute()
+    return module
+
+
+def _system() -> str:
+    """Return what `platform.system` would, without the module's patterns."""
+    return os.uname().sysname
+
+
+ON_DEMAND: Final[Mapping[str, Mapping[str, Callable[..., Any]]]] = {
+    "ast": {},
+    "asyncio.sslproto": {},
+    "asyncio.staggered": {},
+    "inspect": {"cleandoc": _cleaned, "iscoroutinefunction": _is_coroutine_function},
+    "ipaddress": {},
+    "linecache": {},
+    "msgspec.inspect": {},
+    "msgspec.msgpack": {},
+    "msgspec.toml": {},
+    "msgspec.yaml": {},
+    "platform": {"system": _system},
+    "ssl": {},
+    "textwrap": {},
+    "tokenize": {},
+}
+"""Modules that are executed when something first reads one of their names.
+
+Each has stand-ins for the names that every start reads. None may be imported with `*`: the names
+are not there yet.
+"""
 
 
 NEW_OBJECTS: Final = 10_000
 """New objects before a collection, instead of 700: those of a message are freed without one."""
+
+CO_COROUTINE: Final = 0x80
+"""The flag of a coroutine function's code, as `inspect` calls it."""
 
 _STATE: Final = "_on_demand"
 
@@ -92,6 +144,7 @@ class _OnDemandModule(ModuleType):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
+        self.__dict__.update(ON_DEMAND[name])
         self.__dict__[_STATE] = _State()
 
     def __getattr__(self, name: str) -> Any:
@@ -99,15 +152,24 @@ class _OnDemandModule(ModuleType):
         # The import system asks for `__path__` and the like itself.
         if state is None or name.startswith("__"):
             return super().__getattribute__(name)
-        # Threads that read a name meanwhile wait until the module is whole.
-        with state.lock:
-            if state.is_loading:
-                return super().__getattribute__(name)
-            if _STATE in self.__dict__:
-                self._load(state)
+        if not self._load(state):
+            return super().__getattribute__(name)
         return getattr(self, name)
 
-    def _load(self, state: "_State") -> None:
+    def execute(self) -> None:
+        """Have all names of the module in it."""
+        if (state := self.__dict__.get(_STATE)) is not None:
+            self._load(state)
+
+    def _load(self, state: "_State") -> bool:
+        """Whether the module is whole now; it is not for what it imports itself."""
+        # Threads that read a name meanwhile wait until the module is whole.
+        with state.lock:
+            if not state.is_loading and _STATE in self.__dict__:
+                self._execute(state)
+            return not state.is_loading
+
+    def _execute(self, state: "_State") -> None:
         spec = self.__spec__
         assert spec is not None
         assert spec.loader is not None

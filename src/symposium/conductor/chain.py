@@ -12,7 +12,7 @@ divides it in two.
 
 from collections.abc import Coroutine, Sequence
 from functools import partial
-from inspect import iscoroutine
+from types import CoroutineType
 from typing import Any
 
 from msgspec import UNSET
@@ -293,7 +293,7 @@ def _watch(task: Started, call: Call | None, *work: Any) -> None:
 def _close(*work: Any) -> None:
     # One that was cancelled before its first step would be lamented as never awaited.
     for one in work:
-        if iscoroutine(one):
+        if isinstance(one, CoroutineType):
             one.close()
 
 

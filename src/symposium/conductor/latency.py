@@ -6,9 +6,9 @@ mod that is a program is measured by the requests that go in and come out of it 
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from inspect import iscoroutine
 from time import perf_counter
-from typing import Any, Final
+from types import CoroutineType
+from typing import Any, Final, cast
 
 from msgspec import Struct
 
@@ -102,8 +102,8 @@ class _Awaited:
             self._note(perf_counter() - self._began)
 
     def __del__(self) -> None:
-        if iscoroutine(self._work):
-            self._work.close()
+        if isinstance(self._work, CoroutineType):
+            cast("CoroutineType[Any, Any, Any]", self._work).close()
 
 
 class Passing:

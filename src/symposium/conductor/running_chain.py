@@ -5,9 +5,8 @@ Who the client is, and what becomes of the client when the chain ends, is its ow
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from inspect import isawaitable
 from typing import Any, Final
 
 from msgspec import Struct
@@ -105,7 +104,7 @@ class RunningChain:
             RpcError: a component could not be started; `end` ends those that were.
         """
         blueprint = instantiate(crossing.params)
-        if isawaitable(blueprint):
+        if isinstance(blueprint, Awaitable):
             blueprint = await blueprint
         if blueprint.params is not None:
             crossing.replace(method=None, params=blueprint.params)

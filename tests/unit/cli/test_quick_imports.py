@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.cli.quick_imports import NEW_OBJECTS, quick_imports
+from symposium.cli.quick_imports import NEW_OBJECTS, ON_DEMAND, quick_imports
 
 BEGIN = """
 import gc, sys, threading
@@ -154,3 +154,75 @@ def test_import_that_fails_leaves_the_import_system_as_it_was() -> None:
 
     assert sys.meta_path == finders
     assert gc.isenabled()
+
+
+@pytest.mark.requirement("cli.start-on-demand")
+@pytest.mark.parametrize(
+    "text",
+    ["one line", "", "  indented", "\ttab", "first\n    second\n      third\n", "a\tb", "\n"],
+)
+def test_stand_in_cleans_a_text_as_the_module_does(text: str) -> None:
+    script = (
+        "import sys\nwith quick_imports():\n    import inspect\n"
+        f"found = inspect.cleandoc({text!r})\n"
+        "inspect.Signature\n"
+        f"print(found == inspect.cleandoc({text!r}))"
+    )
+
+    assert said(script) == "True"
+
+
+CANDIDATES = """
+import functools
+async def coroutine(): ...
+def plain(): ...
+def generator(): yield
+class Methods:
+    async def method(self): ...
+candidates = [coroutine, plain, generator, Methods().method, functools.partial(coroutine), 1]
+with quick_imports():
+    import inspect
+found = [inspect.iscoroutinefunction(each) for each in candidates]
+inspect.Signature
+print(found == [inspect.iscoroutinefunction(each) for each in candidates], True in found)
+"""
+
+
+@pytest.mark.requirement("cli.start-on-demand")
+def test_stand_in_knows_coroutine_functions_as_the_module_does() -> None:
+    assert said(CANDIDATES) == "True True"
+
+
+@pytest.mark.requirement("cli.start-on-demand")
+def test_stand_in_names_the_system_as_the_module_does() -> None:
+    script = (
+        "with quick_imports():\n    import platform\n"
+        "found = platform.system()\nplatform.python_version()\nprint(found == platform.system())"
+    )
+
+    assert said(script) == "True"
+
+
+@pytest.mark.requirement("cli.start-on-demand")
+def test_stand_in_is_replaced_when_the_module_is_executed() -> None:
+    script = (
+        "with quick_imports():\n    import inspect\n"
+        "before = inspect.cleandoc.__module__\ninspect.Signature\n"
+        "print(before, inspect.cleandoc.__module__)"
+    )
+
+    assert said(script) == "symposium.cli.quick_imports inspect"
+
+
+@pytest.mark.requirement("cli.start-on-demand")
+@pytest.mark.parametrize("name", sorted(ON_DEMAND))
+def test_on_demand_module_has_all_names_after_its_first_use(name: str) -> None:
+    script = (
+        "import importlib\nwith quick_imports():\n"
+        f"    module = importlib.import_module({name!r})\n"
+        "hasattr(module, 'nothing_of_that_name')\nfound = set(dir(module))\n"
+        f"import sys\ndel sys.modules[{name!r}]\n"
+        f"print(set(dir(importlib.import_module({name!r}))) - found)"
+    )
+
+    assert said(script) == "set()"
