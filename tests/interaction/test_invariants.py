@@ -256,7 +256,7 @@ async def _all_answered(ends: dict[str, End], ledgers: dict[str, Ledger]) -> Non
     """Ask a last question each way: once it is answered all before it has arrived."""
     for name, end in ends.items():
         do("ask", params_of(None, LAST), end, ledgers[name])
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(45):
         for name, end in ends.items():
             while len(end.answers) < len(ledgers[name].asked):
                 end.news.clear()

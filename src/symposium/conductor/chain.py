@@ -154,6 +154,8 @@ class Way:
         if type(outcome) in {Reply, Refuse, Drop, Later} or not hasattr(outcome, "__await__"):
             self._end_here(outcome, step, crossing, call)
             return False
+        if _is_too_late(self.lanes, call, outcome):
+            return False
         rest = self._rest(step, crossing, call, outcome)
         _watch(self.lanes.park(step.position, session_key(crossing), rest), call, outcome)
         return False
@@ -183,6 +185,8 @@ class Way:
 
     def _end_here(self, outcome: Any, step: Step, crossing: Crossing, call: Call | None) -> None:
         if isinstance(outcome, Later):
+            if _is_too_late(self.lanes, call, outcome.work):
+                return
             rest = self._answer_later(step, crossing, call, outcome.work)
             _watch(self.lanes.spawn(rest), call, rest, outcome.work)
         elif call is not None:
@@ -261,6 +265,10 @@ class Way:
         return min(ahead, default=None)
 
     def _hold_answer(self, call: Call, answer: Answer, step: Step, revision: Any) -> None:
+        if self.lanes.is_over:
+            _close(revision)
+            call.give(answer)
+            return
         position = _mirrored(self, step.position)
 
         async def rest() -> None:
@@ -288,6 +296,16 @@ def _watch(task: Started, call: Call | None, *work: Any) -> None:
     if call is not None:
         call.started(task)
     task.add_done_callback(lambda _: _close(*work))
+
+
+def _is_too_late(lanes: Lanes, call: Call | None, work: object) -> bool:
+    """Whether the chain has stopped; the request is then settled as a canceled one."""
+    if not lanes.is_over:
+        return False
+    _close(work)
+    if call is not None:
+        call.fail(RpcError(REQUEST_CANCELLED))
+    return True
 
 
 def _close(*work: Any) -> None:

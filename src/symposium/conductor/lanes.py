@@ -69,6 +69,7 @@ class Lanes:
         idle: no mod holds anything and nothing waits: a message may pass without asking.
         waiting_bytes: what waits.
         answers_due: how many mods wait for an answer that comes on this way.
+        is_over: the chain has stopped its tasks: no mod may begin to take its time.
         spawn: starts a task.
     """
 
@@ -76,6 +77,7 @@ class Lanes:
         self.idle = True
         self.waiting_bytes = 0
         self.answers_due = 0
+        self.is_over = False
         self.spawn = spawn
         self._on_change = on_change
         self._stops: dict[int, _Stop] = {}

@@ -36,6 +36,7 @@ class Stage:
         self._on_stderr = on_stderr
         self._tap = tap
         self._running: set[asyncio.Task[None]] = set()
+        self._lanes: list[Lanes] = []
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task of the chain."""
@@ -45,7 +46,10 @@ class Stage:
         return task
 
     def stop(self) -> None:
-        """Cancel what is still running."""
+        """Cancel what is still running, and start no more work of mods."""
+        for lanes in self._lanes:
+            # A canceled task resumes what waited behind it.
+            lanes.is_over = True
         for task in self._running:
             task.cancel()
 
@@ -68,7 +72,9 @@ class Stage:
         def spawn(rest: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
             return self.start(contained("a mod", lambda: rest))
 
-        return Lanes(spawn, brake)
+        lanes = Lanes(spawn, brake)
+        self._lanes.append(lanes)
+        return lanes
 
     def open_link(self, component: Program | Served, index: int) -> Link:
         """Start a component.

@@ -17,6 +17,7 @@ from symposium.conductor.component import (
     Direction,
     Forward,
     Interception,
+    Later,
     Reply,
 )
 from symposium.conductor.gate import flagged, is_flagged, unflagged
@@ -223,6 +224,43 @@ def test_lanes_of_no_stop_keep_nothing() -> None:
 
     assert not lanes.keeps(0, Item(b"s", 1, lambda: None))
     assert not lanes.holds(0)
+
+
+async def looks(_: Answer) -> None: ...
+
+
+def answers_later(_: Crossing) -> Later:
+    return Later(waits(_))
+
+
+def looks_later(_: Crossing) -> Forward:
+    return Forward(then=looks)
+
+
+@pytest.mark.requirement("conductor.end-asks-no-mod")
+@pytest.mark.parametrize("handler", [waits, answers_later])
+def test_a_stopped_chain_cancels_a_request_that_a_mod_would_hold(handler: Any) -> None:
+    span = Span(down("held", handler))
+    span.down.lanes.is_over = True
+    asker = span.ask("held")
+    span.tell("held")
+
+    assert span.tasks == []
+    assert [answer.error and answer.error.code for answer in asker.answers] == [-32800]
+    assert span.agent.came == []
+
+
+@pytest.mark.requirement("conductor.end-asks-no-mod")
+@pytest.mark.parametrize("idle", [True, False])
+def test_a_stopped_chain_returns_an_answer_that_a_mod_would_hold(*, idle: bool) -> None:
+    span = Span(down("held", looks_later))
+    asker = span.ask("held")
+    span.up.lanes.is_over = True
+    span.up.lanes.idle = idle
+    span.agent.calls[0].settle(Answer(value=1))
+
+    assert span.tasks == []
+    assert [answer.result for answer in asker.answers] == [1]
 
 
 @pytest.mark.requirement("conductor.envelopes")
