@@ -37,7 +37,7 @@ test: setup ## run the tests but those of `make chaos` (TESTS=tests/unit/… for
 
 chaos: setup ## kill and destroy at every stage, and test with new random inputs (SEED=N for known ones)
 	@$(BIN)/python -m compileall -q src
-	SEED=$${SEED:-fresh} $(PYTEST) -m "chaos or fuzz" $(TESTS)
+	SEED=$${SEED:-fresh} $(PYTEST) -m "chaos or fuzz or hypothesis" $(TESTS)
 
 coverage: setup ## which branches the tests leave out
 	$(BIN)/coverage run -m pytest -q $(TESTS)

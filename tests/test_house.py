@@ -213,7 +213,7 @@ def test_each_test_is_in_exactly_one_of_the_two_lanes() -> None:
 
     assert recipes == {
         "test": '$(PYTEST) -m "not chaos" $(TESTS)',
-        "chaos": 'SEED=$${SEED:-fresh} $(PYTEST) -m "chaos or fuzz" $(TESTS)',
+        "chaos": 'SEED=$${SEED:-fresh} $(PYTEST) -m "chaos or fuzz or hypothesis" $(TESTS)',
     }
 
 
