@@ -11,6 +11,9 @@ LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.1
 	pyproject.toml
 LINTED := $(wildcard src tests examples bench docs)
 
+# pytest keeps the test modules that it has rewritten, also where the machine says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTEST := $(BIN)/pytest -q --numprocesses auto --dist worksteal
 
 .DEFAULT_GOAL := help
