@@ -210,6 +210,10 @@ async def test_a_program_whose_output_nobody_reads_is_ended() -> None:
     assert process.returncode == -9
 
 
+HOLDS_ITS_PIPES = "setsid sh -c 'echo $$ >&$0; exec sleep 60' $0"
+"""Its number comes once it has left the group: before that, it would be ended with the group."""
+
+
 @pytest.mark.requirement("reviews.diff-bounds")
 @pytest.mark.parametrize("stream", ["1", "2"])
 async def test_nobody_waits_for_a_pipe_that_somebody_else_holds(
@@ -217,7 +221,7 @@ async def test_nobody_waits_for_a_pipe_that_somebody_else_holds(
 ) -> None:
     monkeypatch.setattr(asking, "_FAREWELL", 0.2)
     process = await asyncio.create_subprocess_exec(
-        *("sh", "-c", f"setsid sleep 30 & echo $! >&{stream}; exec yes >&{stream}"),
+        *("sh", "-c", f"{HOLDS_ITS_PIPES} & exec yes >&{stream}", stream),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
@@ -225,12 +229,17 @@ async def test_nobody_waits_for_a_pipe_that_somebody_else_holds(
     assert process.stdout is not None
     assert process.stderr is not None
     heard = process.stdout if stream == "1" else process.stderr
-    other = int(await heard.readline())
+    while (line := await heard.readline()) == b"y\n":
+        pass
+    other = int(line)
     try:
         async with asyncio.timeout(45):
             await end_process(process)
     finally:
         os.kill(other, signal.SIGKILL)
+        for pipe in (process.stdout, process.stderr):
+            # Its end closes our side, too: a test that comes later shall not be blamed for that.
+            await pipe.read()
 
     assert process.returncode == -9
 
