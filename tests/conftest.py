@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, core, settings
 from tests.support.own_home import leave_own_home, take_own_home
 from tests.support.random_inputs import choose_seed
+from tests.support.worker_order import in_order
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts us in the background has what we start ignore Ctrl-C.
@@ -37,6 +38,24 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two workers for each core: a test of programs waits for about half of its time."""
     del config
     return 2 * (os.cpu_count() or 1)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let every worker begin with its share of the long tests; `worksteal` cuts the list evenly."""
+    if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+        items[:] = in_order(items, workers, kind=_kind, module=_module)
+
+
+def _kind(item: pytest.Item) -> int:
+    """0 for tests of minutes on a busy machine, 1 for those that start programs, 2 for the rest."""
+    mark = item.get_closest_marker("timeout")
+    starts_programs = ("tests/process/", "tests/test_", "tests/unit/taskspaces/")
+    return 0 if mark else 1 if item.nodeid.startswith(starts_programs) else 2
+
+
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
