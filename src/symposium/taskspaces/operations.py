@@ -14,8 +14,8 @@ STAGES: Final = (
     *("delete.recorded", "delete.agent", "delete.snapshot", "delete.archive", "delete.anchored"),
     *("delete.teardown", "delete.worktree", "delete.branch", "delete.metadata", "delete.done"),
     *("undo.recorded", "undo.worktree", "undo.restored", "undo.metadata", "undo.done"),
-    *("land.recorded", "land.fetched", "land.dry-merge", "land.joined", "land.checked"),
-    *("land.forwarded", "land.done"),
+    *("land.recorded", "land.fetched", "land.dry-merge", "land.replayed", "land.moved"),
+    *("land.joined", "land.checked", "land.forwarded", "land.done"),
     *("log.recorded", "log.mirrored", "signal.recorded", "signal.mirrored"),
     *("update.recorded", "update.mirrored"),
 )

@@ -15,17 +15,22 @@ from symposium.taskspaces.deletion.work_tree_checks import status_of
 from symposium.taskspaces.events import Changed
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.program import Git
-from symposium.taskspaces.git.repository import Repository
+from symposium.taskspaces.git.repository import Repository, commit_of
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import load, save
+from symposium.taskspaces.landing.move import take_back
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.operations import Kind, Operation, unfinished
 from symposium.taskspaces.projects import open_project
 from symposium.taskspaces.setting_up import INTERRUPTED
 from symposium.taskspaces.snapshots.gitdir import admin_directory
+from symposium.taskspaces.subjects import subject_of
 
 _PATIENCE = 10.0
 """Seconds that a git of before the kill may still be at work."""
+
+_TICK = 0.1
+"""Seconds by which the clock of a file system may be behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ async def _end(ground: Ground, taskspace: Taskspace, operation: Operation) -> st
             await undo.go_on_undoing(ground, taskspace, repository, operation, manifest)
             return "was brought back"
         case Kind.LAND:
-            return await _end_land(ground, taskspace, repository)
+            return await _end_land(ground, taskspace, repository, operation)
 
 
 async def _end_create(
@@ -133,14 +138,39 @@ async def _end_delete(
     return "was not deleted"
 
 
-async def _end_land(ground: Ground, taskspace: Taskspace, repository: Repository) -> str:
-    """Landing begins with a clean tree: what git has begun there is its own, and is taken back."""
-    del repository
+async def _end_land(
+    ground: Ground, taskspace: Taskspace, repository: Repository, operation: Operation
+) -> str:
+    """Take back what landing has begun: the tree was clean before."""
     git = Git(Path(taskspace.worktree))
-    for kind in ("rebase", "merge"):
-        await git.run(kind, "--abort")
+    await git.run("merge", "--abort")
+    if "after" in operation.detail:
+        await _take_back_move(ground, taskspace, repository, operation)
     await _settle(ground, taskspace)
     return "landing was interrupted: land again"
+
+
+async def _take_back_move(
+    ground: Ground, taskspace: Taskspace, repository: Repository, operation: Operation
+) -> None:
+    """Take back files that were brought to a commit which the branch has not reached."""
+    before, after = operation.detail["before"], operation.detail["after"]
+    git = Git(Path(taskspace.worktree))
+    if await commit_of(git, "HEAD") != before:
+        return
+    lock = admin_directory(Path(taskspace.worktree), repository.common) / "index.lock"
+    await asyncio.to_thread(_wait_until_gone, lock)
+    await asyncio.to_thread(_remove_since, lock, operation.detail["at"])
+    subject = subject_of(ground, taskspace, repository)
+    await ground.snapshots.take(subject, "before an interrupted landing is taken back")
+    await take_back(await git.completing(), before, after)
+
+
+def _remove_since(lock: Path, moment: float) -> None:
+    """Remove a lock on the index that a killed git has left since a moment."""
+    with suppress(FileNotFoundError):
+        if lock.stat().st_mtime >= moment - _TICK:
+            lock.unlink()
 
 
 async def _settle(ground: Ground, taskspace: Taskspace) -> None:

@@ -22,6 +22,8 @@ from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import BaseBranch, Repository, commit_of, worktrees
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge
+from symposium.taskspaces.landing.move import move_branch, move_worktree, take_back
+from symposium.taskspaces.landing.replay import replay
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.operations import Kind, Operation
 from symposium.taskspaces.setting_up import recipe_of
@@ -37,15 +39,6 @@ _Result = TypeVar("_Result")
 
 TAIL: Final = 20
 """Lines of a failed check that are reported."""
-
-_QUIET = (
-    "-c",
-    "rebase.autoSquash=false",
-    "-c",
-    "rebase.updateRefs=false",
-    "-c",
-    "rebase.autoStash=false",
-)
 
 
 class Join(StrEnum):
@@ -234,7 +227,8 @@ async def _make_ready(ground: Ground, landing: _Landing) -> Ready | LandConflict
         return LandConflict(landing.base.branch, dry.conflicts, onto)
     subject = subject_of(ground, landing.taskspace, landing.repository)
     await ground.snapshots.take(subject, "before landing")
-    if not await ground.undertakings.to_its_end(_join(landing, onto)):
+    joining = _join(ground, landing, operation, onto, dry.tree)
+    if not await ground.undertakings.to_its_end(joining):
         return LandConflict(landing.base.branch, (), onto)
     operation = await ground.reach(operation, "land.joined")
     checked = await _checks(ground, landing)
@@ -301,20 +295,51 @@ async def _is_in(git: Git, older: str, newer: str) -> bool:
     return not (await git.run("merge-base", "--is-ancestor", older, newer)).code
 
 
-async def _join(landing: _Landing, onto: str) -> bool:
-    """Rebase or merge; False if it did not fit after all, with the worktree as it was."""
+async def _join(
+    ground: Ground, landing: _Landing, operation: Operation, onto: str, merged: str
+) -> bool:
+    """Rebase or merge; False where it conflicts after all, with the worktree unchanged.
+
+    Args:
+        ground: the engine's.
+        landing: what lands.
+        operation: its entry in the journal.
+        onto: the commit of the base.
+        merged: the files of a merge with that.
+    """
     git = landing.git
     if await _is_in(git, onto, "HEAD"):
         return True
     if landing.options.join is Join.REBASE:
-        done = await git.run(*_QUIET, "rebase", "--no-fork-point", onto, patience=600.0)
-        abort = "rebase"
-    else:
-        done = await git.run("merge", "--no-edit", onto, patience=600.0)
-        abort = "merge"
+        return await _rebase(ground, landing, operation, onto, merged)
+    done = await git.run("merge", "--no-edit", onto, patience=600.0)
     if done.code:
-        await git.run(abort, "--abort")
+        await git.run("merge", "--abort")
         return False
+    return True
+
+
+async def _rebase(
+    ground: Ground, landing: _Landing, operation: Operation, onto: str, merged: str
+) -> bool:
+    git, name = await landing.git.completing(), landing.taskspace.name
+    before = await git.text("rev-parse", "HEAD")
+    copies = await replay(git, onto, before)
+    if copies is None:
+        return False
+    if copies.merges and copies.tree != merged:
+        lost = copies.merges[0][:12]
+        reason = f"a rebase of {name!r} would lose changes that its merge commit {lost} made"
+        raise TaskspaceError(reason, f"symposium task land {landing.taskspace.id[:8]} --merge")
+    detail = {"before": before, "after": copies.tip, "at": ground.now()}
+    await ground.reach(replace(operation, detail=detail), "land.replayed")
+    try:
+        await move_worktree(git, before, copies.tip)
+        ground.pass_stage(operation.taskspace, "land.moved")
+        await move_branch(git, before, copies.tip, f"symposium: land: rebase onto {onto}")
+    except TaskspaceError:
+        await ground.undertakings.after_failure(take_back(git, before, copies.tip))
+        raise
     return True
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from symposium.taskspaces.failures import GitError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.failures import GitError, TaskspaceError
+from symposium.taskspaces.git.program import Done, Git
 from symposium.taskspaces.landing.side_lines import (
     LineRange,
     hunks_between,
@@ -19,6 +19,9 @@ MOST_FILES: Final = 200
 
 
 _MERGE: Final = ("-c", "merge.conflictStyle=merge", "merge-tree", "--write-tree", "-z")
+
+_USAGE: Final = 129
+"""The exit code of a git that does not know an option."""
 
 _BEFORE: Final = "1"
 _OURS: Final = "2"
@@ -57,9 +60,7 @@ async def dry_merge(git: Git, ours: str, theirs: str) -> DryMerge:
     Raises:
         GitError: git cannot, as without a common ancestor.
     """
-    done = await git.run(*_MERGE, "--no-messages", ours, theirs)
-    if done.code not in {0, 1}:
-        raise GitError(("merge-tree", ours, theirs), done.code, done.said)
+    done = await _merge(git, "--no-messages", ours, theirs)
     tree, *entries = done.names
     stages: dict[str, dict[str, str]] = {}
     for entry in entries:
@@ -76,6 +77,33 @@ async def dry_merge(git: Git, ours: str, theirs: str) -> DryMerge:
     if done.code and not conflicts:
         conflicts = await _placeless(git, ours, theirs)
     return DryMerge(tree, tuple(conflicts))
+
+
+async def merged_tree(git: Git, ours: str, theirs: str) -> str | None:
+    """The files of a merge of two commits; None where they conflict.
+
+    Commits without a common ancestor are merged, too, as a rebase does with a first commit.
+
+    Raises:
+        GitError: git cannot.
+    """
+    done = await _merge(git, "--no-messages", "--allow-unrelated-histories", ours, theirs)
+    return None if done.code else done.names[0]
+
+
+async def _merge(git: Git, *words: str) -> Done:
+    """Run `git merge-tree`; its exit code is 1 for a conflict (git-merge-tree(1)).
+
+    Raises:
+        GitError: git cannot.
+    """
+    done = await git.run(*_MERGE, *words)
+    if done.code == _USAGE:
+        reason = "this git has no `merge-tree --write-tree`, so it cannot compare branches"
+        raise TaskspaceError(reason, "install git 2.38 or newer")
+    if done.code not in {0, 1}:
+        raise GitError(("merge-tree", *words[-2:]), done.code, done.said)
+    return done
 
 
 async def _placeless(git: Git, ours: str, theirs: str) -> list[Conflict]:

@@ -1,0 +1,194 @@
+"""Bring a clean worktree and its branch from one commit to another, and back after a kill.
+
+The files come first, the branch last: a kill leaves the branch at one of the two commits. A file
+that git does not track is never overwritten, also an ignored one, which git would overwrite.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from symposium.taskspaces.failures import GitError, TaskspaceError
+from symposium.taskspaces.git.program import Git
+
+_MOVE: Final = ("read-tree", "-m", "-u")
+"""Two more words follow, the commit that is left and the other one (git-read-tree(1))."""
+
+_NO_FILE: Final = "000000"
+_LINK: Final = "120000"
+_SUBMODULE: Final = "160000"
+_PATIENCE: Final = 600.0
+"""Seconds that writing the files of a worktree may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A path that two commits have in different versions; a mode says what it is in each."""
+
+    path: str
+    mode_before: str
+    mode_after: str
+
+
+async def move_worktree(git: Git, before: str, after: str) -> None:
+    """Bring files and index from one commit to another; the branch stays.
+
+    Raises:
+        TaskspaceError: a file is in the way, or git cannot; no file was overwritten.
+    """
+    changes = await _changes(git, before, after)
+    path = await asyncio.to_thread(_in_the_way, git.directory, changes)
+    if path is not None:
+        reason = f"{path!r} is in the worktree and not tracked, and the base has a file there"
+        raise TaskspaceError(reason, "move it away, then land again")
+    await git.run("update-index", "-q", "--refresh")
+    try:
+        done = await git.run(*_MOVE, before, after, patience=_PATIENCE)
+    except TaskspaceError:
+        await _remove_lock(git)
+        raise
+    if done.code < 0:
+        await _remove_lock(git)
+    if done.code:
+        raise GitError(_MOVE, done.code, done.said)
+
+
+async def _remove_lock(git: Git) -> None:
+    """Remove the lock on the index that a git which was killed has left."""
+    lock = Path(await git.text("rev-parse", "--git-path", "index.lock"))
+    await asyncio.to_thread((git.directory / lock).unlink, missing_ok=True)
+
+
+async def move_branch(git: Git, before: str, after: str, why: str) -> None:
+    """Move the branch of a worktree, or its detached HEAD, if it is still at a commit.
+
+    Raises:
+        TaskspaceError: it has moved.
+    """
+    branch = await git.maybe("symbolic-ref", "--quiet", "HEAD")
+    ref = ("--no-deref", "HEAD") if branch is None else (branch,)
+    done = await git.run("update-ref", "-m", why, *ref, after, before)
+    if done.code:
+        raise TaskspaceError(f"{branch or 'HEAD'} has new commits: {done.said}", "land again")
+
+
+async def take_back(git: Git, before: str, after: str) -> None:
+    """Bring files and index back to where they were before `move_worktree` began or ended.
+
+    Only what `move_worktree` wrote is taken back: a path with other content stays.
+
+    Raises:
+        TaskspaceError: git cannot, as where a path of the base has changed since.
+    """
+    changes = await _changes(git, before, after)
+    moved = await git.run(*_MOVE, after, before, patience=_PATIENCE)
+    if moved.code:
+        # It was interrupted while it wrote: git takes its own new files for somebody's.
+        await _remove_new(git, after, changes)
+        if (await git.run("diff-index", "--cached", "--quiet", before, "--")).code:
+            await git.ask(*_MOVE, after, before, patience=_PATIENCE)
+    await git.run("update-index", "-q", "--refresh")
+    listed = await git.ask("diff-files", "--name-only", "-z", "--ignore-submodules=all")
+    differing = set(listed.names)
+    back: list[str] = []
+    for each in changes:
+        is_ours = each.path in differing and each.mode_before != _SUBMODULE
+        if is_ours and await _is_written(git, after, each):
+            back.append(each.path)
+    paths = b"".join(os.fsencode(path) + b"\0" for path in back)
+    await git.ask("checkout-index", "--force", "-z", "--stdin", stdin=paths, patience=_PATIENCE)
+
+
+async def _changes(git: Git, before: str, after: str) -> list[_Change]:
+    words = ("diff-tree", "-r", "-z", "--no-renames", "--raw", "--no-abbrev")
+    fields = (await git.ask(*words, before, after)).names
+    facts = [each.removeprefix(":").split(" ") for each in fields[::2]]
+    return [
+        _Change(path, modes[0], modes[1]) for modes, path in zip(facts, fields[1::2], strict=True)
+    ]
+
+
+def _in_the_way(top: Path, changes: list[_Change]) -> str | None:
+    """A path that is not tracked, and stands where a new file has to be."""
+    tracked = {each.path for each in changes if each.mode_before != _NO_FILE}
+    for each in changes:
+        if each.mode_before != _NO_FILE or each.mode_after == _NO_FILE:
+            continue
+        folders = [str(folder) for folder in Path(each.path).parents][:-1]
+        for path in folders:
+            if path not in tracked and os.path.lexists(top / path) and not _is_folder(top / path):
+                return path
+        if each.path in tracked or not os.path.lexists(top / each.path):
+            continue
+        if not _is_folder(top / each.path):
+            return each.path
+        for path in _files_below(top, each.path):
+            if path not in tracked:
+                return path
+    return None
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _files_below(top: Path, path: str) -> Iterable[str]:
+    for folder, folders, files in os.walk(top / path):
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        for name in (*files, *links):
+            yield str((Path(folder) / name).relative_to(top))
+
+
+async def _remove_new(git: Git, after: str, changes: list[_Change]) -> None:
+    """Remove the files that only `after` has, where they are what git wrote."""
+    for each in changes:
+        is_new = each.mode_before == _NO_FILE and each.mode_after != _SUBMODULE
+        if is_new and await _is_written(git, after, each):
+            await asyncio.to_thread(_remove, git.directory / each.path, git.directory)
+
+
+def _remove(file: Path, top: Path) -> None:
+    file.unlink(missing_ok=True)
+    folder = file.parent
+    with suppress(OSError):
+        # Up to the first one that has another file in it.
+        while folder != top:
+            folder.rmdir()
+            folder = folder.parent
+
+
+async def _is_written(git: Git, after: str, change: _Change) -> bool:
+    """Whether git has begun to bring a path from before to `after`.
+
+    It is missing then, or has the new content or the first part of that.
+    """
+    found = await asyncio.to_thread(_content, git.directory / change.path)
+    if found is None:
+        return True
+    is_link, content = found
+    if change.mode_after in {_NO_FILE, _SUBMODULE} or is_link != (change.mode_after == _LINK):
+        return False
+    how = "blob" if change.mode_after == _LINK else "--filters"
+    written = await git.ask("cat-file", how, f"{after}:{change.path}")
+    return written.out.startswith(content)
+
+
+def _content(place: Path) -> tuple[bool, bytes] | None:
+    """Whether a path is a link, and what it holds; None where nothing is there.
+
+    Raises:
+        TaskspaceError: it is neither a file nor a link.
+    """
+    try:
+        if place.is_symlink():
+            return True, os.fsencode(place.readlink())
+        return False, place.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        reason = f"{place} cannot be read: {error.strerror}"
+        raise TaskspaceError(reason, "look at it, then land again") from error
