@@ -1,4 +1,4 @@
-"""A recorder of `fsync`: which files would be whole after a power failure."""
+"""A recorder of `fsync` and `sync`: which files would be whole after a power failure."""
 
 import os
 from pathlib import Path
@@ -7,12 +7,24 @@ import pytest
 
 
 class SyncedFiles:
-    """Records what each file and directory held when it was last synced to the disk."""
+    """Records what each file and directory held when it was last synced to the disk.
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    Args:
+        monkeypatch: of the test.
+        root: what `os.sync` is taken to sync; it is not run, since it waits for every disk.
+
+    Attributes:
+        syncs: how many times `os.sync` was called.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, root: Path | None = None) -> None:
         self._held: dict[int, bytes | set[str]] = {}
         self._fsync = os.fsync
+        self._root = root
+        self.syncs = 0
         monkeypatch.setattr(os, "fsync", self._record)
+        if root is not None:
+            monkeypatch.setattr(os, "sync", self._record_all)
 
     def lost(self, root: Path) -> list[Path]:
         """Files below a directory that would be gone, or hold something else."""
@@ -21,7 +33,15 @@ class SyncedFiles:
 
     def _record(self, handle: int) -> None:
         self._fsync(handle)
-        path = Path(f"/proc/self/fd/{handle}").readlink()
+        self._hold(Path(f"/proc/self/fd/{handle}").readlink())
+
+    def _record_all(self) -> None:
+        assert self._root is not None
+        self.syncs += 1
+        for path in (self._root, *self._root.rglob("*")):
+            self._hold(path)
+
+    def _hold(self, path: Path) -> None:
         self._held[path.stat().st_ino] = (
             {each.name for each in path.iterdir()} if path.is_dir() else path.read_bytes()
         )

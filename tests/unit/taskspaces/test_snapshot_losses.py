@@ -325,6 +325,24 @@ def test_object_that_another_worktree_wrote_is_synced_by_who_needs_it(
     assert synced.lost(tmp_path) == []
 
 
+@pytest.mark.requirement("snapshots.synced-at-once")
+@pytest.mark.parametrize(("count", "syncs"), [(256, 0), (257, 1)])
+def test_more_than_256_objects_are_synced_by_one_call(
+    count: int, syncs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = SyncedFiles(monkeypatch, tmp_path)
+    objects = Objects(tmp_path, "sha1")
+    for number in range(count):
+        objects.put("blob", b"%d" % number)
+
+    objects.sync()
+
+    assert synced.lost(tmp_path) == []
+    assert synced.syncs == syncs
+    objects.sync()
+    assert synced.syncs == syncs
+
+
 @pytest.mark.requirement("snapshots.synced")
 def test_object_whose_sync_failed_is_synced_the_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -25,6 +25,8 @@ COMMIT: Final = "160000"
 
 _CHUNK: Final = 1 << 20
 _SYNCED_ONE_BY_ONE: Final = 256
+"""Objects above which one `sync` of the system is quicker; that reports no error of a disk."""
+
 _FRESH: Final = 86400.0
 """Seconds, less than the age at which an object that no ref reaches is pruned."""
 
