@@ -39,6 +39,12 @@ _SERVER_HOOKS: Final = (
 )
 """Hooks of a repository that is pushed to (githooks(5))."""
 
+_USUAL_PROTOCOLS: Final = frozenset({"file", "git", "http", "https", "ssh"})
+"""Protocols of git itself; any other starts a program that the URL of a remote names."""
+
+_NEVER_ALLOWED: Final = frozenset({"ext", "fd"})
+"""The URL is a command, or an open file (git-remote-ext(1), git-remote-fd(1))."""
+
 KEPT_VARIABLES: Final = frozenset(
     {
         *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"),
@@ -86,6 +92,22 @@ def clean_environment(environment: Mapping[str, str] | None = None) -> dict[str,
         for name, value in (os.environ if environment is None else environment).items()
         if not name.startswith("GIT_") or name in KEPT_VARIABLES
     }
+
+
+def allowed_protocols(rules: Mapping[str, str], environment: Mapping[str, str]) -> str:
+    """A value for `GIT_ALLOW_PROTOCOL` (git(1)).
+
+    Args:
+        rules: the user's own `protocol.<name>.allow`, by name; none of them a clone's.
+        environment: where the user may allow less by `GIT_ALLOW_PROTOCOL`.
+    """
+    added = {name for name, rule in rules.items() if rule == "always"}
+    refused = {name for name, rule in rules.items() if rule == "never"}
+    found = (_USUAL_PROTOCOLS | added) - refused - _NEVER_ALLOWED
+    narrowed = environment.get("GIT_ALLOW_PROTOCOL")
+    if narrowed is not None:
+        found &= set(narrowed.split(":"))
+    return ":".join(sorted(found))
 
 
 def isolate(found: GitDirectories) -> Isolation:

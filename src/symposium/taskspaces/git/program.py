@@ -22,11 +22,11 @@ from symposium.git_isolation.git_directories import (
 from symposium.git_isolation.isolation import (
     GitConfigError,
     Isolation,
+    allowed_protocols,
     clean_environment,
     config_variables,
     isolate,
 )
-from symposium.git_isolation.protocols import allowed_protocols
 from symposium.git_isolation.stand_in import in_words
 from symposium.taskspaces.failures import GitError, TaskspaceError
 
