@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from symposium.policy.actions import Access, Action, CallTool, RunScript, TouchFile
-from symposium.policy.environment import is_harmless
+from symposium.policy.programs.vocabulary import is_harmless
 
 _COMMAND_KEYS: Final = ("command", "cmd", "commandLine", "script")
 PATH_KEYS: Final = (

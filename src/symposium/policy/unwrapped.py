@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from symposium.policy.environment import is_harmless
 from symposium.policy.programs.arguments import understand
 from symposium.policy.programs.catalog import system_program
-from symposium.policy.programs.vocabulary import Kind
+from symposium.policy.programs.vocabulary import Kind, is_harmless
 from symposium.policy.script import Redirect, Script, SimpleCommand, Word, read_script
 
 DEEPEST: Final = 8
