@@ -97,7 +97,7 @@ def _block(node: SyntaxTreeNode, width: int) -> list[Line]:
             quoted = _blocks(node.children, max(width - 2, NARROWEST))
             lines = [[Span("│ ", DIM), *line] for line in quoted]
         case "fence" | "code_block":
-            lines = [[Span(plain_text(each), CODE)] for each in node.content.splitlines()]
+            lines = [[Span(_shown(each), CODE)] for each in node.content.splitlines()]
         case "table":
             lines = _table(node, width)
         case "hr":
@@ -152,21 +152,26 @@ def _inline(node: SyntaxTreeNode, style: str = "") -> list[Span]:
 def _spans(node: SyntaxTreeNode, style: str) -> Iterator[Span]:
     match node.type:
         case "text" | "text_special":
-            yield Span(plain_text(node.content), style)
+            yield Span(_shown(node.content), style)
         case "softbreak" | "hardbreak":
             # An agent's own lines stay lines: many write lists and tables without any markup.
             yield Span("\n")
         case "code_inline":
-            yield Span(plain_text(node.content), _both(style, CODE))
+            yield Span(_shown(node.content), _both(style, CODE))
         case "image":
-            yield Span(plain_text(f"[image: {node.content}] ({node.attrs.get('src', '')})"), style)
+            yield Span(_shown(f"[image: {node.content}] ({node.attrs.get('src', '')})"), style)
         case _:
             own = _both(style, _STYLES.get(node.type, ""))
             inner = [span for child in node.children for span in _spans(child, own)]
             yield from inner
-            target = plain_text(str(node.attrs.get("href", "")))
+            target = _shown(str(node.attrs.get("href", "")))
             if node.type == "link" and target != "".join(each.text for each in inner):
                 yield Span(f" ({target})", _both(style, DIM))
+
+
+def _shown(text: str) -> str:
+    """The text without what controls a terminal: tabs become blanks, also inside of code."""
+    return plain_text(text).expandtabs(4)
 
 
 def _both(style: str, other: str) -> str:

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
@@ -92,6 +92,8 @@ MARKUP = st.text(alphabet="ab 日é*_`~[]()<>#&|-+1.!\\\n\t\x1b\u202e", max_size
 
 
 @pytest.mark.requirement("cli.chat-markdown", "cli.chat-terminal-text")
+@example("\t1\t2", 8)
+@example("a|b\n-|-\n`1\t2`|c", 40)
 @given(MARKUP, st.integers(8, 40))
 def test_no_text_controls_the_terminal_or_leaves_a_style_on(source: str, width: int) -> None:
     for line in markdown_lines(source, width):
