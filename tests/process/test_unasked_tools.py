@@ -9,7 +9,7 @@ from tests.support.chaos import AGENT, PATIENCE, WAYS, UnaskedTasks, results, wh
 from tests.support.task_desk import Desk, until
 
 SOME: Final = tuple(WAYS)[::7]
-"""All of them take minutes: `make e2e` does."""
+"""All of them take a minute: `make chaos` runs them."""
 
 
 @pytest.mark.requirement("tasks.undo-unasked")

@@ -1,6 +1,6 @@
 """The page of a trace in a real browser: Chromium, if there is one, with no network to ask.
 
-Opt-in, as everything here: `make e2e`. Where no Chromium is installed, that is said and skipped.
+Without Chromium these tests are skipped, with that reason.
 """
 
 import json

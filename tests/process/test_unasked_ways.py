@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 from tests.support.chaos import ALL_WAYS, UnaskedTasks, whole
 
+pytestmark = pytest.mark.chaos
+
 
 @pytest.fixture(scope="module")
 def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UnaskedTasks]:
