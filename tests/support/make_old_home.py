@@ -1,0 +1,367 @@
+"""Write tests/golden/old_home/ with this code: `python -m tests.support.make_old_home`.
+
+The data was written once, by the last version before the layout changed. Write it again only to
+keep the home of another version; then keep the old data beside it. With `--commands` the home
+stays, and what commands print of it is written again, after a change of a `--json` output that is
+meant. Then `python -m tests.support.surface --write` writes the list of members.
+"""
+
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+from tests.support.old_commands import (
+    CHANGES,
+    COMMANDS,
+    READS,
+    common,
+    output_of,
+    prepare,
+    without_prose,
+    words_of,
+)
+from tests.support.old_home import DATA, environment_of, pack, unfilled, unpack
+from tests.support.own_home import GIT_SETTINGS, leave_own_home, take_own_home
+from tests.support.session_wire import Recording, recorded
+from tests.support.task_desk import Desk, end_processes, git, make_clone, until
+from tests.support.web import reply, serving
+
+from symposium.config.paths import paths
+from symposium.recommendations.memory import AnswerMemory
+
+AGENT = Path(__file__).parents[1] / "process" / "agents" / "scripted_agent.py"
+CONFIG = """\
+{
+  // mine
+  "agent": "eliza",
+  "proxies": [
+    { "name": "timeline" },
+    { "name": "ferris", "enabled": false }, // later
+    { "source": { "local": { "command": "/opt/bin/my-mod", "args": ["--acp"] } }, "enabled": false }
+  ],
+  "unknown": { "kept": true }
+}
+"""
+POLICY = """\
+# mine
+[[rule]]
+name = "no push"
+effect = "forbid"
+command = "git push"
+match = ["git push origin main"]
+not_match = ["git status"]
+
+[[rule]]
+name = "ask for secrets"
+effect = "ask"
+read = "**/.env"
+"""
+RECOMMENDED = """\
+[[recommendation]]
+source.npx = { package = "one", env = { KEY = "v" } }
+when.any = [{ file-exists = "x" }]
+"""
+ZED = '{\n  // mine\n  "theme": "One"\n}\n'
+LEFT_OUT = (
+    *(r"clone/\.git/hooks/.*", r"home/log/.*", r"home/run/.*", r"home/cache/.*"),
+    *(r".*\.sqlite-.*", r".*\.db-.*", r".*/keeper\.log", r"user/\.cache/.*"),
+)
+
+
+def main(words: list[str]) -> None:
+    """Make a home by commands and keep it, or only what the commands print."""
+    if words == ["--commands"]:
+        own = take_own_home()
+        told = json.loads((DATA / "sessions.json").read_text(encoding="utf-8"))
+        record_commands(dict(os.environ), told)
+        leave_own_home(own)
+    else:
+        make_all()
+
+
+def make_all() -> None:
+    own = take_own_home()
+    root = Path(tempfile.mkdtemp(prefix="old-"))
+    try:
+        user, home = root / "user", root / "home"
+        for each in (user, home):
+            each.mkdir(mode=0o700)
+        (user / ".gitconfig").write_text(GIT_SETTINGS)
+        environment = environment_of(root, dict(os.environ))
+        os.environ.update(environment)
+        desk = Desk(make_clone(root / "clone"), environment)
+        try:
+            with chdir(desk.clone):
+                told = make(root, user, desk)
+        finally:
+            end_processes(home)
+        DATA.mkdir(exist_ok=True)
+        pack(root, left_out=LEFT_OUT)
+        text = json.dumps(told, indent=1, ensure_ascii=False)
+        text = re.sub(r'\[\s+("(?:client|server)"),\s+("(?:[^"\\]|\\.)*")\s+\]', r"[\1, \2]", text)
+        (DATA / "sessions.json").write_text(unfilled(text, root) + "\n", encoding="utf-8")
+        record_commands(environment, told)
+    finally:
+        shutil.rmtree(root)
+        leave_own_home(own)
+
+
+def make(root: Path, user: Path, desk: Desk) -> Any:
+    """Use everything that leaves something behind; what the session servers said."""
+    (desk.home / "config.jsonc").write_text(CONFIG)
+    (desk.home / "policy.toml").write_text(POLICY)
+    asking = shlex.join([sys.executable, str(AGENT), "prompt=ask:edit"])
+    make_tasks(desk)
+    install_agents(root, desk)
+    desk.ok("prompt", "--agent", "eliza", "--proxy", "timeline", "Fix the login test")
+    desk.run("prompt", "--approve-all", "--agent", asking, "Hello")
+    desk.run("prompt", "--agent", asking, "Hello again")
+    (desk.clone / ".symposium").mkdir()
+    (desk.clone / ".symposium" / "recommendations.toml").write_text(RECOMMENDED)
+    (desk.clone / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    desk.ok("trust", "grant", "--yes")
+    memory = AnswerMemory(paths(desk.environment).home)
+    memory.decline(["npx one"])
+    memory.added(desk.clone, ["cargo two"])
+    settings = user / ".config" / "zed" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(ZED)
+    desk.ok("setup", "zed", "--write", "--yes")
+    told = talk_with_agent(desk, asking), talk_with_terminal(desk)
+    desk.ok("task", "stop", "live work")
+    # A daemon brings the files of tasks up to date when it first reads them.
+    for _ in range(2):
+        desk.ok("daemon", "stop")
+        desk.ok("task", "show", "live work")
+    desk.ok("daemon", "stop")
+    return {"agent": told[0], "terminal": told[1]}
+
+
+def make_tasks(desk: Desk) -> None:
+    """Tasks in several states, with log lines, snapshots, an archive, and what waits."""
+    words = ("--description", "A live task", "--budget", "3usd,20min,30turns")
+    live = desk.new("live work", "Say hello", "--agent", "eliza", *words)
+    until(lambda: desk.tasks()["live work"]["state"] == "idle" and desk.said(live["id"]))
+    place = Path(live["worktree"])
+    (place / "a.txt").write_text("one\nTWO\n")
+    (place / "b.txt").write_text("new\n")
+    payload = {"project_path": "", "taskspace_uuid": live["id"]}
+    desk.ok("bus", "send", "snapshot_taskspace", json.dumps({**payload, "reason": "before"}))
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "Change two files")
+    desk.ok("task", "log", "live work", "--add", "Half way", "--category", "milestone")
+    desk.ok("task", "log", "live work", "--add", "Which scope?", "--category", "question")
+    call(desk, place, "log_progress", message="From an agent", category="info")
+    call(desk, place, "present_walkthrough", content="# Tour\n\nA word about `a.txt`.\n")
+    call(desk, place, "request_review", commit_range="main..HEAD", title="Two files")
+    call(
+        desk,
+        place,
+        "spawn_taskspace",
+        name="child work",
+        initial_prompt="Look",
+        task_description="d",
+    )
+    stored = {"key": "6f1c0000-0000-4000-8000-000000000001", "value": {"file": "a.txt"}}
+    desk.ok("bus", "send", "store_reference", json.dumps(stored))
+
+    landed = commit_in(desk, "landed work", "c.txt")
+    desk.ok("task", "land", "landed work")
+    desk.ok(
+        "bus",
+        "send",
+        "signal_user",
+        json.dumps({"project_path": "", "taskspace_uuid": landed, "message": "Look at this"}),
+    )
+    desk.ok("inbox", "later", "landed work")
+    commit_in(desk, "archived work", "d.txt")
+    worktree = Path(desk.tasks()["archived work"]["worktree"])
+    (worktree / "e.txt").write_text("uncommitted\n")
+    desk.ok("task", "rm", "archived work", "--discard-work")
+    desk.new("deleted work", "--agent", "none")
+    desk.ok("task", "rm", "deleted work", "--no-archive")
+    desk.new("stays named", "--agent", "none", "--lock-name")
+
+
+def commit_in(desk: Desk, name: str, file: str) -> str:
+    made = desk.new(name, "--agent", "none")
+    place = Path(made["worktree"])
+    (place / file).write_text(f"{name}\n")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", f"Add {file}")
+    return made["id"]
+
+
+def call(desk: Desk, place: Path, tool: str, **arguments: Any) -> None:
+    """Call an MCP tool as the agent in a worktree does."""
+    greeting = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    client = {"clientInfo": {"name": "agent", "version": "0"}}
+    messages = (
+        {"id": 1, "method": "initialize", "params": {**greeting, **client}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}},
+    )
+    command = [sys.executable, "-m", "symposium", "mcp"]
+    with subprocess.Popen(
+        command,
+        cwd=place,
+        env=desk.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in messages:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            server.stdin.flush()
+        for line in server.stdout:
+            answer = json.loads(line)
+            if answer.get("id") == 2:
+                assert not answer["result"]["isError"], answer
+                break
+        server.stdin.close()
+
+
+def install_agents(root: Path, desk: Desk) -> None:
+    """An agent of a registry, with a receipt, and a command."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as file:
+        info = tarfile.TarInfo("agent")
+        content = b"#!/bin/sh\nexec cat\n"
+        info.size, info.mode = len(content), 0o755
+        file.addfile(info, io.BytesIO(content))
+    with serving() as web:
+        web.answers["/agent.tar.gz"] = reply(packed.getvalue())
+        target = {"archive": web.url("/agent.tar.gz"), "cmd": "./agent"}
+        ways = {
+            f"{system}-{cpu}": target
+            for system in ("linux", "darwin")
+            for cpu in ("x86_64", "aarch64")
+        }
+        entry = {"id": "some", "name": "Some", "version": "1.0.0", "description": "d"}
+        agents = [{**entry, "distribution": {"binary": ways}}]
+        (root / "registry.json").write_text(json.dumps({"version": "1.0.0", "agents": agents}))
+        desk.ok("agents", "add", "some")
+    desk.ok("agents", "add", "--no-test", "--id", "mine", "sh -c cat")
+
+
+def record_commands(environment: dict[str, str], told: Any) -> None:
+    """Run the commands on two copies of the home, and keep what they have in common."""
+    runs: list[list[dict[str, Any]]] = []
+    for _ in range(2):
+        root = Path(tempfile.mkdtemp(prefix="old-"))
+        try:
+            runs.append(run_commands(root, environment, told))
+        finally:
+            end_processes(root / "home")
+            shutil.rmtree(root, ignore_errors=True)
+    lines = [without_prose(common(*pair)) for pair in zip(*runs, strict=True)]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    COMMANDS.write_text(text, encoding="utf-8")
+
+
+def run_commands(root: Path, environment: dict[str, str], told: Any) -> list[dict[str, Any]]:
+    unpack(root)
+    prepare(root)
+    desk = Desk(root / "clone", environment_of(root, environment))
+    found: list[dict[str, Any]] = []
+    ids = {"@terminal@": told["terminal"]["session"], "@agent@": told["agent"]["session"]}
+    (ids["@timeline@"],) = {
+        each["session"]
+        for each in desk.json("timeline", "list")
+        if each["goal"] == "Fix the login test"
+    }
+    (ids["@live@"],) = (
+        each["id"] for each in desk.json("session", "list") if each["title"] == "live work"
+    )
+    with chdir(desk.clone):
+        for line in (*READS, *CHANGES):
+            words = words_of(line, ids if line.startswith(("session", "timeline")) else {})
+            found.append(output_of(desk, words, root))
+    return found
+
+
+def talk_with_agent(desk: Desk, asking: str) -> Any:
+    """Each command that speaks with the session server of an ACP agent."""
+    session = desk.ok(
+        *(
+            "session",
+            "start",
+            "--acp",
+            "--title",
+            "still running",
+            "--prompt",
+            "First",
+            "--",
+            asking,
+        )
+    ).strip()
+    until(lambda: desk.json("session", "questions", session))
+    shown: list[Any] = []
+
+    def show(*words: str) -> str:
+        text = desk.ok("session", *words, "--json")
+        shown.append({"words": list(words), "stdout": text})
+        return text
+
+    # Kept as it is while its server runs: the old server runs when the new version comes.
+    folder = desk.home / "sessions" / session
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy)
+    with recorded(socket_of(desk, session)) as recording:
+        command = [sys.executable, "-m", "symposium", "session", "attach", session, "--json"]
+        with subprocess.Popen(command, env=desk.environment, stdout=subprocess.PIPE) as watching:
+            until(lambda: recording.talks and len(recording.talks[0]) > 1)
+            show("show", session)
+            (question,) = json.loads(show("questions", session))["questions"]
+            show("answer", session, str(question["question"]), "y")
+            until(lambda: len(recording.talks[0]) > 2)
+            show("say", session, "Second")
+            until(lambda: json.loads(desk.ok("session", "show", session, "--json"))["open"])
+            show("cancel", session)
+            desk.ok("session", "kill", session)
+            assert watching.stdout is not None
+            seen = watching.stdout.read().decode()
+    shutil.rmtree(folder)
+    copy.rename(folder)
+    return {"session": session, "talks": lines_of(recording), "shown": shown, "watched": seen}
+
+
+def talk_with_terminal(desk: Desk) -> Any:
+    """Attach to a program on a terminal."""
+    program = 'stty -echo; echo ready; read x; echo "got $x"'
+    session = desk.ok("session", "start", "--title", "terminal", "--", "sh", "-c", program).strip()
+    until(lambda: "ready" in desk.ok("session", "attach", session, "--no-follow"))
+    with recorded(socket_of(desk, session)) as recording:
+        command = [sys.executable, "-m", "symposium", "session", "attach", session]
+        done = subprocess.run(
+            command, env=desk.environment, input=b"word\n", capture_output=True, check=True
+        )
+    return {"session": session, "talks": lines_of(recording), "watched": done.stdout.decode()}
+
+
+def lines_of(recording: Recording) -> list[list[tuple[str, str]]]:
+    """The talks with each message as its line, so that the data has a line for each."""
+    return [
+        [(who, json.dumps(message, ensure_ascii=False)) for who, message in talk]
+        for talk in recording.talks
+    ]
+
+
+def socket_of(desk: Desk, session: str) -> Path:
+    return desk.home / "run" / f"s-{session.replace('-', '')[:12]}.sock"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

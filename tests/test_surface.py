@@ -1,0 +1,23 @@
+"""What users script stays: the surface of today beside the lists in tests/golden/surface/."""
+
+import pytest
+from tests.support.surface import LISTS, SECTIONS, lines_of, listed
+
+WRITE = "if it is meant: python -m tests.support.surface --write"
+
+
+@pytest.mark.requirement("house.surface")
+@pytest.mark.parametrize("section", sorted(SECTIONS))
+def test_everything_on_the_list_is_there_and_everything_new_is_on_it(section: str) -> None:
+    today, before = lines_of(section), listed(section)
+    missing = [each for each in before if each not in set(today)]
+    new = [each for each in today if each not in set(before)]
+
+    assert missing == [], f"gone from {section}; {WRITE}"
+    assert new == [], f"not on the list of {section}; {WRITE}"
+
+
+@pytest.mark.requirement("house.surface")
+def test_every_list_has_a_section_and_names_things_once() -> None:
+    assert {each.stem for each in LISTS.glob("*.txt")} == set(SECTIONS)
+    assert all(len(set(listed(each))) == len(listed(each)) > 5 for each in SECTIONS)
