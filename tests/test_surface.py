@@ -13,8 +13,8 @@ def test_everything_on_the_list_is_there_and_everything_new_is_on_it(section: st
     missing = [each for each in before if each not in set(today)]
     new = [each for each in today if each not in set(before)]
 
-    assert missing == [], f"gone from {section}; {WRITE}"
-    assert new == [], f"not on the list of {section}; {WRITE}"
+    assert missing == [], f"gone from {section}: {missing}; {WRITE}"
+    assert new == [], f"not on the list of {section}: {new}; {WRITE}"
 
 
 @pytest.mark.requirement("house.surface")
