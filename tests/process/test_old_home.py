@@ -112,7 +112,7 @@ def test_commands_that_read_find_everything_in_a_home_of_the_version_before(
         if old in recorded_commands()[: len(READS)]
     ]
 
-    assert lost == []
+    assert lost == [], "\n".join(lost)
 
 
 @pytest.mark.requirement("house.old-home")
@@ -120,7 +120,7 @@ def test_commands_that_read_rewrite_no_file_of_the_version_before(opened: Opened
     before, after = opened.kept
     changed = [name for name, each in before.items() if after.get(name) != each]
 
-    assert changed == []
+    assert changed == [], "\n".join(changed)
 
 
 @pytest.mark.requirement("house.surface-json")
@@ -136,8 +136,8 @@ def test_json_outputs_have_every_member_that_scripts_know(opened: Opened) -> Non
     today = [each for new in opened.outputs for each in members_of_output(new)]
     new_names = {each for each in today if ": " in each and each.rpartition(": ")[0] not in names}
 
-    assert lost == []
-    assert new_names == set(), f"not on the list of json; {WRITE_COMMANDS}"
+    assert lost == [], "\n".join(lost)
+    assert new_names == set(), f"not on the list of json: {new_names}; {WRITE_COMMANDS}"
 
 
 @pytest.mark.requirement("house.old-home")

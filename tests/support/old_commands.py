@@ -131,9 +131,8 @@ def without_prose(output: dict[str, Any]) -> dict[str, Any]:
     """An output in which sentences of the program may be any."""
     printed = "json" if "json" in output else "lines"
     is_error = "error" in {each.get("type") for each in _events(output[printed])}
-    if output["words"][0] in _OF_USER and not is_error:
-        return output
-    return {**output, printed: _plain(output[printed])}
+    is_of_user = output["words"][0] in _OF_USER and not is_error
+    return {**output, printed: _plain(output[printed], {"spent"} if is_of_user else PROSE)}
 
 
 def _events(value: Any) -> list[dict[str, Any]]:
@@ -141,14 +140,15 @@ def _events(value: Any) -> list[dict[str, Any]]:
     return [each for each in items if isinstance(each, dict)]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, prose: set[str]) -> Any:
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
         return {
-            name: _any(each) if name in PROSE else _plain(each) for name, each in members.items()
+            name: _any(each) if name in prose else _plain(each, prose)
+            for name, each in members.items()
         }
     if isinstance(value, list):
-        return [_plain(each) for each in cast("list[Any]", value)]
+        return [_plain(each, prose) for each in cast("list[Any]", value)]
     return value
 
 
