@@ -2,9 +2,11 @@
 
 import os
 import signal
+import tempfile
 
 import pytest
 from hypothesis import HealthCheck, core, settings
+from tests.support.memory_files import in_memory
 from tests.support.own_home import leave_own_home, take_own_home
 from tests.support.random_inputs import choose_seed
 from tests.support.worker_order import in_order
@@ -12,6 +14,10 @@ from tests.support.worker_order import in_order
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts us in the background has what we start ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if "TMPDIR" not in os.environ and (memory := in_memory()):
+    # `TMPDIR=/tmp make test` has them on a disk.
+    os.environ["TMPDIR"] = tempfile.tempdir = str(memory)
 
 HOME = take_own_home()
 """Taken before any test module is read: some read the environment when they are imported."""
