@@ -1,30 +1,15 @@
 """Twelve agents at once (users B-14): what a person at the command line notices of it."""
 
-import json
-import socket
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
 from tests.support.task_desk import Desk
 
+from bench.twelve import deaf_watcher
 from symposium.daemon.pressure import CLIENT_BACKLOG
 
 Spec: TypeAlias = Callable[..., str]
-
-
-@contextmanager
-def deaf_watcher(path: Path) -> Generator[None]:
-    """One that asks to see all that is said on the bus, and reads none of it."""
-    payload = {"protocol": 2, "role": "cli", "name": "deaf", "subscribes": ["*"]}
-    sender = {"workingDirectory": "/"}
-    hello = {"type": "hello", "id": "h", "sender": sender, "payload": payload}
-    with socket.socket(socket.AF_UNIX) as watcher:
-        watcher.connect(str(path))
-        watcher.sendall(json.dumps(hello).encode() + b"\n")
-        yield
 
 
 @pytest.mark.requirement("tasks.twelve-answers")

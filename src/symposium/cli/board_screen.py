@@ -77,8 +77,8 @@ class FullScreen:
         return click.style(line.text, dim=True) if line.group is Group.LANDED else line.text
 
 
-class Lines:
-    """Prints every task first, then a line for each change."""
+class _Printed:
+    """Printed output, which takes no screen."""
 
     def __init__(self) -> None:
         self._has_begun = False
@@ -89,6 +89,10 @@ class Lines:
 
     def __exit__(self, *error: object) -> None:
         """Nothing to restore."""
+
+
+class Lines(_Printed):
+    """Prints every task first, then a line for each change."""
 
     def show(self, board: Board, announced: Sequence[Announcement]) -> None:
         """Print what is new."""
@@ -109,18 +113,8 @@ class Lines:
         sys.stdout.flush()
 
 
-class JsonLines:
+class JsonLines(_Printed):
     """Prints each announcement as one JSON object on a line; first all tasks, and what waits."""
-
-    def __init__(self) -> None:
-        self._has_begun = False
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing to restore."""
 
     def show(self, board: Board, announced: Sequence[Announcement]) -> None:
         """Print what is new."""
