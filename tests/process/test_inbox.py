@@ -214,12 +214,15 @@ def test_watch_prints_what_agents_do_as_it_happens(
         for each in events
         if each["type"] == "taskspace_changed" and each["taskspace"]["state"] == "idle"
     )
+    out = "".join(until_line(plain, "? asks: wants to "))
     desk.ok("task", "log", "asks", "--add", "half done")
     logged = until_type(events, "task_logged")
     desk.ok("task", "rm", "before", "--discard-work")
     gone = until_type(events, "taskspace_gone")
+    # An interrupted watcher may not have printed the line yet.
+    out += "".join(until_line(plain, "half done"))
     plain.send_signal(signal.SIGINT)
-    out, _ = plain.communicate(timeout=PATIENCE)
+    out += plain.communicate(timeout=PATIENCE)[0]
 
     assert (first["type"], first["cause"]) == ("taskspace_changed", "listed")
     assert (item["kind"], item["taskspace"]) == ("permission", made["id"])
@@ -233,6 +236,16 @@ def test_watch_prints_what_agents_do_as_it_happens(
     assert plain.returncode == 130
     assert re.search(r"^\? asks: wants to .+\(since ", out, re.MULTILINE)
     assert "\x1b" not in out
+
+
+def until_line(process: "subprocess.Popen[str]", words: str) -> Iterator[str]:
+    """The lines of a process up to the first with these words."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        yield line
+        if words in line:
+            return
+    pytest.fail(f"it ended without {words!r}")
 
 
 def until_type(events: Iterator[dict[str, Any]], kind: str) -> dict[str, Any]:
