@@ -13,6 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
+from symposium.bus.envelope import Envelope
 from symposium.bus.starting import DaemonOptions
 from symposium.daemon import daemon, process
 from symposium.daemon.link import Lines
@@ -36,6 +37,11 @@ class MortalSwitchboard(Switchboard):
         """Take lines."""
         step()
         super().route(name, lines)
+
+    def route_envelope(self, name: str, envelope: Envelope) -> None:
+        """Take a message from inside the daemon."""
+        step()
+        super().route_envelope(name, envelope)
 
     def _write(self, to: tuple[str, ...], lines: list[bytes]) -> None:
         step()

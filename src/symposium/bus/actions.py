@@ -4,12 +4,19 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from symposium.bus.envelope import Envelope
+
 
 class Deliver(Struct, frozen=True, gc=False):
-    """Write this line to these connections."""
+    """Write this line to these connections.
+
+    Attributes:
+        envelope: the same as a value, where it is at hand: a receiver in this process takes that.
+    """
 
     connections: tuple[str, ...]
     line: bytes
+    envelope: Envelope | None = None
 
 
 class Close(Struct, frozen=True, gc=False):

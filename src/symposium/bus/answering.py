@@ -16,7 +16,6 @@ from symposium.bus.envelope import (
     envelope_of,
     response,
     success,
-    write_envelope,
 )
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.cancel_request import CancelRequest
@@ -31,7 +30,7 @@ _log = logging.getLogger(__name__)
 class Answering:
     """Calls the functions of `answers`, and sends what they return; `run` owns its tasks."""
 
-    def __init__(self, answers: Answers, sender: Sender, send: Callable[[bytes], bool]) -> None:
+    def __init__(self, answers: Answers, sender: Sender, send: Callable[[Envelope], bool]) -> None:
         self._answers = answers
         self._sender = sender
         self._send = send
@@ -93,7 +92,7 @@ class Answering:
             text = f"this is a bug of whoever answers {envelope.type}: {kind}: {boundary.error}"
             outcome = Outcome(success=False, error=text, code=refusals.FAILED)
         if outcome is not None:
-            self._send(write_envelope(response(envelope.id, self._sender, outcome)))
+            self._send(response(envelope.id, self._sender, outcome))
 
     async def _outcome(self, envelope: Envelope) -> Outcome | None:
         """What is answered; None for an announcement."""
@@ -116,7 +115,7 @@ class Answering:
     def _asked(self, envelope: Envelope) -> Asked:
         def tell(text: str, done: float | None, total: float | None) -> None:
             news = Progress(request_id=envelope.id, message=text, done=done, total=total)
-            self._send(write_envelope(envelope_of(news, self._sender)))
+            self._send(envelope_of(news, self._sender))
 
         by = "" if envelope.from_ is UNSET else envelope.from_
         return Asked(envelope.id, envelope.sender, by, tell)

@@ -122,6 +122,16 @@ class Broker:
             envelope = read_envelope(text)
         except EnvelopeError as error:
             return self._unreadable(peer, text, now, str(error))
+        return self._receive(peer, text, envelope, now)
+
+    def receive_envelope(self, connection: str, envelope: Envelope, now: float) -> Sequence[Action]:
+        """Take one message of a peer in this process, which needs no reading."""
+        peer = self.peers.get(connection)
+        if peer is None:
+            return ()
+        return self._receive(peer, write_envelope(envelope), envelope, now)
+
+    def _receive(self, peer: Peer, text: bytes, envelope: Envelope, now: float) -> Sequence[Action]:
         self.messages += 1
         if peer.hello is None:
             return self._without_hello(peer, text, envelope, now)
@@ -222,7 +232,10 @@ class Broker:
                 deadline=since + about.budget,
             )
         )
-        actions: list[Action] = [Deliver(answerers, line)]
+        known = None
+        if chosen is not None and chosen.role is Role.DAEMON:
+            known = msgspec.structs.replace(envelope, from_=peer.id)
+        actions: list[Action] = [Deliver(answerers, line, known)]
         if about.is_public and chosen is not None:
             hearers = self.peers.subscribers(about.type)
             others = tuple(each for each in hearers if each not in {peer.id, chosen.id})

@@ -21,7 +21,7 @@ from peerwire.jsonrpc.transport import Transport
 from symposium.bus import refusals
 from symposium.bus.answers import Answers
 from symposium.bus.dialling import dial
-from symposium.bus.envelope import MAX_LINE, Address, Sender
+from symposium.bus.envelope import MAX_LINE, Address, Envelope, Sender, write_envelope
 from symposium.bus.errors import BusEndedError, BusError, BusRefusedError, BusUnreachableError
 from symposium.bus.exchange import CONNECT_TIMEOUT, Exchange, OnProgress
 from symposium.bus.messages.hello import PROTOCOL, Hello, Welcome
@@ -179,7 +179,8 @@ class BusClient:
         self._presence = presence
         await self._exchange.request(presence)
 
-    def _send(self, line: bytes) -> bool:
+    def _send(self, envelope: Envelope) -> bool:
+        line = write_envelope(envelope)
         if len(line) > MAX_LINE:
             text = f"a message has {MAX_LINE} bytes at most, not {len(line)}"
             raise BusRefusedError(text, refusals.TOO_LONG, "send less, or a path to a file")

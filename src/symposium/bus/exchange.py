@@ -24,7 +24,6 @@ from symposium.bus.envelope import (
     envelope_of,
     read_envelope,
     read_outcome,
-    write_envelope,
 )
 from symposium.bus.errors import (
     BusEndedError,
@@ -68,7 +67,7 @@ class Pending:
 
     Attributes:
         kind: its class.
-        line: as it is sent.
+        envelope: as it is sent.
         outcome: what its response will say.
         on_progress: who wants the news.
         is_sent: whether it may have reached somebody.
@@ -78,7 +77,7 @@ class Pending:
     """
 
     kind: type[Message]
-    line: bytes = b""
+    envelope: Envelope | None = None
     outcome: asyncio.Future[Outcome] = field(default_factory=_future)
     on_progress: OnProgress | None = None
     is_sent: bool = False
@@ -108,7 +107,7 @@ class Exchange:
         self,
         answers: Answers,
         sender: Sender,
-        send: Callable[[bytes], bool],
+        send: Callable[[Envelope], bool],
         *,
         connect_timeout: float = CONNECT_TIMEOUT,
     ) -> None:
@@ -168,10 +167,10 @@ class Exchange:
         return read_as(dict[str, int], outcome.data)["delivered"]
 
     async def _ask(self, envelope: Envelope, pending: Pending, patience: float | None) -> Outcome:
-        pending.line = write_envelope(envelope)
+        pending.envelope = envelope
         pending.limit, pending.connect_timeout = patience, self._connect_timeout
         self._pending[envelope.id] = pending
-        pending.is_sent = self._send(pending.line)
+        pending.is_sent = self._send(envelope)
         try:
             async with asyncio.timeout(pending.timeout) as pending.until:
                 return await pending.outcome
@@ -213,7 +212,7 @@ class Exchange:
 
     def announce(self, message: Announcement, *, to: Address | None = None) -> None:
         """Tell whoever listens; while there is no connection, nobody does."""
-        self._send(write_envelope(envelope_of(message, self._sender, to=to)))
+        self._send(envelope_of(message, self._sender, to=to))
 
     def lost(self, reason: str) -> None:
         """The wire is gone: what may not be asked twice has failed, the rest waits for `resend`."""
@@ -235,7 +234,9 @@ class Exchange:
         """The wire is there again: ask what is still waiting."""
         self.trouble = ""
         for pending in self._pending.values():
-            if not pending.is_sent and self._send(pending.line):
+            if pending.is_sent or pending.envelope is None:
+                continue
+            if self._send(pending.envelope):
                 pending.is_sent = True
                 pending.restart_clock()
 
@@ -251,6 +252,10 @@ class Exchange:
         except EnvelopeError as error:
             _log.warning("the bus sent what is no message: %s", error)
             return
+        self.take_envelope(envelope)
+
+    def take_envelope(self, envelope: Envelope) -> None:
+        """One message has come."""
         match envelope.type:
             case "response":
                 self._settle(envelope)

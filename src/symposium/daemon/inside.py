@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from symposium.bus.answers import Answers
-from symposium.bus.envelope import Address
+from symposium.bus.envelope import Address, Envelope
 from symposium.bus.exchange import Exchange, OnProgress
 from symposium.bus.messages.hello import PROTOCOL, Hello
 from symposium.bus.peers import Door, Peer
@@ -37,7 +37,7 @@ class Inside:
         seat = Peer(DAEMON, Door.BUS, time.time(), DAEMON)
         seat.let_in(hello)
         board.broker.peers.add(seat)
-        board.enter(DAEMON, self._take)
+        board.enter(DAEMON, self._take, self._exchange.take_envelope)
 
     async def run(self) -> None:
         """Own the answers at work until cancelled."""
@@ -82,8 +82,8 @@ class Inside:
         """Whether a connected peer subscribes to announcements of this class."""
         return bool(self._board.broker.peers.subscribers(kind.about.type))
 
-    def _send(self, line: bytes) -> bool:
-        self._board.route(DAEMON, [line])
+    def _send(self, envelope: Envelope) -> bool:
+        self._board.route_envelope(DAEMON, envelope)
         return True
 
     def _take(self, lines: bytes) -> None:

@@ -5,11 +5,13 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Final
 
 from peerwire.transports.fd import FdTransport
 from symposium.bus.actions import Action, Close, Deliver, Warn
 from symposium.bus.broker import Broker
+from symposium.bus.envelope import Envelope
 from symposium.bus.messages.daemon_status import Cut
 from symposium.bus.peers import Door
 from symposium.daemon.deadlines import Deadlines
@@ -28,8 +30,11 @@ CUTS_KEPT: Final = 32
 
 _log = logging.getLogger(__name__)
 
-Inside = Callable[[bytes], None]
-"""Takes a line for what is inside the daemon."""
+TakeLines = Callable[[bytes], object]
+"""Takes lines for one connection, joined."""
+
+TakeEnvelope = Callable[[Envelope], None]
+"""Takes a message for what is inside the daemon."""
 
 
 class Switchboard:
@@ -40,7 +45,8 @@ class Switchboard:
         self.cuts: deque[Cut] = deque(maxlen=CUTS_KEPT)
         self._on_change = on_change
         self._links: dict[str, Link] = {}
-        self._senders: dict[str, Inside] = {}
+        self._senders: dict[str, TakeLines] = {}
+        self._local: dict[str, TakeEnvelope] = {}
         self._count = 0
         self._closing = asyncio.TaskGroup()
         self._loop = asyncio.get_running_loop()
@@ -59,9 +65,10 @@ class Switchboard:
                 for link in list(self._links.values()):
                     self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
 
-    def enter(self, name: str, take: Inside) -> None:
-        """Somebody inside the daemon takes lines under this name."""
-        self._senders[name] = take
+    def enter(self, name: str, take_lines: TakeLines, take_envelope: TakeEnvelope) -> None:
+        """Deliver messages for this name inside the daemon; those already read as envelopes."""
+        self._senders[name] = take_lines
+        self._local[name] = take_envelope
 
     def connect(self, transport: FdTransport, door: Door) -> None:
         """Take in a new connection."""
@@ -84,20 +91,26 @@ class Switchboard:
         """Ask the broker about each line, and do what it says."""
         now = time.time()
         receive = self.broker.receive
+        self._deliver(chain.from_iterable(receive(name, line, now) for line in lines))
+
+    def route_envelope(self, name: str, envelope: Envelope) -> None:
+        """Pass on a message from inside the daemon."""
+        self._deliver(self.broker.receive_envelope(name, envelope, time.time()))
+
+    def _deliver(self, actions: Iterable[Action]) -> None:
         to: tuple[str, ...] = ()
         held: list[bytes] = []
-        for line in lines:
-            for action in receive(name, line, now):
-                if isinstance(action, Deliver):
-                    if action.connections is to:
-                        held.append(action.line)
-                        continue
-                    self._write(to, held)
-                    to, held = action.connections, [action.line]
-                else:
-                    self._write(to, held)
-                    to, held = (), []
-                    self.carry_out((action,))
+        for action in actions:
+            if isinstance(action, Deliver) and action.envelope is None:
+                if action.connections is to:
+                    held.append(action.line)
+                    continue
+                self._write(to, held)
+                to, held = action.connections, [action.line]
+            else:
+                self._write(to, held)
+                to, held = (), []
+                self.carry_out((action,))
         self._write(to, held)
         self._deadlines.watch()
 
@@ -105,8 +118,12 @@ class Switchboard:
         """Do what the broker says."""
         for action in actions:
             match action:
-                case Deliver():
-                    self._write(action.connections, [action.line])
+                case Deliver(connections, line, envelope):
+                    local = None if envelope is None else self._local.get(connections[0])
+                    if envelope is not None and local is not None:
+                        local(envelope)
+                    else:
+                        self._write(connections, [line])
                 case Close():
                     self._send_away(action.connection, action.reason)
                 case Warn():

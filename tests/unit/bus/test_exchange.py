@@ -8,7 +8,7 @@ import pytest
 
 from symposium.bus import exchange as exchange_module
 from symposium.bus.answers import Answers
-from symposium.bus.envelope import Sender
+from symposium.bus.envelope import Envelope, Sender, write_envelope
 from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedError
 from symposium.bus.exchange import CONNECT_TIMEOUT, GRACE, Exchange, Pending
 from symposium.bus.messages.daemon_status import DaemonStatus
@@ -26,9 +26,9 @@ class Wire:
         self.is_up = is_up
         self.sent: list[bytes] = []
 
-    def send(self, line: bytes) -> bool:
+    def send(self, envelope: Envelope) -> bool:
         if self.is_up:
-            self.sent.append(line)
+            self.sent.append(write_envelope(envelope))
         return self.is_up
 
 
