@@ -1,6 +1,7 @@
 """What the parts of the engine stand on: the journal, the clock, the ports to the outside."""
 
 import asyncio
+import logging
 import os
 import time
 from collections import defaultdict
@@ -12,7 +13,8 @@ from typing import Protocol
 
 from symposium.taskspaces import log_book, operations
 from symposium.taskspaces.events import Changed, Event, Listener, Passed
-from symposium.taskspaces.failures import UnknownTaskspaceError
+from symposium.taskspaces.failures import TaskspaceError, UnknownTaskspaceError
+from symposium.taskspaces.file_updates import FileUpdates
 from symposium.taskspaces.journal import Journal, load, load_all, save
 from symposium.taskspaces.layouts import ROOT_FILE, TASKSPACE_FILE, Project
 from symposium.taskspaces.model import Layout, Standing, Taskspace, canonical_id
@@ -21,6 +23,8 @@ from symposium.taskspaces.port_blocks import is_unused
 from symposium.taskspaces.snapshots.snapshots import Snapshots
 from symposium.taskspaces.task_file import MOST_ENTRIES, write_task_file
 from symposium.taskspaces.undertakings import Undertakings
+
+_log = logging.getLogger(__name__)
 
 
 class Agents(Protocol):
@@ -133,7 +137,7 @@ class Ground:
     turns: defaultdict[str, asyncio.Lock] = field(
         default_factory=lambda: defaultdict[str, asyncio.Lock](asyncio.Lock)
     )
-    mirrors: asyncio.Lock = field(default_factory=asyncio.Lock)
+    files: FileUpdates = field(default_factory=FileUpdates)
     undertakings: Undertakings = field(default_factory=Undertakings)
 
     def stamp(self) -> str:
@@ -158,8 +162,7 @@ class Ground:
         wanted = canonical_id(id_)
         found = await self.journal.look(lambda connection: load(connection, wanted))
         if found is None:
-            hint = "symposium task list shows which there are"
-            raise UnknownTaskspaceError(f"there is no taskspace {wanted}", hint)
+            raise unknown_taskspace(wanted)
         return found
 
     async def everything(self) -> list[Taskspace]:
@@ -173,14 +176,42 @@ class Ground:
 
     async def mirror(self, id_: str) -> None:
         """Write a taskspace's file from the journal; best effort, the journal is what counts."""
-        async with self.mirrors:
+        async with self.files.lock:
+            self.files.begins(id_)
             taskspace = await self.get(id_)
-            if taskspace.standing is Standing.ARCHIVED:
+            # A deletion takes its file away, under the same lock.
+            if taskspace.standing in {Standing.ARCHIVED, Standing.DELETING}:
                 return
             log = await self.journal.look(
                 lambda connection: log_book.latest(connection, taskspace.id, MOST_ENTRIES)
             )
             await asyncio.to_thread(write_task_file, file_of(taskspace), taskspace, log)
+
+    async def mirror_soon(self, id_: str) -> None:
+        """Write a taskspace's file now, or within a second if it was just written."""
+        if not self.files.postpone(id_):
+            await self.mirror(id_)
+
+    async def keep_files_current(self) -> None:
+        """Write the files that `mirror_soon` left for later, until canceled; then the rest."""
+        try:
+            while True:
+                await self._mirror_all(await self.files.ready())
+        finally:
+            await self.write_due_files()
+
+    async def write_due_files(self) -> None:
+        """Write the files that `mirror_soon` left for later, now."""
+        await self._mirror_all(self.files.due())
+
+    async def _mirror_all(self, ids: Sequence[str]) -> None:
+        for id_ in ids:
+            try:
+                await self.mirror(id_)
+            except UnknownTaskspaceError:
+                pass  # It was deleted meanwhile, and its file with it.
+            except (TaskspaceError, OSError) as error:
+                _log.warning("cannot write the file of task %s: %s", id_, error)
 
     async def reach(self, operation: Operation, stage: str) -> Operation:
         """Note that a stage is done, and let it be known."""
@@ -193,6 +224,23 @@ class Ground:
         """Let it be known that a stage is done; it lasts by now."""
         self.tell(Passed(taskspace, stage))
         self.passed(stage)
+
+
+def unknown_taskspace(id_: str) -> UnknownTaskspaceError:
+    """The error for an id that no taskspace has."""
+    hint = "symposium task list shows which there are"
+    return UnknownTaskspaceError(f"there is no taskspace {id_}", hint)
+
+
+def refuse_archived(taskspace: Taskspace) -> None:
+    """Check that a taskspace takes part: an archived one is not written to.
+
+    Raises:
+        TaskspaceError: it is archived.
+    """
+    if taskspace.standing is Standing.ARCHIVED:
+        text = f"the taskspace {taskspace.name!r} is archived"
+        raise TaskspaceError(text, f"restore it with symposium task undo {taskspace.id}")
 
 
 def project_of(taskspace: Taskspace) -> Project:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Final
 from uuid import uuid4
 
@@ -10,7 +11,8 @@ from symposium.taskspaces import log_book
 from symposium.taskspaces.agent_commands import BUILT_IN, AgentCommands, agent_command
 from symposium.taskspaces.events import Acknowledged, Logged
 from symposium.taskspaces.failures import UnknownTaskspaceError
-from symposium.taskspaces.ground import Ground
+from symposium.taskspaces.ground import Ground, refuse_archived, unknown_taskspace
+from symposium.taskspaces.journal import load
 from symposium.taskspaces.model import (
     Category,
     Limits,
@@ -175,7 +177,9 @@ class Records:
             await self.ground.mirror(changed.id)
         return changed
 
-    async def log(self, id_: str, message: str, category: str, evidence: str = "") -> LogEntry:
+    async def log(
+        self, id_: str, message: str, category: str, evidence: str = "", *, is_live: bool = False
+    ) -> LogEntry:
         """Add a line of progress; it lasts when this returns.
 
         Args:
@@ -183,12 +187,14 @@ class Records:
             message: for people.
             category: one of five, a synonym or an icon; `info` for any other word.
             evidence: a commit, a test or a file that proves it.
+            is_live: refuse an archived taskspace.
 
         Raises:
             UnknownTaskspaceError, RefusedNameError: as `state`.
+            TaskspaceError: it is archived.
         """
-        entry = await self._entry(id_, message, category_of(category), evidence)
-        return await self._add(entry, "log")
+        entry = self._entry(id_, message, category_of(category), evidence)
+        return await self._add(entry, "log", is_live=is_live)
 
     async def warn_once(self, id_: str, topic: str, message: str) -> bool:
         """Add a warning unless the log has one of this topic; whether it was added.
@@ -196,31 +202,32 @@ class Records:
         Raises:
             UnknownTaskspaceError, RefusedNameError: as `state`.
         """
-        entry = await self._entry(id_, message, Category.WARN, "")
+        entry = self._entry(id_, message, Category.WARN, "")
         added = await self.ground.journal.change(
-            lambda connection: log_book.append(connection, entry, topic)
+            lambda connection: _append(connection, entry, topic=topic)
         )
         if added is not None:
             await self._announce(added, "log")
         return added is not None
 
-    async def signal(self, id_: str, message: str) -> LogEntry:
+    async def signal(self, id_: str, message: str, *, is_live: bool = False) -> LogEntry:
         """Ask for a person; it waits until one has seen it (§3.6).
 
         Raises:
-            UnknownTaskspaceError, RefusedNameError: as `state`.
+            UnknownTaskspaceError, RefusedNameError, TaskspaceError: as `log`.
         """
-        return await self._add(await self._entry(id_, message, _SIGNAL, ""), "signal")
+        entry = self._entry(id_, message, _SIGNAL, "")
+        return await self._add(entry, "signal", is_live=is_live)
 
-    async def _entry(self, id_: str, message: str, category: Category, evidence: str) -> LogEntry:
-        taskspace = await self.ground.get(id_)
+    def _entry(self, id_: str, message: str, category: Category, evidence: str) -> LogEntry:
+        taskspace = canonical_id(id_)
         text, proof = checked_text(message, "a message"), checked_text(evidence, "evidence")
-        text, proof = (self.ground.redact(taskspace.id, each) for each in (text, proof))
-        return LogEntry(0, str(uuid4()), taskspace.id, self.ground.stamp(), category, text, proof)
+        text, proof = (self.ground.redact(taskspace, each) for each in (text, proof))
+        return LogEntry(0, str(uuid4()), taskspace, self.ground.stamp(), category, text, proof)
 
-    async def _add(self, entry: LogEntry, kind: str) -> LogEntry:
+    async def _add(self, entry: LogEntry, kind: str, *, is_live: bool) -> LogEntry:
         added = await self.ground.journal.change(
-            lambda connection: log_book.append(connection, entry)
+            lambda connection: _append(connection, entry, is_live=is_live)
         )
         assert added is not None
         await self._announce(added, kind)
@@ -229,7 +236,7 @@ class Records:
     async def _announce(self, added: LogEntry, kind: str) -> None:
         self.ground.pass_stage(added.taskspace, f"{kind}.recorded")
         self.ground.tell(Logged(added))
-        await self.ground.mirror(added.taskspace)
+        await self.ground.mirror_soon(added.taskspace)
         self.ground.pass_stage(added.taskspace, f"{kind}.mirrored")
 
     async def acknowledge(self, number: int) -> bool:
@@ -241,8 +248,20 @@ class Records:
         if seen is None:
             return False
         self.ground.tell(Acknowledged(seen.taskspace, number, at))
-        await self.ground.mirror(seen.taskspace)
+        await self.ground.mirror_soon(seen.taskspace)
         return True
+
+
+def _append(
+    connection: Connection, entry: LogEntry, *, topic: str | None = None, is_live: bool = False
+) -> LogEntry | None:
+    """Add an entry to the log of a taskspace that exists, in the transaction that finds it."""
+    taskspace = load(connection, entry.taskspace)
+    if taskspace is None:
+        raise unknown_taskspace(entry.taskspace)
+    if is_live:
+        refuse_archived(taskspace)
+    return log_book.append(connection, entry, topic)
 
 
 def _updated(taskspace: Taskspace, update: Update) -> Taskspace:

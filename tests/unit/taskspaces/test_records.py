@@ -2,6 +2,7 @@
 
 import asyncio
 import stat
+import time
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -13,12 +14,18 @@ from tests.support.taskspace_scenes import Scene
 from symposium.taskspaces.agent_commands import AgentCommands, agent_command
 from symposium.taskspaces.creation import Order
 from symposium.taskspaces.events import Acknowledged, Changed, Logged
-from symposium.taskspaces.failures import LimitError, RefusedNameError, UnknownTaskspaceError
+from symposium.taskspaces.failures import (
+    LimitError,
+    RefusedNameError,
+    TaskspaceError,
+    UnknownTaskspaceError,
+)
 from symposium.taskspaces.ground import file_of
 from symposium.taskspaces.model import Category, Limits, Standing, category_of
 from symposium.taskspaces.presence import Presence, PresenceKind, Present
 from symposium.taskspaces.records import Records, Update
 from symposium.taskspaces.spawning import SpawnOrder
+from symposium.taskspaces.trash import Consent
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 
@@ -203,6 +210,7 @@ async def test_a_taskspace_that_is_not_there_and_texts_that_harm_are_refused(
 async def test_the_file_says_what_the_journal_says_in_the_seeds_shape(scene: Scene) -> None:
     made = await scene.make("A name", task="Do it.")
     await scene.engine.records.log(made.id, "half", "milestone")
+    await scene.ground.write_due_files()
     file = scene.root / "clone.tasks" / ".symposium" / f"task-{made.id}" / "taskspace.json"
 
     hatchling = msgspec.json.decode(file.read_bytes())
@@ -215,6 +223,80 @@ async def test_the_file_says_what_the_journal_says_in_the_seeds_shape(scene: Sce
     assert resumed["state"] == {"resume": {}}
     assert resumed["description"] == "d"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def logged(file: Path) -> list[str]:
+    return [line["message"] for line in msgspec.json.decode(file.read_bytes())["logs"]]
+
+
+@pytest.mark.requirement("taskspaces.file-once-a-second")
+async def test_the_file_gets_lines_of_a_log_once_a_second(scene: Scene) -> None:
+    now, waits = 100.0, list[float]()
+
+    async def pause(seconds: float) -> None:
+        nonlocal now
+        waits.append(seconds)
+        now += seconds
+
+    made = await scene.make()
+    other = await scene.make("other")
+    scene.ground.files.clock, scene.ground.files.pause = lambda: now, pause
+    now += time.monotonic()
+    records, file = scene.engine.records, file_of(made)
+
+    await records.log(made.id, "first", "info")
+    now += 0.25
+    for line in ("second", "third"):
+        await records.log(made.id, line, "info")
+    await records.log(other.id, "at once", "info")
+    before = (logged(file), logged(file_of(other)))
+    ready = await scene.ground.files.ready()
+    await scene.engine.records.state(made.id)
+    await scene.ground.write_due_files()
+
+    assert before == (["first"], ["at once"])
+    assert (ready, waits) == ([made.id], [0.75])
+    assert logged(file) == ["first", "second", "third"]
+    assert scene.ground.files.due() == []
+
+
+@pytest.mark.requirement("taskspaces.file-once-a-second")
+async def test_the_end_of_the_engine_writes_every_file_that_is_behind(scene: Scene) -> None:
+    made = await scene.make()
+    for line in ("first", "second"):
+        await scene.engine.records.log(made.id, line, "info")
+
+    async with asyncio.TaskGroup() as tasks:
+        keeping = tasks.create_task(scene.engine.keep_files_current())
+        await asyncio.sleep(0)
+        keeping.cancel()
+
+    assert logged(file_of(made)) == ["first", "second"]
+
+
+@pytest.mark.requirement("taskspaces.file-once-a-second")
+async def test_a_file_that_is_behind_does_not_bring_back_a_deleted_task(scene: Scene) -> None:
+    made = await scene.make()
+    for line in ("first", "second"):
+        await scene.engine.records.log(made.id, line, "info")
+
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+    await scene.ground.write_due_files()
+
+    assert not file_of(made).parent.exists()
+
+
+@pytest.mark.requirement("taskspaces.archived-take-no-part")
+async def test_a_line_for_an_archived_task_is_refused_where_live_is_asked_for(
+    scene: Scene,
+) -> None:
+    made = await scene.make()
+    await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+
+    with pytest.raises(TaskspaceError, match="is archived"):
+        await scene.engine.records.log(made.id, "x", "info", is_live=True)
+
+    assert await scene.engine.logs.entries(made.id) == []
 
 
 @pytest.mark.requirement("taskspaces.file-mirrors")
@@ -240,6 +322,7 @@ async def test_a_lost_journal_is_made_again_from_the_files(scene: Scene) -> None
     made = await scene.make()
     await scene.engine.records.log(made.id, "half", "milestone")
     log = await scene.engine.logs.entries(made.id)
+    await scene.ground.write_due_files()
     scene.engine.close()
     for file in (scene.root / "state").glob("taskspaces.db*"):
         file.unlink()

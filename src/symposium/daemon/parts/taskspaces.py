@@ -136,6 +136,7 @@ class Taskspaces:
             self._recovered.set()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._engine.reconcile(_report))
+                tasks.create_task(self._engine.keep_files_current())
                 tasks.create_task(self._live.run())
                 tasks.create_task(self._news.run(bus))
                 tasks.create_task(self._radar.run())

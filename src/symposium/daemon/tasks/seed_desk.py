@@ -17,8 +17,9 @@ from symposium.bus.vocabulary import Done
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
-from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.model import Standing, Taskspace
+from symposium.taskspaces.failures import RefusedNameError, UnknownTaskspaceError
+from symposium.taskspaces.ground import refuse_archived
+from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.records import Update
 from symposium.taskspaces.spawning import SpawnOrder
 
@@ -106,8 +107,13 @@ class SeedDesk:
     async def _log(self, message: LogProgress, asked: Asked) -> Recorded:
         del asked
         category = message.category.value
-        taskspace = await self._live(message.taskspace_uuid, message.project_path)
-        await self._engine.records.log(taskspace.id, message.message, category)
+        records = self._engine.records
+        try:
+            await records.log(message.taskspace_uuid, message.message, category, is_live=True)
+        except (UnknownTaskspaceError, RefusedNameError):
+            # Only the files of its project know it, or it is named by its directory.
+            taskspace = await self._live(message.taskspace_uuid, message.project_path)
+            await records.log(taskspace.id, message.message, category, is_live=True)
         return Recorded(watchers=self._watchers())
 
     async def _signal(self, message: SignalUser, asked: Asked) -> Recorded:
@@ -144,7 +150,5 @@ class SeedDesk:
             TaskspaceError: it is archived.
         """
         taskspace = await self._engine.records.locate(id_, project)
-        if taskspace.standing is Standing.ARCHIVED:
-            text = f"the taskspace {taskspace.name!r} is archived"
-            raise TaskspaceError(text, f"restore it with symposium task undo {taskspace.id}")
+        refuse_archived(taskspace)
         return taskspace

@@ -139,7 +139,9 @@ async def go_on(
         async with ground.clone_turn(repository.common):
             await _branch(taskspace, repository, manifest, fate)
         operation = await ground.reach(operation, "delete.branch")
-    await _remove_home(taskspace)
+    # A file that is being written would make the folder again.
+    async with ground.files.lock:
+        await _remove_home(taskspace)
     await ground.reach(operation, "delete.metadata")
     if keeping_of(operation) is Keeping.NOTHING:
         gone = replace(taskspace, standing=Standing.ARCHIVED, archived_at=ground.stamp())
