@@ -9,6 +9,7 @@ and repeats only what cannot match in two ways.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, cast
 
 from peerwire.jsonrpc.values import Body, decode_value, encode_value
@@ -233,10 +234,13 @@ class Redactor:
         self._known = tuple(
             sorted({k for k in (*known, *_learned) if len(k) >= LEAST_KNOWN}, key=len, reverse=True)
         )
+
+    @cached_property
+    def _markers(self) -> tuple[str, ...]:
         markers = {*_MARKERS, *map(_marker, self._known)}
         needed = [m for m in markers if not any(other in m for other in markers - {m})]
         # One search each: an alternation of them all takes fifty times as long.
-        self._markers = tuple(sorted(needed))
+        return tuple(sorted(needed))
 
     def text(self, text: str) -> str:
         """The text without secrets; the same object where it holds none."""

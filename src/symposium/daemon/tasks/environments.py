@@ -78,10 +78,13 @@ class TaskSecrets:
     def __init__(self, store: SessionStore, environments: Environments) -> None:
         self._store = store
         self._environments = environments
+        self._own = secret_values(os.environ)
 
     def redact(self, taskspace: str, text: str) -> str:
         """The text without the values that the agent of a taskspace must not show."""
-        known = {*secret_values(os.environ), *secret_values(self._environments.lent(taskspace))}
+        if not text:
+            return text
+        known = {*self._own, *secret_values(self._environments.lent(taskspace))}
         # A task can have no agent, or one whose files are gone.
         with suppress(SymposiumError, OSError, ValueError):
             known |= secrets_of(self._store.spec(taskspace))
