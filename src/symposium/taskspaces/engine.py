@@ -85,10 +85,6 @@ class Engine:
         """
         await reconcile(self._ground, report)
 
-    async def keep_files_current(self) -> None:
-        """Write each `taskspace.json` within a second of a line of its log, until canceled."""
-        await self._ground.keep_files_current()
-
     def close(self) -> None:
         """Close the journal, and end the watches of worktrees."""
         self._ground.snapshots.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench import tasks, twelve
+from bench import progress, tasks, twelve
 
 
 @pytest.mark.requirement("bench.tasks", "bench.twelve")
@@ -33,3 +33,13 @@ def test_targets_are_those_of_the_issue() -> None:
     assert limits["list, over the bus"] == limits["task list, beyond task --help"] == 300
     assert limits["one shown, over the bus"] == limits["task show, beyond task --help"] == 100
     assert (twelve.AGENTS, twelve.MAX_TIME, twelve.MAX_GROWTH) == (12, 1000, 64)
+
+
+@pytest.mark.requirement("bench.progress")
+def test_a_rate_of_log_lines_is_met_at_0_3_of_sqlite(capsys: pytest.CaptureFixture[str]) -> None:
+    progress.report({progress.ALONE: 1000.0, "one agent": 300.0, "8 agents": 299.0})
+
+    alone, one, eight = capsys.readouterr().out.splitlines()[1:]
+    assert alone.endswith("1.00")
+    assert one.endswith("0.30   met (at least 0.3)")
+    assert eight.endswith("0.30   MISSED (at least 0.3)")

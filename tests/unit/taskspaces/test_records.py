@@ -267,7 +267,7 @@ async def test_the_end_of_the_engine_writes_every_file_that_is_behind(scene: Sce
         await scene.engine.records.log(made.id, line, "info")
 
     async with asyncio.TaskGroup() as tasks:
-        keeping = tasks.create_task(scene.engine.keep_files_current())
+        keeping = tasks.create_task(scene.ground.keep_files_current())
         await asyncio.sleep(0)
         keeping.cancel()
 

@@ -77,6 +77,7 @@ class Taskspaces:
             redact=TaskSecrets(self._store, self._agents.environments).redact,
         )
         self._engine = Engine(ground)
+        self._keep_files_current = ground.keep_files_current
         budgets = Budgets(self._engine, self._store)
         put_off = PutOff(home / "inbox-put-off.json")
         inbox = Inbox(self._engine, self._store, trust, budgets, put_off, self._live)
@@ -136,7 +137,7 @@ class Taskspaces:
             self._recovered.set()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._engine.reconcile(_report))
-                tasks.create_task(self._engine.keep_files_current())
+                tasks.create_task(self._keep_files_current())
                 tasks.create_task(self._live.run())
                 tasks.create_task(self._news.run(bus))
                 tasks.create_task(self._radar.run())
