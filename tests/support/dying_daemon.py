@@ -33,15 +33,10 @@ def step() -> None:
 class MortalSwitchboard(Switchboard):
     """Dies before a line is looked at, before one is written, or after it."""
 
-    def route(self, name: str, lines: Lines) -> None:
-        """Take lines."""
+    def route(self, name: str, message: Lines | Envelope) -> None:
+        """Take lines, or a message from inside the daemon."""
         step()
-        super().route(name, lines)
-
-    def route_envelope(self, name: str, envelope: Envelope) -> None:
-        """Take a message from inside the daemon."""
-        step()
-        super().route_envelope(name, envelope)
+        super().route(name, message)
 
     def _write(self, to: tuple[str, ...], lines: list[bytes]) -> None:
         step()

@@ -83,7 +83,7 @@ class Inside:
         return bool(self._board.broker.peers.subscribers(kind.about.type))
 
     def _send(self, envelope: Envelope) -> bool:
-        self._board.route_envelope(DAEMON, envelope)
+        self._board.route(DAEMON, envelope)
         return True
 
     def _take(self, lines: bytes) -> None:

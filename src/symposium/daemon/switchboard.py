@@ -87,17 +87,18 @@ class Switchboard:
         """Lines have come from a client."""
         self.route(link.name, lines)
 
-    def route(self, name: str, lines: Lines) -> None:
-        """Ask the broker about each line, and do what it says."""
+    def route(self, name: str, message: Lines | Envelope) -> None:
+        """Ask the broker about each line, or about a message of the daemon; do what it says."""
         now = time.time()
-        receive = self.broker.receive
-        self._deliver(chain.from_iterable(receive(name, line, now) for line in lines))
+        if isinstance(message, Envelope):
+            self.carry_out(self.broker.receive_envelope(name, message, now))
+        else:
+            receive = self.broker.receive
+            self.carry_out(chain.from_iterable(receive(name, line, now) for line in message))
+        self._deadlines.watch()
 
-    def route_envelope(self, name: str, envelope: Envelope) -> None:
-        """Pass on a message from inside the daemon."""
-        self._deliver(self.broker.receive_envelope(name, envelope, time.time()))
-
-    def _deliver(self, actions: Iterable[Action]) -> None:
+    def carry_out(self, actions: Iterable[Action]) -> None:
+        """Do what the broker says; lines to the same connections are written together."""
         to: tuple[str, ...] = ()
         held: list[bytes] = []
         for action in actions:
@@ -107,19 +108,12 @@ class Switchboard:
                     continue
                 self._write(to, held)
                 to, held = action.connections, [action.line]
-            else:
-                self._write(to, held)
-                to, held = (), []
-                self.carry_out((action,))
-        self._write(to, held)
-        self._deadlines.watch()
-
-    def carry_out(self, actions: Iterable[Action]) -> None:
-        """Do what the broker says."""
-        for action in actions:
+                continue
+            self._write(to, held)
+            to, held = (), []
             match action:
                 case Deliver(connections, line, envelope):
-                    local = None if envelope is None else self._local.get(connections[0])
+                    local = self._local.get(connections[0])
                     if envelope is not None and local is not None:
                         local(envelope)
                     else:
@@ -128,6 +122,7 @@ class Switchboard:
                     self._send_away(action.connection, action.reason)
                 case Warn():
                     _log.warning("%s", action.text)
+        self._write(to, held)
 
     def slow(self, link: Link) -> None:
         """Much waits for a client."""
