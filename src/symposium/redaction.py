@@ -236,7 +236,7 @@ class Redactor:
         )
 
     @cached_property
-    def _markers(self) -> tuple[str, ...]:
+    def _markers(self) -> tuple[bytes, ...]:
         markers = {*_MARKERS, *map(_marker, self._known)}
         needed = [m for m in markers if not any(other in m for other in markers - {m})]
         # One search each: an alternation of them all takes fifty times as long.

@@ -245,17 +245,13 @@ class Exchange:
         for pending in self._pending.values():
             _fail(pending, error)
 
-    def take(self, line: bytes) -> None:
-        """One line has come."""
+    def take(self, message: bytes | Envelope) -> None:
+        """One message has come, as a line or read already."""
         try:
-            envelope = read_envelope(line)
+            envelope = message if isinstance(message, Envelope) else read_envelope(message)
         except EnvelopeError as error:
             _log.warning("the bus sent what is no message: %s", error)
             return
-        self.take_envelope(envelope)
-
-    def take_envelope(self, envelope: Envelope) -> None:
-        """One message has come."""
         match envelope.type:
             case "response":
                 self._settle(envelope)

@@ -37,7 +37,7 @@ class Inside:
         seat = Peer(DAEMON, Door.BUS, time.time(), DAEMON)
         seat.let_in(hello)
         board.broker.peers.add(seat)
-        board.enter(DAEMON, self._take, self._exchange.take_envelope)
+        board.enter(DAEMON, self._take, self._exchange.take)
 
     async def run(self) -> None:
         """Own the answers at work until cancelled."""
