@@ -112,26 +112,21 @@ class Broker:
             actions += cancelled(request.id, request.answerers, self.peers)
         return actions
 
-    def receive(self, connection: str, line: bytes | Overlong, now: float) -> Sequence[Action]:
-        """Take one line of a peer."""
+    def receive(
+        self, connection: str, message: bytes | Overlong | Envelope, now: float
+    ) -> Sequence[Action]:
+        """Take one line of a peer, or a message of a peer in this process."""
         peer = self.peers.get(connection)
-        if peer is None or isinstance(line, Overlong):
-            return _overlong(peer, line)
-        text = line.strip()
-        try:
-            envelope = read_envelope(text)
-        except EnvelopeError as error:
-            return self._unreadable(peer, text, now, str(error))
-        return self._receive(peer, text, envelope, now)
-
-    def receive_envelope(self, connection: str, envelope: Envelope, now: float) -> Sequence[Action]:
-        """Take one message of a peer in this process, which needs no reading."""
-        peer = self.peers.get(connection)
-        if peer is None:
-            return ()
-        return self._receive(peer, write_envelope(envelope), envelope, now)
-
-    def _receive(self, peer: Peer, text: bytes, envelope: Envelope, now: float) -> Sequence[Action]:
+        if peer is None or isinstance(message, Overlong):
+            return _overlong(peer, message)
+        if isinstance(message, Envelope):
+            text, envelope = write_envelope(message), message
+        else:
+            text = message.strip()
+            try:
+                envelope = read_envelope(text)
+            except EnvelopeError as error:
+                return self._unreadable(peer, text, now, str(error))
         self.messages += 1
         if peer.hello is None:
             return self._without_hello(peer, text, envelope, now)
@@ -353,7 +348,7 @@ def _not_asked(peer: Peer, envelope: Envelope, request: OpenRequest | None) -> S
     return [told, Warn(f"{who} has sent a {envelope.type} to a {request.type} of somebody else's")]
 
 
-def _overlong(peer: Peer | None, line: bytes | Overlong) -> Sequence[Action]:
+def _overlong(peer: Peer | None, line: bytes | Overlong | Envelope) -> Sequence[Action]:
     if peer is None or peer.is_legacy or not isinstance(line, Overlong):
         return ()
     text = f"a line has {line.limit} bytes at most; this one had more and was dropped"

@@ -91,7 +91,7 @@ class Switchboard:
         """Ask the broker about each line, or about a message of the daemon; do what it says."""
         now = time.time()
         if isinstance(message, Envelope):
-            self.carry_out(self.broker.receive_envelope(name, message, now))
+            self.carry_out(self.broker.receive(name, message, now))
         else:
             receive = self.broker.receive
             self.carry_out(chain.from_iterable(receive(name, line, now) for line in message))

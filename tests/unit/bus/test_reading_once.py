@@ -59,7 +59,7 @@ def test_an_answer_of_the_daemon_is_passed_on_without_reading_its_line(broker: B
     broker.receive("c1", write_envelope(sent), 0.0)
     answer = response(sent.id, HERE, success(payload_of(Recorded(watchers=2))))
 
-    (action,) = broker.receive_envelope("daemon", answer, 0.0)
+    (action,) = broker.receive("daemon", answer, 0.0)
 
     assert isinstance(action, Deliver)
     assert action.connections == ("c1",)
@@ -72,4 +72,4 @@ def test_an_answer_of_the_daemon_is_passed_on_without_reading_its_line(broker: B
 def test_nothing_is_taken_from_who_is_not_connected(broker: Broker) -> None:
     answer = response("1", HERE, Outcome(success=True))
 
-    assert broker.receive_envelope("nobody", answer, 0.0) == ()
+    assert broker.receive("nobody", answer, 0.0) == ()
