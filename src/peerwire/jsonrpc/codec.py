@@ -1,5 +1,6 @@
 """Bytes to lines, with a bound: data in, complete lines out. No I/O, no JSON."""
 
+from codecs import utf_8_decode
 from typing import Final
 
 from msgspec import Struct
@@ -12,6 +13,16 @@ HEAD: Final = 256
 
 BOM: Final = b"\xef\xbb\xbf"
 """What some programs write before their first line; no part of it (RFC 8259 §8.1)."""
+
+
+LARGE: Final = 256 * 1024
+"""Bytes of a line from which on its UTF-8 is checked while the rest of it is on its way."""
+
+
+class Utf8Line(bytes):
+    """A line that was found to be UTF-8 when it was received."""
+
+    __slots__ = ()
 
 
 class Overlong(Struct, frozen=True):
@@ -34,6 +45,9 @@ class LineSplitter:
         self._limit = limit
         self._parts: list[bytes] = []
         self._held = 0
+        self._checked = 0
+        self._cut = b""
+        self._is_utf8 = True
         self._head = b""
         self._tail = b""
         self._at_start = True
@@ -47,10 +61,15 @@ class LineSplitter:
         """All lines that `data` completes, in order, without their newlines."""
         if self._at_start:
             data = self._without_bom(data)
-        end = data.rfind(b"\n")
-        if end < 0:
+        first = data.find(b"\n")
+        if first < 0:
             self._hold(data)
+            if self._held > LARGE:
+                self._check()
             return []
+        if 0 < first == len(data) - 1 <= self._limit and not self._held and not self._head:
+            return [data[:first]]
+        end = data.rfind(b"\n")
         whole = data[:end]
         lines: list[bytes | Overlong] = []
         if self._held or self._head:
@@ -74,8 +93,7 @@ class LineSplitter:
         self._at_start = False
         if not start.startswith(BOM):
             return data
-        self._parts.clear()
-        self._held = 0
+        self._forget_parts()
         return start.removeprefix(BOM)
 
     def _bounded(self, line: bytes) -> bytes | Overlong:
@@ -85,13 +103,34 @@ class LineSplitter:
 
     def _complete(self, last: bytes) -> list[bytes | Overlong]:
         self._hold(last)
+        is_utf8 = bool(self._checked) and self._check() and not self._cut
         line: bytes | Overlong = b"".join(self._parts)
         if self._head:
             line = Overlong(self._head, self._limit, self._tail)
-        self._parts.clear()
-        self._held = 0
+        self._forget_parts()
         self._head = self._tail = b""
+        if is_utf8 and isinstance(line, bytes):
+            line = Utf8Line(line)
         return [line] if line else []
+
+    def _check(self) -> bool:
+        """Check the parts that came since the last time; whether all so far are UTF-8."""
+        for part in self._parts[self._checked :] if self._is_utf8 else ():
+            text = self._cut + part if self._cut else part
+            try:
+                _, taken = utf_8_decode(text, "strict", False)  # noqa: FBT003 - takes no names
+            except UnicodeDecodeError:
+                self._is_utf8 = False
+                break
+            self._cut = text[taken:]
+        self._checked = len(self._parts)
+        return self._is_utf8
+
+    def _forget_parts(self) -> None:
+        self._parts.clear()
+        self._held = self._checked = 0
+        self._cut = b""
+        self._is_utf8 = True
 
     def _hold(self, part: bytes) -> None:
         if self._head:
@@ -104,5 +143,4 @@ class LineSplitter:
             # Only the ends of the pieces are joined: the whole would take the limit a second time.
             self._head = b"".join(piece[:HEAD] for piece in self._parts[:HEAD])[:HEAD]
             self._tail = b"".join(piece[-HEAD:] for piece in self._parts[-HEAD:])[-HEAD:]
-            self._parts.clear()
-            self._held = 0
+            self._forget_parts()

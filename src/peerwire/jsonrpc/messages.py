@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from peerwire.jsonrpc.codec import Utf8Line
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError
 from peerwire.jsonrpc.scan import early_id
 from peerwire.jsonrpc.values import Body, decode_value, encode_value, items, members
@@ -71,7 +72,7 @@ _decode = msgspec.json.Decoder(Message).decode
 def decode(line: bytes) -> Incoming:
     """What one line says. Never raises: a stranger's line is either a message or `Malformed`."""
     try:
-        if not line.isascii():
+        if not isinstance(line, Utf8Line) and not line.isascii():
             check_utf8(line)  # the fast decoder skips bodies without a look at their UTF-8
         return _decode(line)
     except (ValueError, RecursionError):
@@ -273,8 +274,14 @@ def request(
         return b'{"jsonrpc":"2.0","id":%b,"method":%b%b}' % (request_id, quoted(method), extra)
     return b"".join(
         (
-            *(b'{"jsonrpc":"2.0","id":', request_id, b',"method":', quoted(method)),
-            *(b',"params":', params, extra, b"}"),
+            b'{"jsonrpc":"2.0","id":',
+            request_id,
+            b',"method":',
+            quoted(method),
+            b',"params":',
+            params,
+            extra,
+            b"}",
         )
     )
 

@@ -87,6 +87,9 @@ class FdTransport:
         lines, self._fresh = self._fresh, []
         if not lines or self._mute:
             return
+        if len(lines) == 1 and len(lines[0]) < READ_SIZE:
+            self._writer.write_small(lines[0] + b"\n")
+            return
         size = _size(lines)
         if size > READ_SIZE and max(map(len, lines)) > READ_SIZE:
             self._writer.write(_segments(lines), size)

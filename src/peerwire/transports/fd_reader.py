@@ -8,11 +8,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final, TypeAlias
 
-from peerwire.jsonrpc.codec import HEAD, LineSplitter, Overlong
+from peerwire.jsonrpc.codec import HEAD, LARGE, LineSplitter, Overlong
 from peerwire.transports.pipe_room import PipeRoom
 
 READ_SIZE: Final = 64 * 1024
 """Bytes of one read: what a pipe holds, and below the size where malloc asks the kernel."""
+
+AT_ONCE: Final = 1024 * 1024
+"""Bytes of one large line that are read in one wake-up, so that other peers get their turn."""
 
 LAST_READ: Final = 1024 * 1024
 """Bytes taken of a stream that must end now though somebody may still write: the largest pipe."""
@@ -117,22 +120,30 @@ class FdReader:
             self._loop.call_soon(self._read_file)
 
     def _readable(self) -> None:
+        left = AT_ONCE
+        # A turn of the loop for each pipe full would take longer than the reads.
+        while self._read_once() and self._splitter.held > LARGE and left > 0 and self._reading:
+            left -= self._size
+
+    def _read_once(self) -> bool:
+        """Read once; whether there may be more already."""
         try:
             data = os.read(self._fd, self._size)
         except (BlockingIOError, InterruptedError):
-            return
+            return False
         except OSError as error:
             self._end(error)
-            return
+            return False
         if not data:
             self._end(None)
-            return
+            return False
         lines = self._splitter.feed(data)
         if self._on_read is not None:
             self._on_read(lines)
         if lines:
             self._on_lines(lines)
         self._room.fit(self._splitter.held)
+        return len(data) == self._size
 
     def _end(self, error: Exception | None) -> None:
         if self._over:

@@ -74,7 +74,8 @@ class AuditLog:
             mark = self._put_aside(self._last_written())
             lines: list[bytes] = []
             for entry in plain:
-                line, mark = sealed({"ts": self._clock(), **entry}, mark)
+                at = entry["ts"] if "ts" in entry else self._clock()
+                line, mark = sealed({"ts": at, **entry}, mark)
                 lines.append(line + b"\n")
             handle = os.open(self._now, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
             with os.fdopen(handle, "ab") as file:

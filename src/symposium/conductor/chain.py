@@ -90,8 +90,8 @@ class Way:
 
     def take(self, crossing: Crossing, call: Call | None = None, *, after: int = -1) -> None:
         """Carry a message on from behind the mod at `after`; a request comes with its call."""
-        if call is None and self.lanes.idle and after == BEFORE_ALL:
-            self._tell(crossing)
+        if self.lanes.idle and after == BEFORE_ALL and (call is None or not call.is_settled):
+            self._pass(crossing, call)
         else:
             self._carry(crossing, call, after, BEFORE_ALL)
 
@@ -106,19 +106,21 @@ class Way:
 
     # -- towards the far end
 
-    def _tell(self, crossing: Crossing) -> None:
-        """The short way of a notification past mods that let it go on at once."""
+    def _pass(self, crossing: Crossing, call: Call | None) -> None:
+        """The short way of a message past mods that let it go on at once."""
         lanes = self.lanes
         for step in self.steps.get(crossing.method, self.other):
             outcome = guarded(step.mod, step.handler, crossing, crossing)
             if type(outcome) is Forward and outcome.method is None and lanes.idle:
                 if outcome.params is not UNCHANGED:
                     crossing.edit(outcome.params)
+                if call is not None and (outcome.then or outcome.catch or outcome.cancelled):
+                    call.thens.append((step, outcome))
             else:
-                if self._heed(outcome, step, crossing, None):
-                    self._carry(crossing, None, step.position, BEFORE_ALL)
+                if self._heed(outcome, step, crossing, call):
+                    self._carry(crossing, call, step.position, BEFORE_ALL)
                 return
-        self._deliver(crossing, None)
+        self._deliver(crossing, call)
 
     def _carry(self, crossing: Crossing, call: Call | None, after: int, cleared: int) -> None:
         if call is not None and call.is_settled:

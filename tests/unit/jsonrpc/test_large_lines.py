@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from peerwire.jsonrpc.codec import LARGE, LineSplitter, Overlong, Utf8Line
 from peerwire.jsonrpc.messages import (
     Malformed,
     Message,
@@ -15,6 +16,15 @@ from peerwire.jsonrpc.messages import (
 )
 
 PIECE = 64 * 1024
+
+
+def received(line: bytes, size: int) -> bytes | Overlong:
+    splitter = LineSplitter()
+    lines: list[bytes | Overlong] = []
+    for at in range(0, len(line), size):
+        lines += splitter.feed(line[at : at + size])
+    (found,) = lines + splitter.feed(b"\n")
+    return found
 
 
 @pytest.mark.requirement("jsonrpc.large-lines")
@@ -63,3 +73,42 @@ def test_a_large_body_is_written_as_it_came() -> None:
     assert notification("a/b", body, extra) == (
         b'{"jsonrpc":"2.0","method":"a/b","params":%b,"trace":1}' % body
     )
+
+
+@pytest.mark.requirement("jsonrpc.large-lines-on-arrival")
+@pytest.mark.parametrize("text", ["x", "é", "€", "𝄞"])
+@pytest.mark.parametrize("size", [PIECE - 1, PIECE, PIECE + 1, 3 * PIECE])
+def test_large_line_is_found_to_be_utf_8_while_it_arrives(text: str, size: int) -> None:
+    line = text.encode() * (LARGE + PIECE)
+
+    found = received(line, size)
+
+    assert found == line
+    assert isinstance(found, Utf8Line)
+
+
+@pytest.mark.requirement("jsonrpc.large-lines-on-arrival")
+@pytest.mark.parametrize(
+    "place", [0, PIECE - 1, LARGE - 1, LARGE, LARGE + PIECE, LARGE + 2 * PIECE]
+)
+@pytest.mark.parametrize("broken", [b"\xff", b"\xc3", b"\xed\xa0\x80"])
+def test_large_line_with_a_broken_byte_is_not_taken_for_utf_8(place: int, broken: bytes) -> None:
+    whole = b"x" * (LARGE + 2 * PIECE)
+    line = whole[:place] + broken + whole[place:]
+
+    found = received(line, PIECE)
+
+    assert found == line
+    assert not isinstance(found, Utf8Line)
+
+
+@pytest.mark.requirement("jsonrpc.large-lines-on-arrival")
+def test_line_after_a_broken_one_is_checked_for_itself() -> None:
+    splitter = LineSplitter()
+    lines: list[bytes | Overlong] = []
+    for whole in (b"\xff" * 2 * LARGE, b"x" * 2 * LARGE, b"\xff" + b"x" * 2 * LARGE):
+        for at in range(0, len(whole), PIECE):
+            lines += splitter.feed(whole[at : at + PIECE])
+        lines += splitter.feed(b"\n")
+
+    assert [isinstance(line, Utf8Line) for line in lines] == [False, True, False]

@@ -8,6 +8,7 @@ import os
 import socket
 import tty
 from collections.abc import AsyncIterator, Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from peerwire.jsonrpc.codec import MAX_LINE, Overlong
 from peerwire.jsonrpc.transport import HIGH_WATER
 from peerwire.transports.fd import FdTransport
-from peerwire.transports.fd_reader import LAST_READ
+from peerwire.transports.fd_reader import AT_ONCE, LAST_READ, READ_SIZE, FdReader
 from peerwire.transports.recorder import LineRecorder, everything_served, pipe_pair
 
 
@@ -486,3 +487,21 @@ async def test_who_asked_is_told_once_that_the_descriptors_are_closed() -> None:
     transport.close()
 
     assert closed == [before]
+
+
+@pytest.mark.requirement("process.fd-large-lines")
+async def test_turn_takes_several_reads_of_a_large_line_and_no_more_than_a_bound() -> None:
+    endless = os.open("/dev/zero", os.O_RDONLY)
+    reader = FdReader(endless, MAX_LINE)
+    sizes: list[int] = [0]
+    try:
+        reader.start(lambda _: None, lambda _: None)
+        for _ in range(20):
+            await asyncio.sleep(0)
+            sizes.append(reader.unfinished)
+    finally:
+        reader.close()
+        os.close(endless)
+
+    grown = [later - earlier for earlier, later in pairwise(sizes)]
+    assert READ_SIZE < max(grown) <= AT_ONCE + 2 * READ_SIZE
