@@ -244,6 +244,7 @@ def test_an_agent_is_added_by_id_tried_updated_and_removed(
     assert (asked, len(web.asked)) == (2, 2)
     assert (gone.stdout, gone.returncode) == ("[]\n", 0)
     assert "no longer in the registry" in gone.stderr
+    assert symposium("agents", "update", "some").returncode == 4
     assert symposium("agents", "remove", "some").returncode == 0
     assert not list(place.glob("[0-9]*"))
 

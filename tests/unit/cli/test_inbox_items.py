@@ -116,6 +116,13 @@ def test_an_answer_is_a_choices_id_or_name_or_the_only_one_that_begins_so() -> N
 
 
 @pytest.mark.requirement("approvals.typed-ids")
+def test_a_whole_name_is_an_answer_also_when_another_name_begins_with_it() -> None:
+    asked = item("permission", ONE, "", ("p1", "Allow"), ("p2", "Allow always"))
+
+    assert find_answer("allow", asked) == "p1"
+
+
+@pytest.mark.requirement("approvals.typed-ids")
 def test_what_is_said_to_a_question_is_no_beginning_of_anything() -> None:
     asked = item("question", TWO, "", ("seen", "I have seen it"))
 

@@ -167,3 +167,10 @@ def test_a_text_without_an_end_is_not_held_without_limit(begin: str) -> None:
 @pytest.mark.requirement("cli.chat-markdown")
 def test_a_carriage_return_belongs_to_the_end_of_its_line() -> None:
     assert shown("one\r", "\ntwo\r\n") == "one\ntwo\n"
+
+
+@pytest.mark.requirement("cli.chat-markdown")
+def test_a_fence_is_closed_by_none_that_is_shorter_or_of_another_kind() -> None:
+    page = "````\n**a**\n```\n**b**\n~~~~\n**c**\n`````\n**d**\n"
+
+    assert shown(page).splitlines()[1:] == ["**a**", "```", "**b**", "~~~~", "**c**", "`````", "d"]

@@ -1,0 +1,34 @@
+"""Which worktrees the files of a repository name."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.git_repository import GitRepository
+
+from symposium.cli.walkthroughs import worktrees_of
+
+
+@pytest.mark.requirement("walkthroughs.project-worktrees")
+def test_the_worktrees_are_those_of_the_repository_whichever_one_is_asked(tmp_path: Path) -> None:
+    main, linked = GitRepository(tmp_path / "main"), tmp_path / "linked"
+    main.commit()
+    main.git("worktree", "add", "--quiet", str(linked))
+    (linked / "deep").mkdir()
+
+    for place in (main.path, linked, linked / "deep"):
+        assert worktrees_of(place) == [main.path, linked]
+    assert worktrees_of(tmp_path) == []
+
+
+@pytest.mark.requirement("walkthroughs.project-worktrees")
+def test_the_folder_of_a_bare_repository_is_no_worktree(tmp_path: Path) -> None:
+    main, bare, linked = (
+        GitRepository(tmp_path / "main"),
+        tmp_path / "bare.git",
+        tmp_path / "linked",
+    )
+    main.commit()
+    main.git("clone", "--quiet", "--bare", ".", str(bare))
+    main.git("--git-dir", str(bare), "worktree", "add", "--quiet", str(linked))
+
+    assert worktrees_of(linked) == [linked]

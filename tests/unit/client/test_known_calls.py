@@ -1,0 +1,42 @@
+"""What is remembered of tool calls that are not over."""
+
+import pytest
+
+from symposium.client.known_calls import MOST, KnownCalls
+
+
+def call(number: int, **members: str) -> dict[str, object]:
+    update = {"sessionUpdate": "tool_call", "toolCallId": f"c{number}", **members}
+    return {"sessionId": "s", "update": update}
+
+
+def title(known: KnownCalls, number: int) -> object:
+    question = {"sessionId": "s", "toolCall": {"toolCallId": f"c{number}"}}
+    return known.completed(question)["toolCall"].get("title")
+
+
+@pytest.mark.requirement("cli.questions-known-calls")
+def test_a_question_has_what_was_said_of_its_call_until_the_call_is_over() -> None:
+    known = KnownCalls()
+    known.heard(call(1, title="Edit a"))
+    known.heard(call(1, title="", kind="edit"))
+    assert title(known, 1) == "Edit a"
+    known.heard({"sessionId": "other", "update": call(1, status="completed")["update"]})
+    assert title(known, 1) == "Edit a"
+
+    for status in ("completed", "failed"):
+        known.heard(call(1, title="Edit a"))
+        known.heard(call(1, status=status))
+        assert title(known, 1) is None
+
+
+@pytest.mark.requirement("cli.questions-known-calls")
+def test_the_oldest_call_is_forgotten_when_there_are_too_many() -> None:
+    known = KnownCalls()
+    for number in range(MOST):
+        known.heard(call(number, title="T"))
+    assert title(known, 0) == "T"
+
+    known.heard(call(MOST, title="T"))
+
+    assert [title(known, number) for number in (0, 1, MOST)] == [None, "T", "T"]
