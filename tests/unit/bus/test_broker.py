@@ -566,6 +566,15 @@ def test_everyone_can_see_who_is_there_and_where(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.presence")
+def test_a_member_without_a_window_is_listed_with_the_process_of_its_hello(scene: Scene) -> None:
+    scene.join("me", "cli", pid=41)
+    scene.say("me", "who", {})
+
+    (found,) = scene.heard("me")[-1]["payload"]["data"]
+    assert found["pid"] == 41
+
+
+@pytest.mark.requirement("bus.presence")
 @pytest.mark.parametrize("asked", [{"role": "editor"}, {"taskspace_uuid": "T"}, {"kind": "web"}])
 def test_who_can_be_asked_for_some(scene: Scene, asked: dict[str, str]) -> None:
     scene.join("me", "cli")

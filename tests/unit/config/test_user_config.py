@@ -140,6 +140,11 @@ def test_no_file_is_no_config(path: Path) -> None:
             "an MCP server has no place in the chain",
         ),
         (
+            '{"agent": "x", "mods": [{"name": "a", "kind": "mcp",\n "provides": ["b"]}]}',
+            ":2:14",
+            "an MCP server has no place in the chain",
+        ),
+        (
             '{"agent": "x", "mods": [{"source": {"url": "u"},\n "kind": "adapter"}]}',
             ":2:10",
             "an adapter provides nothing",

@@ -109,6 +109,9 @@ async def test_server_that_announces_is_asked_when_it_does_and_not_for_a_list(
         came = await changes.next()
         for _ in range(5):
             await live.of([ONE])
+        live.noted(ONE, "again")
+        await changes.next()
+        await live.of([ONE])
         quiet = list(servers.asked)
         servers.said[ONE] = AgentNow(({"question": 7},), announces=True, seq=5)
         live.noted(ONE, "asked")
@@ -119,8 +122,8 @@ async def test_server_that_announces_is_asked_when_it_does_and_not_for_a_list(
         exited = await changes.next()
         running.cancel()
 
-    assert quiet == [ONE]
-    assert servers.asked == [ONE, ONE]
+    assert quiet == [ONE, ONE], "once for each announcement, also of the same state"
+    assert servers.asked == [ONE, ONE, ONE]
     assert known[ONE].questions == ({"question": 7},)
     assert [came, asked, exited] == [(ONE, "connected"), (ONE, "asked"), (ONE, "exited")]
     assert (await live.of([ONE]), live.ended()) == ({}, [ONE])

@@ -69,6 +69,11 @@ def test_json_with_the_environment_as_a_map() -> None:
     assert parse_command('{"command": "agent"}') == Command(("agent",))
 
 
+@pytest.mark.requirement("process.spec-json-stdio-list-env")
+def test_json_with_meta_of_another_program_is_accepted() -> None:
+    assert parse_command('{"command": "agent", "_meta": {"x": 1}}') == Command(("agent",))
+
+
 @pytest.mark.requirement("process.spec-json-dialect")
 def test_json_may_say_which_dialect_a_component_speaks() -> None:
     for dialect in DIALECTS:
