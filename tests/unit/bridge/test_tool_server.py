@@ -1,5 +1,6 @@
 """A tool server by itself: tools made of functions, shown, hidden and called."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -235,6 +236,27 @@ async def test_a_tool_that_asks_for_its_context_gets_it_and_it_is_no_argument() 
     assert list(server.tools[0].schema["properties"]) == ["prefix"]
     result = await connection.answer("tools/call", {"name": "who", "arguments": {"prefix": "> "}})
     assert text(result) == f'"> {server.server_id} {connection.connection_id}"'
+
+
+def positional(text: str, /) -> str:
+    return text
+
+
+def several(*texts: str) -> str:
+    return "".join(texts)
+
+
+def named(**texts: str) -> str:
+    return "".join(texts)
+
+
+@pytest.mark.requirement("bridge.tool-functions")
+@pytest.mark.parametrize("function", [positional, several, named])
+def test_a_function_whose_parameters_have_no_names_is_no_tool(
+    function: Callable[..., str],
+) -> None:
+    with pytest.raises(TypeError, match="a tool is called by name"):
+        Tool(function)
 
 
 @pytest.mark.requirement("bridge.tool-server-versions")

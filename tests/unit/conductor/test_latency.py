@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 import pytest
 
 from symposium.conductor.component import Crossing, Direction, Forward, Handler, Interception
-from symposium.conductor.latency import ONE_IN, Durations, Passing, timed
+from symposium.conductor.latency import MOST_KEPT, ONE_IN, Durations, Passing, timed
 
 
 def measured(handler: Handler) -> tuple[Handler, Durations]:
@@ -81,3 +81,15 @@ def test_a_program_is_measured_by_the_requests_that_come_out_of_it() -> None:
     latency = passing.durations.latency()
     assert latency is not None
     assert latency.count == 1
+
+
+@pytest.mark.requirement("stories.a-12-latency")
+def test_only_the_latest_measurements_count() -> None:
+    durations = Durations()
+    durations.note(1000.0)
+    for _ in range(MOST_KEPT):
+        durations.note(0.001)
+
+    latency = durations.latency()
+    assert latency is not None
+    assert (latency.p95, latency.count) == (1.0, MOST_KEPT)

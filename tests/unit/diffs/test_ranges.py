@@ -175,7 +175,11 @@ async def test_a_large_diff_is_cut_off(
     repository.commit()
     found = await changes(repository.path, DiffRange("HEAD~1..HEAD"))
 
+    repository.write("small.txt", "word\n")
+    with_new = await changes(repository.path, DiffRange("HEAD~1"))
+
     assert found.is_cut
+    assert with_new.is_cut, "one of its parts is"
     assert 1 <= len(found.files) < 9
     assert found.files[-1].is_cut
 

@@ -212,10 +212,12 @@ def change(file: Path) -> None:
 
 
 @pytest.mark.requirement("ide.diagnostics-both-ways")
+@pytest.mark.parametrize("pulls", [None, False])
 async def test_diagnostics_are_taken_as_pushed_or_pulled_and_anew_after_a_change(
-    file: Path,
+    file: Path, pulls: object
 ) -> None:
     server = ScriptedServer()
+    server.answers["initialize"] = {"capabilities": {"diagnosticProvider": pulls}}
     wrong = {"range": NAME, "message": "no", "severity": 2, "code": 7}
     ask = {"sessionId": "s", "path": str(file)}
     async with headless(server) as ide:

@@ -10,6 +10,7 @@ from symposium.errors import SymposiumError
 from symposium.ide.dialect.evaluator import FUNCTIONS, MOST_CALLS, Evaluation, run, signature
 from symposium.ide.dialect.function import AmbiguityError, Function, Scope, by_name, name_of
 from symposium.ide.dialect.port import NoIde
+from symposium.ide.dialect.symbol_functions import MOST_SYMBOLS
 from symposium.ide.dialect.workspace import Workspace
 from symposium.ide.operations import FileLocation, FileRange, SymbolDef
 
@@ -117,6 +118,13 @@ async def test_symbols_are_taken_as_names_as_symbols_and_in_lists() -> None:
     assert ide.asked == ["User", "User", "/project/src/models.rs", "/project/src/models.rs"]
     assert "no symbol is written like this" in await failure("findDefinitions(3)")
     assert "no symbol looks like this" in await failure("findDefinitions({a: 1})")
+
+
+@pytest.mark.requirement("dialect.symbols-bounded")
+async def test_of_more_symbols_than_the_limit_the_first_are_taken() -> None:
+    names = ", ".join(["`User`"] * (MOST_SYMBOLS + 1))
+
+    assert len(await value(f"findDefinitions([{names}])")) == MOST_SYMBOLS
 
 
 @pytest.mark.requirement("dialect.i6", "dialect.i7", "dialect.i8")
