@@ -127,7 +127,10 @@ async def test_reviews_outlive_the_server_and_are_listed(
     await later.reviews.hear(comment(first.value.review_id), BY)
     listed = await call_tool(later, "get_review_status", {})
     one = await call_tool(later, "get_review_status", {"review_id": first.value.review_id})
+    newest = later.reviews.find(None)
 
+    assert newest is not None
+    assert newest.review_id == first.value.review_id, "it has changed last"
     assert (first.value.status, second.value.status) == ("no_reviewer", "no_reviewer")
     assert [(each.title, each.status) for each in listed.value.known] == [
         ("Two", "answered"),

@@ -66,6 +66,13 @@ def test_a_required_component_without_what_it_needs_ends_the_plan() -> None:
 
 
 @pytest.mark.requirement("planning.adapters-recurse")
+def test_an_adapter_may_need_what_the_editor_has() -> None:
+    made = plan(["y"], [component("a", "x")], [adapter("high", "y", "x")])
+
+    assert names(made) == ["high", "a"]
+
+
+@pytest.mark.requirement("planning.adapters-recurse")
 def test_what_an_adapter_needs_stands_before_it() -> None:
     adapters = [adapter("high", "y", "x"), adapter("low", "", "y")]
     made = plan([], [component("a"), component("b", "x")], adapters)

@@ -145,9 +145,11 @@ def test_npm_packages_are_read_from_the_manifests_of_all_members(tmp_path: Path)
         tmp_path,
         package_DOT_json='{"dependencies": {"react": "1"}, "devDependencies": {"@types/node": "2"},'
         ' "workspaces": ["packages/*"], "scripts": {"postinstall": "touch /tmp/x"}}',
-        packages__one__package_DOT_json='{"peerDependencies": {"vue": "3"}}',
+        packages__one__package_DOT_json='{"peerDependencies": {"vue": "3"},'
+        ' "optionalDependencies": {"fsevents": "2"}}',
     )
-    assert looked_at(tmp_path).packages["npm"] == {"react", "@types/node", "vue"}
+    found = looked_at(tmp_path).packages["npm"]
+    assert found == {"react", "@types/node", "vue", "fsevents"}
 
 
 @pytest.mark.requirement("recommendations.predicates")

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from symposium.errors import NotFoundError
 from symposium.registry.entries import Entry, Index, parse_entry
@@ -49,6 +50,18 @@ def test_a_way_without_its_tool_is_passed_over(tool: str, package: str) -> None:
 
     assert isinstance(way, FromPackage)
     assert (way.tool, way.target.package) == (tool, package)
+
+
+@pytest.mark.requirement("registry.resolve-errors")
+def test_the_beginning_of_a_name_finds_nothing() -> None:
+    index = Index((entry(WAYS),), (replace(entry(WAYS), id="xy"),), "", ())
+
+    with pytest.raises(NotFoundError):
+        find_mod_entry(index, "x")
+    with pytest.raises(NotFoundError):
+        find_entry(index, "")
+    assert find_mod_entry(index, "xy").id == "xy"
+    assert find_entry(index, "x").id == "x"
 
 
 @pytest.mark.requirement("registry.resolve-errors")
