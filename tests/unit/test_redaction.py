@@ -90,9 +90,7 @@ def test_a_private_key_does_not_survive(before: str, key: str, end: str, after: 
 
     found = Redactor().text(f"{before}-----BEGIN RSA PRIVATE KEY-----\n{lines}\n{end}{after}")
 
-    assert not set(lines.split()) & set(re.findall(r"[A-Za-z0-9+/]+", found)) - set(after.split())
-    assert found.startswith(before)
-    assert found.endswith(after)
+    assert found == f"{before}-----BEGIN RSA PRIVATE KEY-----{REDACTED}{end}{after}"
 
 
 SECRET_NAMES = st.sampled_from(
