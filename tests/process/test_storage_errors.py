@@ -11,7 +11,7 @@ from tests.support.task_desk import Desk, until
 
 from symposium.bus.answering import Answering
 from symposium.bus.answers import Answers, Asked
-from symposium.bus.envelope import Sender, envelope_of, read_envelope, read_outcome
+from symposium.bus.envelope import Envelope, Sender, envelope_of, read_outcome
 from symposium.bus.messages.list_inbox import Inbox, ListInbox
 from symposium.config.atomic_file import storage_error_text, write_whole
 from symposium.keepers.prompt_queue import PromptQueue
@@ -48,14 +48,14 @@ def test_say_names_the_file_and_the_fix_and_keeps_nothing_when_it_cannot_be_save
     ],
 )
 async def test_request_that_cannot_be_stored_fails_with_path_and_fix(number: int, fix: str) -> None:
-    sent = Mailbox[bytes]()
+    sent = Mailbox[Envelope]()
 
     async def fail(message: ListInbox, asked: Asked) -> Inbox:
         del message, asked
         raise OSError(number, os.strerror(number), "/home/me/x")
 
-    def send(line: bytes) -> bool:
-        sent.add(line)
+    def send(envelope: Envelope) -> bool:
+        sent.add(envelope)
         return True
 
     answers = Answers()
@@ -64,7 +64,7 @@ async def test_request_that_cannot_be_stored_fails_with_path_and_fix(number: int
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(answering.run())
         answering.start(envelope_of(ListInbox(), Sender("/")))
-        outcome = read_outcome(read_envelope(await sent.next()))
+        outcome = read_outcome(await sent.next())
         running.cancel()
 
     reason = os.strerror(number)

@@ -204,7 +204,7 @@ def commit_in(desk: Desk, name: str, file: str) -> str:
 
 def call(desk: Desk, place: Path, tool: str, **arguments: Any) -> None:
     """Call an MCP tool as the agent in a worktree does."""
-    greeting = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    greeting: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}}
     client = {"clientInfo": {"name": "agent", "version": "0"}}
     messages = (
         {"id": 1, "method": "initialize", "params": {**greeting, **client}},

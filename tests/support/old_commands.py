@@ -172,7 +172,7 @@ def common(one: Any, other: Any) -> Any:
     if isinstance(one, list) and isinstance(other, list):
         pairs = zip(cast("list[Any]", one), cast("list[Any]", other), strict=True)
         return [common(*pair) for pair in pairs]
-    return one if one == other else any_value(other)
+    return cast("Any", one) if one == other else any_value(other)
 
 
 def missing(old: Any, new: Any, place: str = "") -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fcntl import LOCK_EX, flock
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 Line: TypeAlias = tuple[str, Any]
 """Who wrote it, `client` or `server`, and the message."""
@@ -171,11 +171,13 @@ def shape(value: Any, place: str = "") -> set[str]:
     """The members of a message, by path, with the type of each."""
     if isinstance(value, dict):
         found = {f"{place}: object"}
-        for name, each in value.items():
+        for name, each in cast("dict[str, Any]", value).items():
             found |= shape(each, f"{place}.{name}")
         return found
     if isinstance(value, list):
-        return {f"{place}: array"}.union(*(shape(each, f"{place}[]") for each in value))
+        return {f"{place}: array"}.union(
+            *(shape(each, f"{place}[]") for each in cast("list[Any]", value))
+        )
     return {f"{place}: {any_kind(value) or kind_of(value)}"}
 
 

@@ -4,7 +4,7 @@
 the imports below know where things are defined.
 """
 
-import importlib
+import importlib.util
 import inspect
 import re
 import sys
