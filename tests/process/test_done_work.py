@@ -1,8 +1,10 @@
 """An agent that is done waits in the inbox for a review, if it has changed files."""
 
+from collections.abc import Callable
+
 import pytest
 from tests.support.chaos import AGENT, results
-from tests.support.task_desk import Desk, until
+from tests.support.task_desk import Desk, git, until
 
 
 @pytest.mark.requirement("approvals.done")
@@ -27,6 +29,20 @@ def test_work_that_is_done_waits_for_a_review_until_it_is_reviewed_or_landed(des
     assert (after_review, after_reading) == ([], [])
     assert second["id"] != first["id"]
     assert after_restart == [second]
+    assert desk.json("inbox") == []
+
+
+@pytest.mark.requirement("approvals.done-own-work")
+def test_branch_made_in_the_clone_during_a_turn_does_not_make_the_task_wait_for_a_review(
+    desk: Desk, scripted: Callable[..., str]
+) -> None:
+    task = desk.new("asks", "--agent", scripted("prompt=ask:edit"))["id"]
+    (item,) = until(lambda: desk.json("inbox"))
+    git(desk.clone, "branch", "unrelated")
+    desk.ok("inbox", "answer", item["id"], "y")
+    until(lambda: results(desk, task))
+    until(lambda: desk.tasks()["asks"]["state"] == "idle")
+
     assert desk.json("inbox") == []
 
 

@@ -85,11 +85,18 @@ class TaskView(Struct, frozen=True):
 
 
 class SnapshotView(Struct, frozen=True):
-    """A state of a worktree that can be brought back."""
+    """A state of a worktree that can be brought back.
+
+    Attributes:
+        tree: git's name for the files that are not ignored.
+        tip: the commit of HEAD; empty before the first.
+    """
 
     ref: str
     at: float
     reason: str
+    tree: str = ""
+    tip: str = ""
 
 
 class InboxChoice(Struct, frozen=True):

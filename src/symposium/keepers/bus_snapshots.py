@@ -13,7 +13,7 @@ from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError
 from symposium.bus.messages.snapshot_taskspace import SnapshotTaskspace
 from symposium.bus.roles import Role
-from symposium.bus.task_shapes import SESSION_SERVER
+from symposium.bus.task_shapes import SESSION_SERVER, SnapshotView
 from symposium.keepers.agent_stop import LATE, AgentStop
 from symposium.keepers.before_tools import Listening
 from symposium.keepers.tool_calls import Heard, ToolCalls
@@ -28,6 +28,10 @@ def keepers_bus(taskspace: str, worktree: str) -> BusClient:
     """The way to the daemon: one that has died is started again, one that was stopped is not."""
     identity = Identity(Role.HOST, SESSION_SERVER, Sender(worktree, taskspace, None))
     return BusClient(identity, settings=ClientSettings(dial=returning()))
+
+
+def _work(snapshot: SnapshotView | None) -> tuple[str, str] | None:
+    return None if snapshot is None else (snapshot.tree, snapshot.tip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,8 @@ class BusSnapshots:
         self._listening: Listening | None = None
         # What was told last: not told at each call, until one could be kept again.
         self._trouble = ""
-        # Refs of snapshots: where nothing has changed there is no new one.
-        self._newest = self._at_start = ""
+        self._at_start: SnapshotView | None = None
+        self._newest: SnapshotView | None = None
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
@@ -89,14 +93,16 @@ class BusSnapshots:
         """Keep the worktree before the agent is told something; why that could not be."""
         self._calls.forget()
         self._stop.begin_turn()
-        trouble = await self.keep("before a prompt")
-        self._at_start = self._newest
-        return trouble
+        self._at_start = None
+        return await self.keep("before a prompt")
 
     @property
     def has_changed(self) -> bool:
-        """Whether the newest snapshot is another than that from before the turn."""
-        return self._newest != self._at_start
+        """Whether files or HEAD changed between the first and the newest snapshot of the turn.
+
+        A branch made elsewhere in the clone also makes a new snapshot, but is no work of the turn.
+        """
+        return _work(self._newest) != _work(self._at_start)
 
     def _announces(self, line: bytes | Overlong, called_at: float | None) -> bool:
         """Ask for a snapshot where a line announces a tool call; whether it does."""
@@ -129,7 +135,9 @@ class BusSnapshots:
             is_known, self._trouble = self._trouble == str(error), str(error)
             return "" if is_known else f"the worktree could not be kept ({wanted.reason}): {error}"
         self._trouble = ""
-        self._newest = taken.snapshot.ref
+        self._newest = taken.snapshot
+        if self._at_start is None:
+            self._at_start = self._newest
         return ""
 
     async def _work(self) -> None:

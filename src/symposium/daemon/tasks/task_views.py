@@ -120,7 +120,7 @@ def task_view(
 
 def snapshot_view(snapshot: Snapshot) -> SnapshotView:
     """A state that can be brought back."""
-    return SnapshotView(snapshot.ref, snapshot.at, snapshot.reason)
+    return SnapshotView(snapshot.ref, snapshot.at, snapshot.reason, snapshot.tree, snapshot.tip)
 
 
 def _state(taskspace: Taskspace, session: Status | None, waiting: int, now: Now) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from symposium.taskspaces.failures import TaskspaceError
@@ -123,6 +124,8 @@ class Snapshots:
             )
             # The end of a restore is written in any case: it says where that has led.
             if last is not None and last.key == key_of(parts) and not reason.startswith(BACK):
+                # An older version did not write the tree.
+                last = replace(last, tree=parts.work)
                 self._last[subject.id] = last
                 return last
             at = max(self._now(), last.at + 0.001 if last else 0.0)

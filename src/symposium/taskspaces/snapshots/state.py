@@ -76,6 +76,7 @@ class Snapshot:
         tip: the commit of HEAD; empty before the first.
         called_on: the ref of the snapshot that holds what a tool call found, where it had begun
             before this one was taken; else empty.
+        tree: of the worktree's files that git does not ignore; empty if an older version wrote it.
     """
 
     ref: str
@@ -87,6 +88,7 @@ class Snapshot:
     head: str
     tip: str
     called_on: str = ""
+    tree: str = ""
 
 
 def message_of(snapshot: Snapshot) -> str:

@@ -1,0 +1,99 @@
+"""What a session server takes for the work of a turn, by the snapshots that it is answered."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.support.inside_daemon import daemon_of
+
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.client import BusClient, Identity
+from symposium.bus.envelope import Sender
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.snapshot_taskspace import Snapped, SnapshotTaskspace
+from symposium.bus.roles import Role
+from symposium.bus.task_shapes import SnapshotView
+from symposium.daemon.part import Bus
+from symposium.keepers.bus_snapshots import BusSnapshots
+
+FAILED = None
+"""The answer to a snapshot that cannot be taken."""
+
+
+class Engine:
+    """Answers each snapshot with the next of these trees and tips."""
+
+    def __init__(self, states: Sequence[tuple[str, str] | None]) -> None:
+        self._states = iter(states)
+        self._count = 0
+
+    def answers(self) -> Answers:
+        answers = Answers()
+        answers.to(SnapshotTaskspace, self._snapshot)
+        return answers
+
+    async def run(self, bus: Bus) -> None:
+        del bus
+        await asyncio.Event().wait()
+
+    def is_busy(self) -> bool:
+        return False
+
+    async def _snapshot(self, message: SnapshotTaskspace, asked: Asked) -> Snapped:
+        del asked
+        state = next(self._states)
+        if state is FAILED:
+            raise BusRefusedError("the disk is full", "failed")
+        self._count += 1
+        tree, tip = state
+        return Snapped(SnapshotView(f"snapshot-{self._count}", 1.0, message.reason, tree, tip))
+
+
+@asynccontextmanager
+async def snapshots_of(engine: Engine, folder: Path) -> AsyncGenerator[BusSnapshots]:
+    """A session server's snapshots, over a daemon in this process."""
+    who = Identity(Role.HOST, "test", Sender("/work"))
+    async with (
+        daemon_of(engine, folder) as settings,
+        BusSnapshots("one", BusClient(who, settings=settings)) as snapshots,
+    ):
+        yield snapshots
+
+
+@pytest.mark.requirement("approvals.done-own-work")
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        pytest.param([("a", "1"), ("a", "1")], False, id="another ref alone"),
+        pytest.param([("a", "1"), ("b", "1")], True, id="files"),
+        pytest.param([("a", "1"), ("a", "2")], True, id="a commit"),
+        pytest.param([FAILED, ("a", "1")], False, id="unknown at the start"),
+        pytest.param([FAILED, FAILED], False, id="never known"),
+        pytest.param([FAILED, ("a", "1"), ("b", "1")], True, id="files, after an unknown start"),
+        pytest.param([("a", "1"), FAILED], False, id="unknown at the end"),
+    ],
+)
+async def test_turn_has_changed_files_when_tree_or_tip_differ_from_its_first_snapshot(
+    tmp_path: Path, states: Sequence[tuple[str, str] | None], *, expected: bool
+) -> None:
+    async with snapshots_of(Engine(states), tmp_path) as snapshots:
+        await snapshots.begin_turn()
+        for _ in states[1:]:
+            await snapshots.keep("the turn is over")
+
+        assert snapshots.has_changed is expected
+
+
+@pytest.mark.requirement("approvals.done-own-work")
+async def test_what_changes_between_two_turns_is_no_work_when_the_start_of_the_second_is_unknown(
+    tmp_path: Path,
+) -> None:
+    states = [("a", "1"), ("a", "1"), FAILED, ("edited by the user", "1")]
+    async with snapshots_of(Engine(states), tmp_path) as snapshots:
+        for _ in range(2):
+            await snapshots.begin_turn()
+            await snapshots.keep("the turn is over")
+
+        assert not snapshots.has_changed
