@@ -198,44 +198,66 @@ def fill_log(desk: Desk, task: str, count: int) -> None:
 def test_watch_prints_what_agents_do_as_it_happens(
     desk: Desk, start: Start, scripted: Spec
 ) -> None:
-    desk.new("before", "--agent", "none")
+    before = desk.new("before", "--agent", "none")
     watching = start("task", "watch", "--json")
     plain = start("task", "watch")
-    assert watching.stdout is not None
-    events = (json.loads(line) for line in watching.stdout)
-    first = next(events)
-    until_type(events, "inbox_changed")
+    seen = Events(watching)
+    # Each watcher has subscribed before it lists.
+    seen.until(lambda each: each["type"] == "inbox_changed")
+    out = "".join(until_line(plain, "before"))
     made = desk.new("asks", "--agent", scripted("prompt=ask:edit"))
-    (item,) = until_type(events, "inbox_changed")["added"]
+    (item,) = seen.until(lambda each: each.get("added"))["added"]
     desk.ok("inbox", "answer", item["id"], "y")
-    (settled,) = until_type(events, "inbox_changed")["settled"]
-    idle = next(
-        each
-        for each in events
-        if each["type"] == "taskspace_changed" and each["taskspace"]["state"] == "idle"
-    )
-    out = "".join(until_line(plain, "? asks: wants to "))
+    (settled,) = seen.until(lambda each: each.get("settled"))["settled"]
+    seen.until(lambda each: state_of(each) == (made["id"], "idle"))
+    out += "".join(until_line(plain, "? asks: wants to "))
     desk.ok("task", "log", "asks", "--add", "half done")
-    logged = until_type(events, "task_logged")
+    logged = seen.until(lambda each: each.get("entry", {}).get("message") == "half done")
     desk.ok("task", "rm", "before", "--discard-work")
-    gone = until_type(events, "taskspace_gone")
+    gone = seen.until(lambda each: each["type"] == "taskspace_gone")
     # An interrupted watcher may not have printed the line yet.
     out += "".join(until_line(plain, "half done"))
     plain.send_signal(signal.SIGINT)
     out += plain.communicate(timeout=PATIENCE)[0]
 
+    first = seen.all[0]
     assert (first["type"], first["cause"]) == ("taskspace_changed", "listed")
+    assert first["taskspace"]["id"] == before["id"]
     assert (item["kind"], item["taskspace"]) == ("permission", made["id"])
     assert (settled["item"], settled["answer"]) == (item["id"], "y")
     assert "on the command line" in settled["by"]
-    assert idle["taskspace"]["id"] == made["id"]
-    assert (logged["taskspace_uuid"], logged["entry"]["message"]) == (made["id"], "half done")
-    assert gone == {"type": "taskspace_gone", "taskspace_uuid": first["taskspace"]["id"]} | {
+    assert logged["taskspace_uuid"] == made["id"]
+    assert gone == {"type": "taskspace_gone", "taskspace_uuid": before["id"]} | {
         "is_archived": True
     }
     assert plain.returncode == 130
     assert re.search(r"^\? asks: wants to .+\(since ", out, re.MULTILINE)
     assert "\x1b" not in out
+
+
+def state_of(event: dict[str, Any]) -> tuple[str, str]:
+    """The task that an event shows, and its state; empty for other events."""
+    task = event.get("taskspace", {})
+    return task.get("id", ""), task.get("state", "")
+
+
+class Events:
+    """What a watcher prints: every event so far can still be found, whatever came before it."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        self._lines = process.stdout
+        self.all: list[dict[str, Any]] = []
+
+    def until(self, is_wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+        """The first event that is wanted; waits for it."""
+        found = [each for each in self.all if is_wanted(each)]
+        while not found:
+            line = self._lines.readline()
+            assert line, f"it ended after {self.all}"
+            self.all.append(json.loads(line))
+            found = self.all[-1:] if is_wanted(self.all[-1]) else []
+        return found[0]
 
 
 def until_line(process: "subprocess.Popen[str]", words: str) -> Iterator[str]:
@@ -246,11 +268,6 @@ def until_line(process: "subprocess.Popen[str]", words: str) -> Iterator[str]:
         if words in line:
             return
     pytest.fail(f"it ended without {words!r}")
-
-
-def until_type(events: Iterator[dict[str, Any]], kind: str) -> dict[str, Any]:
-    """The next event of a type."""
-    return next(each for each in events if each["type"] == kind)
 
 
 @pytest.mark.requirement("cli.exit-waiting")

@@ -55,15 +55,17 @@ class TaskWatch:
         self._projects = {self._project}
         self._board = Board()
         self._announced: list[Announcement] = []
+        # What is announced while the tasks are listed may be newer than the list.
+        self._held: list[Announcement] | None = None
         self._is_due = asyncio.Event()
 
     def answers(self) -> Answers:
         """What it listens to."""
         answers = Answers()
-        answers.hear(TaskspaceChanged, self._task_changed)
-        answers.hear(TaskspaceGone, self._task_gone)
-        answers.hear(InboxChanged, self._inbox_changed)
-        answers.hear(TaskLogged, self._task_logged)
+        answers.hear(TaskspaceChanged, self._hear)
+        answers.hear(TaskspaceGone, self._hear)
+        answers.hear(InboxChanged, self._hear)
+        answers.hear(TaskLogged, self._hear)
         return answers
 
     async def run(self, bus: BusClient) -> None:
@@ -89,14 +91,21 @@ class TaskWatch:
         """List everything, unless the connection is the known one; its name."""
         connection = (await bus.ready()).connection
         if connection != known:
-            await bus.show(Presence(kind=WindowKind.TERMINAL, pid=os.getpid()))
-            page = ListTaskspaces(
-                project=self._project, limit=MAX_TASKS, is_archived=False, is_urgent_first=True
-            )
-            tasks = (await bus.request(page)).taskspaces
-            self._projects |= {each.project for each in tasks}
-            self._board.start(tasks, (await bus.request(ListInbox())).items)
-            self._is_due.set()
+            self._held = []
+            try:
+                await bus.show(Presence(kind=WindowKind.TERMINAL, pid=os.getpid()))
+                page = ListTaskspaces(
+                    project=self._project, limit=MAX_TASKS, is_archived=False, is_urgent_first=True
+                )
+                tasks = (await bus.request(page)).taskspaces
+                items = (await bus.request(ListInbox())).items
+                self._projects |= {each.project for each in tasks}
+                self._board.start(tasks, items)
+                self._is_due.set()
+            finally:
+                held, self._held = self._held, None
+                for message in held:
+                    self._apply(message)
         return connection
 
     async def _follow(self, bus: BusClient) -> None:
@@ -110,31 +119,36 @@ class TaskWatch:
                 # It is restarted just now: what is shown stays.
                 continue
 
-    def _take(self, message: Announcement) -> None:
-        self._announced.append(message)
-        self._is_due.set()
-
-    async def _task_changed(self, message: TaskspaceChanged, asked: Asked) -> None:
+    async def _hear(self, message: Announcement, asked: Asked) -> None:
         del asked
-        if self._project is None or message.taskspace.project in self._projects:
-            self._board.task_changed(message, datetime.now(UTC).isoformat(timespec="seconds"))
-            self._take(message)
+        if self._held is None:
+            self._apply(message)
+        else:
+            self._held.append(message)
 
-    async def _task_gone(self, message: TaskspaceGone, asked: Asked) -> None:
-        del asked
-        if message.taskspace_uuid in self._board.tasks:
-            self._board.task_gone(message.taskspace_uuid)
-            self._take(message)
+    def _apply(self, message: Announcement) -> None:
+        if self._change(message):
+            self._announced.append(message)
+            self._is_due.set()
 
-    async def _inbox_changed(self, message: InboxChanged, asked: Asked) -> None:
-        del asked
-        self._board.inbox_changed(message)
-        self._take(message)
-
-    async def _task_logged(self, message: TaskLogged, asked: Asked) -> None:
-        del asked
-        if message.taskspace_uuid in self._board.tasks:
-            self._take(message)
+    def _change(self, message: Announcement) -> bool:
+        """Change the board; whether the message is about what it shows."""
+        match message:
+            case TaskspaceChanged():
+                if self._project is not None and message.taskspace.project not in self._projects:
+                    return False
+                self._board.task_changed(message, datetime.now(UTC).isoformat(timespec="seconds"))
+            case TaskspaceGone():
+                if message.taskspace_uuid not in self._board.tasks:
+                    return False
+                self._board.task_gone(message.taskspace_uuid)
+            case TaskLogged():
+                return message.taskspace_uuid in self._board.tasks
+            case InboxChanged():
+                self._board.inbox_changed(message)
+            case _:
+                return False
+        return True
 
 
 async def watch_tasks(project: Path | None, *, as_json: bool) -> int:
