@@ -12,9 +12,9 @@ from typing import Any, Final
 import click
 
 from peerwire.catalog import has_module, module_name, names_in
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode, Failure, ended_by_reader, say
 from symposium.cli.quick_imports import quick_imports
-from symposium.near_names import near_names
 
 COMMANDS: Final = "symposium.cli.commands"
 
@@ -33,7 +33,7 @@ _WORDS: Final = "symposium.words"
 """Where the context keeps what was typed."""
 
 
-class Front(click.Group):
+class Front(CommandGroup):
     """Imports a subcommand's module only when that one is to run or to be explained."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -61,20 +61,6 @@ class Front(click.Group):
             args = [*args[1:], "--help"]
         ctx.meta[_WORDS] = list(args)
         return super().parse_args(ctx, args)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The subcommand that the words name, and the words that are its own."""
-        name = args[0]
-        if not name.startswith("-") and self.get_command(ctx, name) is None:
-            known = self.list_commands(ctx)
-            near = near_names(name, known)
-            meant = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise click.UsageError(
-                f"No such command {name!r}.{meant} There are: {', '.join(known)}.", ctx
-            )
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them by the first line of each module, which is read and not run."""

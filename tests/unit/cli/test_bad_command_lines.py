@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
+import click
 import pytest
 
 from symposium.__main__ import main
+from symposium.cli.command_group import CommandGroup
 
 RUN = "run-with"
 PROMPT = "prompt"
@@ -75,6 +77,31 @@ COMMAND_LINES: Final = [
     case("chat hello", "unexpected extra argument", "hello"),
     case("chat --agentt eliza", "--agentt", "--agent"),
     case("chat --timeout soon", "--timeout", "'soon'"),
+]
+
+GROUPS: Final = [
+    case("task delete x", "'delete'", "Did you mean rm?", "There are: adopt, attach", "rename"),
+    case("task remove x", "Did you mean rm"),
+    case("task crate x", "'crate'", "There are: "),
+    case("task create x", "Did you mean new"),
+    case("task lits", "Did you mean list"),
+    case("task SHOW x", "Did you mean show"),
+    case("task frobnicate", "'frobnicate'. There are: adopt"),
+    case("session rm x", "Did you mean forget?"),
+    case("session stop x", "Did you mean cancel or kill"),
+    case("agents install x", "Did you mean add"),
+    case("registry ls", "Did you mean list"),
+    case("daemon tail", "Did you mean logs"),
+    case("bus log", "Did you mean tail"),
+    case("trust delete x", "Did you mean revoke"),
+    case("policy ls", "Did you mean list"),
+    case("recommendations rm x", "Did you mean forget"),
+    case("walkthrough validate x", "Did you mean check"),
+    case("timeline view x", "Did you mean show"),
+    case("audit check", "Did you mean verify"),
+    case("trace inspect x", "Did you mean show or view"),
+    case("inbox approve 1", "Did you mean answer"),
+    case("inbox --frob", "No such option", "--frob"),
 ]
 
 SPECS: Final = [
@@ -163,6 +190,26 @@ def test_a_wrong_command_line_is_told_what_would_be_right(
     text = said_to(wrong, capsys)
 
     assert [part for part in wrong.says if part not in text] == []
+
+
+@pytest.mark.requirement("cli.unknown-subcommand")
+@pytest.mark.parametrize("wrong", GROUPS, ids=name_of)
+def test_unknown_subcommand_of_a_group_is_answered_with_those_that_may_be_meant(
+    wrong: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = said_to(wrong, capsys)
+
+    assert [part for part in wrong.says if part not in text] == []
+
+
+@pytest.mark.requirement("cli.unknown-subcommand")
+def test_every_group_of_subcommands_suggests_names() -> None:
+    context = click.Context(main)
+    commands = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    groups = {name: each for name, each in commands.items() if isinstance(each, click.Group)}
+
+    assert len(groups) >= 14
+    assert [name for name, each in groups.items() if not isinstance(each, CommandGroup)] == []
 
 
 @pytest.mark.requirement("cli.bad-spec", "cli.specs-unknown-name", "cli.specs-name")

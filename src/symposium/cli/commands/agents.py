@@ -21,6 +21,7 @@ from symposium.cli.agent_views import (
     receipt_json,
     server_json,
 )
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
@@ -43,7 +44,7 @@ _INTERPRETERS = re.compile(r"python|pypy|node|npx|bunx?|deno|uvx?|pipx?|ruby|per
 """Programs that run others: their names say nothing of the agent."""
 
 
-@click.group("agents", epilog=example("symposium agents add gemini"))
+@click.group("agents", cls=CommandGroup, epilog=example("symposium agents add gemini"))
 def command() -> None:
     """See, install, try and remove the agents one can choose."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from symposium.audit.audit_log import AuditLog
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.client.events import read_tool_call
@@ -21,7 +22,7 @@ _WIDTH = 60
 _json_option = click.option("--json", "as_json", is_flag=True, help="JSON for programs.")
 
 
-@click.group(name="audit", epilog=example("symposium audit verify"))
+@click.group(name="audit", cls=CommandGroup, epilog=example("symposium audit verify"))
 def command() -> None:
     """What agents asked for permission to do, what was answered, who decided, and when."""
 

@@ -28,6 +28,7 @@ from symposium.cli.bus_listing import (
     replayable,
 )
 from symposium.cli.bus_options import AS_JSON, SOCKET, client_for, running_bus
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.running import run
@@ -41,7 +42,7 @@ FROM = click.option(
 TASKSPACE = click.option("--taskspace", default="", metavar="UUID", help="Only of this taskspace.")
 
 
-@click.group("bus", epilog=example("symposium bus tail --type log_progress"))
+@click.group("bus", cls=CommandGroup, epilog=example("symposium bus tail --type log_progress"))
 def command() -> None:
     """Watch the bus, say something on it, say it again, or let another program take part."""
 

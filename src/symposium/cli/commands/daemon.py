@@ -19,6 +19,7 @@ from symposium.bus.place import meeting_place
 from symposium.bus.starting import IDLE_TIMEOUT, DaemonOptions
 from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.bus_options import AS_JSON, SOCKET, running_bus
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import LEVELS, example
 from symposium.cli.running import run
@@ -35,7 +36,7 @@ STOP_TIME = 15.0
 """Seconds that `stop` waits for the daemon's end."""
 
 
-@click.group("daemon", epilog=example("symposium daemon status"))
+@click.group("daemon", cls=CommandGroup, epilog=example("symposium daemon status"))
 def command() -> None:
     """Start, stop and look at the daemon, which carries the bus and the taskspaces."""
 

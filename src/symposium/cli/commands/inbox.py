@@ -12,6 +12,7 @@ from symposium.bus.messages.put_off_inbox import PutOffInbox
 from symposium.bus.task_shapes import InboxItem
 from symposium.cli.agent_views import print_json
 from symposium.cli.bus_options import AS_JSON
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.inbox_items import (
     check_seen,
@@ -38,6 +39,7 @@ FREE = {"question": ", or any text", "budget": ", or so much more, as in 2usd,10
 
 @click.group(
     name="inbox",
+    cls=CommandGroup,
     invoke_without_command=True,
     epilog=example("symposium inbox answer 1 yes"),
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.policy_report import PolicyReport, counted
@@ -32,7 +33,9 @@ _policy_option = click.option(
 _json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 
 
-@click.group(name="policy", epilog=example("symposium policy explain 'git push --force'"))
+@click.group(
+    name="policy", cls=CommandGroup, epilog=example("symposium policy explain 'git push --force'")
+)
 def command() -> None:
     """What an agent may do unasked, and what it may not do at all."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from symposium.cli.agent_views import print_json, print_table
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON
 from symposium.cli.running import run
@@ -41,7 +42,7 @@ CWD = click.option(
 )
 
 
-@click.group("recommendations", epilog=example("symposium recommendations show"))
+@click.group("recommendations", cls=CommandGroup, epilog=example("symposium recommendations show"))
 def command() -> None:
     """See which mods suit a workspace, and why; nothing is changed here."""
 

@@ -10,6 +10,7 @@ import click
 from peerwire.transports.command import Command
 from symposium.catalog import builtin_mods
 from symposium.cli.agent_views import print_json, server_json
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
@@ -27,7 +28,9 @@ from symposium.run_mode.custom_mods import CustomMods, custom_mods
 ID = click.argument("entry_id", metavar="ID|JSON")
 
 
-@click.group("registry", epilog=example("symposium registry resolve-agent gemini"))
+@click.group(
+    "registry", cls=CommandGroup, epilog=example("symposium registry resolve-agent gemini")
+)
 def command() -> None:
     """Ask the registry what there is, and how it is started, in JSON."""
 

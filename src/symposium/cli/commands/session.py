@@ -25,6 +25,7 @@ from symposium.agent_sessions.session import SessionKind, SessionSpec, Status
 from symposium.agent_sessions.store import SessionStore
 from symposium.chain_spec import check_policy
 from symposium.cli.attaching import attach_terminal
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.policy_report import terminal_warning
@@ -47,7 +48,11 @@ _WIDTH = 60
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group(name="session", epilog=example("symposium session start --acp -- claude-code-acp"))
+@click.group(
+    name="session",
+    cls=CommandGroup,
+    epilog=example("symposium session start --acp -- claude-code-acp"),
+)
 def command() -> None:
     """Agents that outlive the terminal, each held by a process of its own."""
 

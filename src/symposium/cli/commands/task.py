@@ -20,6 +20,7 @@ from symposium.bus.shapes import ProgressCategory
 from symposium.cli.agent_views import dated, print_json
 from symposium.cli.attaching import attach_terminal
 from symposium.cli.bus_options import AS_JSON
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example, taking
 from symposium.cli.task_agents import must_have_agent, named_agent
@@ -53,7 +54,11 @@ _CLONE = click.option(
 )
 
 
-@click.group(name="task", epilog=example("symposium task new 'fix the login test' --agent eliza"))
+@click.group(
+    name="task",
+    cls=CommandGroup,
+    epilog=example("symposium task new 'fix the login test' --agent eliza"),
+)
 def command() -> None:
     """Tasks side by side, each in a worktree of its own with its own agent.
 

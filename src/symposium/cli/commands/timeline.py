@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from msgspec import to_builtins
 
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.event_words import in_words
 from symposium.cli.options import example
@@ -18,7 +19,7 @@ from symposium.timelines.store import Summary, TimelineStore
 WIDTH = 100
 
 
-@click.group(name="timeline", epilog=example("symposium timeline list"))
+@click.group(name="timeline", cls=CommandGroup, epilog=example("symposium timeline list"))
 def command() -> None:
     """What happened in earlier sessions, kept by the mod `timeline`."""
 

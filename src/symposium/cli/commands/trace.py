@@ -8,6 +8,7 @@ from shutil import get_terminal_size
 
 import click
 
+from symposium.cli.command_group import CommandGroup
 from symposium.trace_view.page import write_page
 from symposium.trace_view.reading import Damage, TraceReader, lanes_of
 from symposium.trace_view.selection import Selection
@@ -16,7 +17,7 @@ from symposium.trace_view.terminal import ASCII, DRAWN, Line, Listing
 FILE = click.argument("file", type=click.Path(path_type=Path))
 
 
-@click.group(name="trace")
+@click.group(name="trace", cls=CommandGroup)
 def command() -> None:
     """Look at a trace that `symposium run-with --trace-dir DIR` has written."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from symposium.cli.agent_views import dated, print_json, print_table
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON
@@ -34,7 +35,7 @@ CWD = click.option(
 )
 
 
-@click.group("trust", epilog=example("symposium trust show"))
+@click.group("trust", cls=CommandGroup, epilog=example("symposium trust show"))
 def command() -> None:
     """See what a workspace stores, allow exactly that, and take it back."""
 

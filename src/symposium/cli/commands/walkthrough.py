@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from symposium.cli.agent_views import dated, print_json, print_table
+from symposium.cli.command_group import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.running import run
 from symposium.cli.walkthroughs import Choice, chosen, project_stores, resolved
@@ -44,7 +45,7 @@ def _choice_options(command: _Command) -> _Command:
     return target(version(base(servers(command))))
 
 
-@click.group("walkthrough", epilog=example("symposium walkthrough show"))
+@click.group("walkthrough", cls=CommandGroup, epilog=example("symposium walkthrough show"))
 def command() -> None:
     """Look at walkthroughs that agents have made here, or that stand in Markdown files.
 
