@@ -243,6 +243,16 @@ async def test_a_batch_is_answered_with_one_event_of_all_its_answers() -> None:
     assert [(part["id"], "error" in part) for part in event] == [(1, False), (2, True), (1, False)]
 
 
+@pytest.mark.requirement("bridge.http-own-notifications")
+async def test_a_notification_of_the_hop_itself_is_not_passed_on() -> None:
+    async with opened() as (door, owner):
+        for method in ("$/cancel_request", "notifications/x"):
+            await door.send({"jsonrpc": "2.0", "method": method, "params": {"id": 1}})
+        await owner.editor.told.until(lambda _: bool(owner.told))
+
+        assert [params["method"] for params in owner.told] == ["notifications/x"]
+
+
 @pytest.mark.requirement("bridge.http-post-notification")
 @pytest.mark.parametrize(
     "message",

@@ -126,8 +126,15 @@ def test_ctrl_c_cancels_the_turn_and_the_chat_continues(desk: Desk, chat: Chat) 
     user.ready()
     user.type(echo("still here").encode(), ENTER)
     until(lambda: len(results(desk, task)) == 3)
+    user.ready()
+    user.type(WAITS, ENTER)
+    user.until("Waiting for session/cancel.")
+    user.interrupt()
+    user.until("[stopped: cancelled]")
+    user.ready()
 
-    assert [each["stopReason"] for each in results(desk, task)][1:] == ["cancelled", "end_turn"]
+    reasons = [each["stopReason"] for each in results(desk, task)]
+    assert reasons[1:] == ["cancelled", "end_turn", "cancelled"]
 
 
 @pytest.mark.requirement("tasks.chat")

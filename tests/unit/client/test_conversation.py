@@ -314,3 +314,42 @@ async def test_the_step_at_which_a_chain_ended_is_known(tmp_path: Path) -> None:
             await conversation.prompt("one", "go")
 
     assert error.value.step == "session/prompt"
+
+
+@pytest.mark.requirement("cli.client-writes-ask", "cli.client-files")
+@pytest.mark.parametrize("path", ["/outside", "relative"])
+async def test_the_user_is_not_asked_about_a_file_that_cannot_be_written(
+    path: str, tmp_path: Path
+) -> None:
+    asked: list[Permission] = []
+
+    class Noting:
+        async def decide(self, permission: Permission) -> Decision:
+            asked.append(permission)
+            return await ApproveAll().decide(permission)
+
+    async def turn(connection: Connection) -> str:
+        return await write(connection, Path(path))
+
+    async with talking(AskingAgent(turn), Noting(), tmp_path) as conversation:
+        answer = await conversation.prompt("one", "go")
+
+    assert path in answer
+    assert asked == []
+
+
+@pytest.mark.requirement("cli.client-cancel-permissions")
+async def test_a_decider_that_times_out_by_itself_is_an_error_and_no_cancelled_turn(
+    tmp_path: Path,
+) -> None:
+    class Late:
+        async def decide(self, permission: Permission) -> Decision:
+            raise TimeoutError(permission.tool_call.title)
+
+    async def turn(connection: Connection) -> str:
+        with pytest.raises(RpcError) as refusal:
+            await permission(connection)
+        return str(refusal.value.code)
+
+    async with talking(AskingAgent(turn), Late(), tmp_path) as conversation:
+        assert await conversation.prompt("one", "go") == "-32603"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.client.events import (
+    LARGEST_NUMBER,
     Change,
     Command,
     Commands,
@@ -16,6 +17,8 @@ from symposium.client.events import (
     PlanEntry,
     Text,
     ToolCall,
+    Usage,
+    content_text,
     read_event,
 )
 
@@ -103,3 +106,78 @@ def test_no_update_breaks_the_one_who_reads_it(kind: str, members: dict[str, Any
     event = read_event({"sessionUpdate": kind, **members})
 
     assert isinstance(event, Event)
+
+
+@pytest.mark.requirement("cli.chat-unknown-updates")
+@pytest.mark.parametrize(
+    ("kind", "speaker"),
+    [
+        ("agent_message_chunk", "agent"),
+        ("agent_thought_chunk", "thought"),
+        ("user_message_chunk", "user"),
+    ],
+)
+def test_each_chunk_of_text_names_its_speaker(kind: str, speaker: str) -> None:
+    content = {"type": "text", "text": "hi"}
+
+    assert read_event({"sessionUpdate": kind, "content": content}) == Text(speaker, "hi")
+
+
+@pytest.mark.requirement("cli.chat-status")
+@pytest.mark.parametrize(
+    ("used", "size", "is_usage"),
+    [
+        (0, 0, True),
+        (LARGEST_NUMBER - 1, 0, True),
+        (0, LARGEST_NUMBER - 1, True),
+        (LARGEST_NUMBER, 0, False),
+        (0, LARGEST_NUMBER, False),
+        (-1, 0, False),
+        (0, -1, False),
+    ],
+)
+def test_tokens_that_no_agent_has_are_no_usage(used: int, size: int, *, is_usage: bool) -> None:
+    update = {"sessionUpdate": "usage_update", "used": used, "size": size}
+
+    assert isinstance(read_event(update), Usage) == is_usage
+
+
+@pytest.mark.requirement("cli.chat-status")
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (0, "0.00 USD"),
+        (1.5, "1.50 USD"),
+        (-0.01, ""),
+        (LARGEST_NUMBER, ""),
+        (float("nan"), ""),
+        ("1", ""),
+        (None, ""),
+    ],
+)
+def test_a_cost_that_is_no_amount_is_left_out(amount: Any, shown: str) -> None:
+    cost = {"amount": amount, "currency": "USD"}
+    update = {"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": cost}
+
+    assert read_event(update) == Usage(1, 2, shown)
+
+
+@pytest.mark.requirement("cli.chat-unknown-updates")
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ({"type": "resource_link", "uri": "file:///a"}, "[link: file:///a]"),
+        ({"type": "resource_link"}, "[link: ?]"),
+        ({"type": "resource", "resource": {"text": "words", "uri": "file:///a"}}, "words"),
+        (
+            {"type": "resource", "resource": {"blob": "AA", "uri": "file:///a"}},
+            "[resource: file:///a]",
+        ),
+        ({"type": "resource"}, "[resource: ?]"),
+        ({"type": "image", "data": "AA"}, "[image]"),
+        ({"text": "words"}, "[content of no kind]"),
+        (None, "[content of no kind]"),
+    ],
+)
+def test_each_kind_of_content_has_words(content: Any, text: str) -> None:
+    assert content_text(content) == text

@@ -139,3 +139,13 @@ async def test_a_selection_is_shown_with_the_place_that_is_known(
     answer = await call_tool(workplace_in(tmp_path, bus), "get_selection", {})
 
     assert answer.text == text
+
+
+@pytest.mark.requirement("mcp-server.program-hints")
+async def test_a_program_with_an_ambiguous_name_shows_hints(tmp_path: Path) -> None:
+    workplace = workplace_in(tmp_path, ide=FakeIde())
+    answer = await call_tool(workplace, "ide_operation", {"program": "findDefinitions(`us`)"})
+
+    shown = json.loads(answer.text)
+    assert shown["hints"]
+    assert shown["hints"] == answer.value.hints

@@ -162,3 +162,10 @@ def test_every_plan_is_the_same_again_in_order_and_without_surplus(
     for entry in made.chain:
         if entry.needs.kind == "adapter":
             assert not set(entry.needs.provides) <= set(offered)
+
+
+@pytest.mark.requirement("planning.preference")
+def test_an_adapter_of_the_configuration_is_preferred_to_an_installed_one() -> None:
+    own, other = adapter("own", provides="x"), adapter("other", provides="x")
+
+    assert names(plan([], [component("a", "x"), own], [other])) == ["own", "a"]

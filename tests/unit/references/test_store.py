@@ -69,6 +69,7 @@ def test_what_is_too_old_goes(tmp_path: Path) -> None:
     store.put("old", 1)
     clock.now += LIFETIME
     assert value(store, "old") is None
+    assert store.newest() == []
     store.put("new", 1)
 
     with sqlite3.connect(tmp_path / "references.sqlite") as database:
@@ -123,3 +124,27 @@ def test_any_json_comes_back(tmp_path_factory: pytest.TempPathFactory, stored: A
     store.put("k", stored)
 
     assert value(store, "k") == stored
+
+
+@pytest.mark.requirement("mcp-server.references")
+def test_a_value_lasts_until_its_lifetime_is_over(tmp_path: Path) -> None:
+    now = [1000.0]
+    store = ReferenceStore(tmp_path, lambda: now[0])
+    store.put("a", 1)
+    now[0] += LIFETIME - 1
+    before = value(store, "a"), store.newest()
+    now[0] += 1
+
+    assert before == (1, ["a"])
+    assert (value(store, "a"), store.newest()) == (None, [])
+
+
+@pytest.mark.requirement("mcp-server.references")
+def test_the_longest_key_and_the_largest_value_are_kept(tmp_path: Path) -> None:
+    store = ReferenceStore(tmp_path)
+    largest = "x" * (module.MOST_BYTES - len('""'))
+    store.put("k" * 200, largest)
+
+    assert value(store, "k" * 200) == largest
+    with pytest.raises(ReferenceStoreError, match="bytes"):
+        store.put("k", largest + "x")

@@ -179,3 +179,12 @@ def test_short_line_is_short_line_of_that_length(text: str, limit: int) -> None:
 @pytest.mark.requirement("cli.trace-terminal")
 def test_a_megabyte_is_said_in_a_few_words() -> None:
     assert len(preview(told("odd", {"name": "x" * 1_000_000}))) == LONGEST
+
+
+@pytest.mark.requirement("cli.trace-terminal")
+@pytest.mark.parametrize(("count", "is_narrow"), [(7, False), (8, True)])
+def test_lanes_are_narrow_from_eight_components_on(count: int, *, is_narrow: bool) -> None:
+    listing = Listing(tuple(f"c{number}" for number in range(count)), DRAWN)
+    (head,) = listing.heads()
+
+    assert (head.text.index("c1") - head.text.index("c0") < 8) == is_narrow

@@ -1,0 +1,54 @@
+"""Lists of the command line: their order and their bounds."""
+
+import json
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from click.testing import CliRunner, Result
+
+from symposium.__main__ import main
+from symposium.agent_sessions.session import SessionKind, SessionSpec
+from symposium.agent_sessions.store import SessionStore
+from symposium.bus.place import meeting_place
+from symposium.config.paths import paths
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+def symposium(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+@pytest.mark.requirement("cli.session-list-order")
+def test_the_oldest_session_is_listed_first(tmp_path: Path) -> None:
+    store = SessionStore(paths())
+    for number, year in [(1, 2026), (2, 2024), (3, 2025)]:
+        id_ = str(UUID(int=number))
+        store.add(
+            SessionSpec(
+                id_, SessionKind.ACP, ("x",), str(tmp_path), title=str(year), created_at=f"{year}"
+            )
+        )
+
+    listed = json.loads(symposium("session", "list", "--json").stdout)
+
+    assert [each["created"] for each in listed] == ["2024", "2025", "2026"]
+
+
+@pytest.mark.requirement("cli.daemon-log-lines")
+@pytest.mark.parametrize(
+    ("count", "lines"),
+    [("1", ["c"]), ("2", ["b", "c"]), ("3", ["a", "b", "c"]), ("9", ["a", "b", "c"])],
+)
+def test_the_last_lines_of_the_log_are_shown(count: str, lines: list[str]) -> None:
+    log = meeting_place(None).log
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("a\nb\nc\n", encoding="utf-8")
+
+    assert symposium("daemon", "logs", "-n", count).stdout.splitlines() == lines
+    assert symposium("daemon", "logs", "--json", "-n", count).stdout.splitlines() == lines
