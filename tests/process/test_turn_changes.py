@@ -44,7 +44,7 @@ class Engine:
     async def _snapshot(self, message: SnapshotTaskspace, asked: Asked) -> Snapped:
         del asked
         state = next(self._states)
-        if state is FAILED:
+        if state is None:
             raise BusRefusedError("the disk is full", "failed")
         self._count += 1
         tree, tip = state

@@ -27,9 +27,12 @@ class SyncedFiles:
             monkeypatch.setattr(os, "sync", self._record_all)
 
     def lost(self, root: Path) -> list[Path]:
-        """Files below a directory that would be gone, or hold something else."""
+        """Files below a directory that would be gone, or hold something else.
+
+        A file is also gone if the name of a folder on the way to it is.
+        """
         files = [each for each in root.rglob("*") if each.is_file() and each.stat().st_size]
-        return [each for each in files if not (self._is_synced(each) and self._is_listed(each))]
+        return [each for each in files if not (self._is_synced(each) and self._leads(root, each))]
 
     def _record(self, handle: int) -> None:
         self._fsync(handle)
@@ -48,6 +51,10 @@ class SyncedFiles:
 
     def _is_synced(self, file: Path) -> bool:
         return self._held.get(file.stat().st_ino) == file.read_bytes()
+
+    def _leads(self, root: Path, file: Path) -> bool:
+        folders = [each for each in file.parents if each.is_relative_to(root) and each != root]
+        return all(map(self._is_listed, (file, *folders)))
 
     def _is_listed(self, file: Path) -> bool:
         names = self._held.get(file.parent.stat().st_ino)

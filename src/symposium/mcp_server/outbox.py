@@ -73,7 +73,9 @@ class Outbox:
             file.flush()
             os.fsync(file.fileno())
         if not size:
+            # The folder may be new, too.
             sync_directory(self._path.parent)
+            sync_directory(self._path.parent.parent)
 
     @property
     def is_empty(self) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.chaos import add_submodule
+from tests.support.synced_files import SyncedFiles
 from tests.support.taskspace_scenes import (
     Scene,
     Surroundings,
@@ -76,6 +77,28 @@ async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
     assert (back, notes) == (made, ())
     assert not list((scene.root / "state" / "trash").iterdir())
     assert git("for-each-ref", "refs/symposium/trash", cwd=store_of(scene)) == ""
+
+
+@pytest.mark.requirement("taskspaces.archive-synced")
+async def test_archive_is_synced_to_the_disk_before_the_deletion_goes_on(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.engine.close()
+    state = scene.root / "state"
+    found: list[list[Path]] = []
+
+    def passed(step: str) -> None:
+        if step == "delete.archive":
+            assert list((state / "trash").rglob("manifest.json"))
+            found.append([each for each in synced.lost(state) if "trash" in each.parts])
+
+    again = open_scene(scene.root, Surroundings(passed=passed))
+    synced = SyncedFiles(monkeypatch)
+    made = await full(again)
+    await again.engine.trash.delete(made.id, Consent.ARCHIVE)
+    again.engine.close()
+
+    assert found == [[]]
 
 
 @pytest.mark.requirement("taskspaces.archive-submodules")
