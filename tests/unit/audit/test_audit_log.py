@@ -1,5 +1,6 @@
 """The record of permissions: written, bounded, redacted, and proved (users A-7, E-8)."""
 
+import fcntl
 import hashlib
 import json
 import threading
@@ -184,3 +185,93 @@ def test_several_writers_make_one_chain(tmp_path: Path) -> None:
 def test_where_nothing_was_ever_asked_nothing_is_wrong(tmp_path: Path) -> None:
     log = log_in(tmp_path / "none")
     assert (log.entries(), log.verify()) == ([], [])
+
+
+@pytest.mark.requirement("stories.a-07-verify")
+def test_a_record_whose_only_line_was_dropped_is_not_taken_for_whole(tmp_path: Path) -> None:
+    log = filled(tmp_path, 1)
+    (tmp_path / NOW).write_bytes(b"")
+
+    (fault,) = log.verify()
+    assert "the lines end at 0, and 1 were written" in fault.reason
+
+
+@pytest.mark.requirement("stories.a-07-verify")
+def test_a_whole_file_that_was_dropped_is_named_by_the_first_line_after_it(tmp_path: Path) -> None:
+    log = log_in(tmp_path, largest=1)
+    for number in range(MOST_KEPT + 3):
+        log.write({"chosen": f"option {number}"})
+    oldest, *_ = sorted(tmp_path.glob("audit.0*.ndjson"))
+    oldest.unlink()
+
+    (fault,) = log.verify()
+    assert fault.reason == "it is number 4, where 3 ought to stand"
+
+
+@pytest.mark.requirement("stories.a-07-verify")
+def test_a_line_that_is_not_ours_ends_no_writer_and_is_found(tmp_path: Path) -> None:
+    log = filled(tmp_path, 1)
+    with (tmp_path / NOW).open("ab") as file:
+        file.write(b'{"seq":2,"chosen":"forged"}\n')
+
+    log.write({"chosen": "goes on"})
+
+    assert log.entries()[-1]["chosen"] == "goes on"
+    (fault,) = log.verify()
+    assert fault.place.endswith(":2")
+
+
+@pytest.mark.requirement("stories.a-07-record")
+def test_an_entry_keeps_the_time_that_it_has(tmp_path: Path) -> None:
+    log = log_in(tmp_path)
+    log.write({"ts": "earlier", "chosen": "y"})
+    assert log.entries()[0]["ts"] == "earlier"
+
+
+@pytest.mark.requirement("stories.a-07-bounded")
+def test_a_file_is_put_aside_at_exactly_its_bound(tmp_path: Path) -> None:
+    filled(tmp_path, 1)
+    size = (tmp_path / NOW).stat().st_size
+
+    log_in(tmp_path, largest=size + 1).write({"chosen": "still fits"})
+    assert not list(tmp_path.glob("audit.0*.ndjson"))
+    full = (tmp_path / NOW).stat().st_size
+    log_in(tmp_path, largest=full).write({"chosen": "in a new file"})
+    assert len(list(tmp_path.glob("audit.0*.ndjson"))) == 1
+
+
+@pytest.mark.requirement("stories.a-07-verify")
+def test_a_writer_that_died_after_it_put_a_file_aside_has_broken_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = filled(tmp_path, 2)
+    behind = (tmp_path / "audit.mark").read_bytes()
+    log.write({"chosen": "its mark was not moved on"})
+    (tmp_path / "audit.mark").write_bytes(behind)
+    rename = Path.rename
+
+    def rename_and_die(self: Path, target: Path) -> Path:
+        rename(self, target)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename_and_die)
+        with pytest.raises(KeyboardInterrupt):
+            log_in(tmp_path, largest=1).write({"chosen": "never written"})
+    log.write({"chosen": "after it"})
+
+    assert log.verify() == []
+    assert [entry["seq"] for entry in log.entries()] == [1, 2, 3, 4]
+
+
+@pytest.mark.requirement("stories.a-07-verify")
+def test_only_one_host_writes_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = filled(tmp_path, 1)
+    flock = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", lambda file, how: flock(file, how | fcntl.LOCK_NB))
+    with (tmp_path / "audit.lock").open() as another:
+        flock(another, fcntl.LOCK_SH)
+        with pytest.raises(BlockingIOError):
+            log.write({"chosen": "while another writes"})
+
+    assert len(log.entries()) == 1

@@ -1,0 +1,92 @@
+"""What a peer is sent back for each way in which its request can end."""
+
+import asyncio
+
+import pytest
+
+from symposium.bus import refusals
+from symposium.bus.answering import Answering
+from symposium.bus.answers import Answers, Asked
+from symposium.bus.envelope import Envelope, Outcome, Sender, envelope_of, read_outcome
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.delete_taskspace import DeleteTaskspace
+from symposium.bus.messages.log_progress import LogProgress
+from symposium.bus.vocabulary import payload_of
+from symposium.errors import BadValueError, NotFoundError, SymposiumError
+
+DELETE = DeleteTaskspace(project_path="/p", taskspace_uuid="u")
+LOG = LogProgress(project_path="/p", taskspace_uuid="u", message="m")
+US = Sender("/here")
+
+
+async def outcome_of(envelope: Envelope, answers: Answers) -> Outcome:
+    """Answer one request, and read what is sent back."""
+    sent: list[Envelope] = []
+    has_sent = asyncio.Event()
+
+    def send(answer: Envelope) -> bool:
+        sent.append(answer)
+        has_sent.set()
+        return True
+
+    answering = Answering(answers, US, send)
+    answering.start(envelope)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(answering.run())
+        await has_sent.wait()
+        running.cancel()
+    (answer,) = sent
+    assert answer.id == envelope.id
+    return read_outcome(answer)
+
+
+def raising(error: Exception) -> Answers:
+    async def fail(message: DeleteTaskspace, asked: Asked) -> object:
+        del message, asked
+        raise error
+
+    answers = Answers()
+    answers.to(DeleteTaskspace, fail)
+    return answers
+
+
+@pytest.mark.requirement("bus.error-codes")
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (NotFoundError("no task x", ""), refusals.NOT_FOUND, "no task x"),
+        (BadValueError("no budget", ""), refusals.BAD_VALUE, "no budget"),
+        (SymposiumError("git failed", ""), refusals.FAILED, "git failed"),
+        (BusRefusedError("has changed", "changed"), "changed", "has changed"),
+        (BusRefusedError("no", ""), refusals.FAILED, "no"),
+        (OSError(28, "No space left on device"), refusals.FAILED, "delete_taskspace failed: "),
+        (KeyError("x"), refusals.FAILED, "this is a bug of whoever answers delete_taskspace"),
+    ],
+)
+async def test_each_kind_of_error_has_its_code_and_says_what_failed(
+    error: Exception, code: str, text: str
+) -> None:
+    outcome = await outcome_of(envelope_of(DELETE, US), raising(error))
+
+    assert (outcome.success, outcome.code) == (False, code)
+    assert (outcome.error or "").startswith(text)
+    assert ("bug" in (outcome.error or "")) == isinstance(error, KeyError)
+
+
+@pytest.mark.requirement("bus.error-codes")
+@pytest.mark.parametrize(
+    ("envelope", "code"),
+    [
+        (Envelope("delete_taskspace", "1", US), refusals.BAD_PAYLOAD),
+        (Envelope("no_such_type", "1", US, payload_of(DELETE)), refusals.BAD_PAYLOAD),
+        (envelope_of(LOG, US), refusals.NO_HANDLER),
+    ],
+    ids=["no payload", "unknown type", "no function"],
+)
+async def test_a_message_that_cannot_be_answered_is_refused_with_a_code(
+    envelope: Envelope, code: str
+) -> None:
+    outcome = await outcome_of(envelope, raising(NotFoundError("never asked", "")))
+
+    assert (outcome.success, outcome.code) == (False, code)
+    assert envelope.type in (outcome.error or "")
