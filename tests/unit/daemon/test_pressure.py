@@ -1,20 +1,32 @@
 """Slow clients: what waits for all of them together is bounded, and the slowest goes."""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
+from tests.support.inside_daemon import daemon_of
 
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix
+from symposium.bus.answers import Answers
+from symposium.bus.client import BusClient, Identity
+from symposium.bus.envelope import Sender
+from symposium.bus.messages.daemon_status import DaemonStatus
+from symposium.bus.roles import Role
 from symposium.daemon import pressure
 from symposium.daemon.link import Lines, Link
+from symposium.daemon.part import Bus
 from symposium.daemon.pressure import Pressure
 
 MB = 1024 * 1024
+
+LINE: Final = 32 * 1024
+"""Bytes of one message of a flood; below the limit of a stream's line."""
 
 
 class Owner:
@@ -111,3 +123,95 @@ async def test_client_for_which_too_much_waits_is_cut_alone(
     (told,) = cut
     assert told.startswith("slower: ")
     assert told.endswith("bytes waited for it to read")
+
+
+class Program:
+    """A client of the daemon on a real socket; reads only when it is asked to."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self.connection = ""
+        self.sent = 0
+
+    @classmethod
+    async def join(cls, path: Path, name: str) -> "Program":
+        made = cls(*await asyncio.open_unix_connection(path))
+        payload = {"protocol": 2, "role": "cli", "name": name, "subscribes": ["polo"]}
+        made.write("hello", payload)
+        made.connection = (await made.read())["payload"]["data"]["connection"]
+        return made
+
+    def write(self, kind: str, payload: dict[str, Any], to: str = "") -> None:
+        told = {"type": kind, "id": f"{kind}-{self.sent}", "sender": {"workingDirectory": "/"}}
+        address = {"to": {"connection": to}} if to else {}
+        self._writer.write(json.dumps({**told, **address, "payload": payload}).encode() + b"\n")
+        self.sent += 1
+
+    async def flood(self, target: "Program", size: int) -> None:
+        """Send a client so many bytes, line by line."""
+        for _ in range(size // LINE):
+            self.write("polo", {"pad": "x" * LINE}, target.connection)
+            await self._writer.drain()
+
+    async def read(self) -> dict[str, Any]:
+        """The next message; empty at the end of the connection."""
+        line = await self._reader.readline()
+        return json.loads(line) if line.endswith(b"\n") else {}
+
+    async def read_all(self) -> int:
+        """Read what was sent up to a short line; the number of messages, -1 if it was cut."""
+        count = 0
+        while message := await self.read():
+            if message["type"] == "polo":
+                if not message["payload"]["pad"]:
+                    return count
+                count += 1
+        return -1
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+@pytest.mark.requirement("daemon.pressure-total", "daemon.pressure-total-wired")
+async def test_daemon_cuts_the_slowest_client_when_too_much_waits_for_all_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pressure, "CLIENT_BACKLOG", 4 * MB)
+    monkeypatch.setattr(pressure, "TOTAL_BACKLOG", 8 * MB)
+    who = Identity(Role.CLI, "status", Sender("/"))
+    sizes = {"little": 2 * MB, "most": 7 * MB // 2, "some": 3 * MB, "fourth": 5 * MB // 2}
+    async with daemon_of(Idle(), tmp_path) as settings, BusClient(who, settings=settings) as bus:
+        publisher = await Program.join(settings.daemon.socket, "publisher")
+        programs = {name: await Program.join(settings.daemon.socket, name) for name in sizes}
+        for name, size in sizes.items():
+            await publisher.flood(programs[name], size)
+        for each in programs.values():
+            publisher.write("polo", {"pad": ""}, each.connection)
+        # Whatever was written before this was routed before it.
+        publisher.write("daemon_status", {})
+        while (await publisher.read()).get("type") != "response":
+            pass
+        cuts = (await bus.request(DaemonStatus())).cuts
+        read = {name: await each.read_all() for name, each in programs.items()}
+        for each in (publisher, *programs.values()):
+            each.close()
+
+    assert [each.name for each in cuts] == ["most"]
+    assert "waited for all slow clients" in cuts[0].reason
+    expected = {name: size // LINE for name, size in sizes.items()}
+    assert read == {**expected, "most": -1}
+
+
+class Idle:
+    """A part of the daemon that answers nothing."""
+
+    def answers(self) -> Answers:
+        return Answers()
+
+    async def run(self, bus: Bus) -> None:
+        del bus
+        await asyncio.Event().wait()
+
+    def is_busy(self) -> bool:
+        return False
