@@ -95,6 +95,7 @@ bench: setup ## measure chains beside pipes and proxies, the bus beside NATS and
 	@$(BIN)/python -m bench.stop_on_write $(BENCH)
 	@$(BIN)/python -m bench.tasks $(BENCH)
 	@$(BIN)/python -m bench.progress $(BENCH)
+	@$(BIN)/python -m bench.recovery $(BENCH)
 	@$(BIN)/python -m bench.twelve $(BENCH)
 	@$(BIN)/python -m bench.snapshots $(BENCH)
 

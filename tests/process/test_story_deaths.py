@@ -79,6 +79,25 @@ def test_a_killed_agent_is_back_with_its_session(
     assert it.end() == 0
 
 
+@pytest.mark.requirement("stories.a-04-message-ids")
+@pytest.mark.parametrize("able", ["resume", "load"])
+def test_editor_sees_no_message_id_twice_though_the_agent_is_killed_twice(
+    start: Start, tmp_path: Path, able: str
+) -> None:
+    it = begun(start, tmp_path, able)
+    session = it.session()
+    it.say(session, "first")
+    for _ in range(2):
+        turn, pid, _ = processes(it, session, "hang")
+        os.kill(pid, signal.SIGKILL)
+        it.answer(turn)
+        it.say(session, "again")
+    assert it.end() == 0
+
+    ids = [each["messageId"] for each in it.updates if "messageId" in each]
+    assert ids == [f"session-0/{number}" for number in range(1, 6)]
+
+
 @pytest.mark.requirement("stories.a-04-killed", "stories.a-05-fresh")
 def test_an_agent_that_cannot_reopen_is_told_of_as_a_fresh_context(
     start: Start, tmp_path: Path

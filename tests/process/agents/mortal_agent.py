@@ -45,8 +45,8 @@ class MortalAgent:
                 keep({**sessions, name: []})
                 self.answer(request_id, {"sessionId": name})
             case "session/load":
-                for text in kept()[session]:
-                    self.say(session, text)
+                for number, text in enumerate(kept()[session], 1):
+                    self.say(session, text, number)
                 self.answer(request_id, {})
             case "session/resume" if session in kept():
                 self.answer(request_id, {})
@@ -85,9 +85,11 @@ class MortalAgent:
             self.answer(request_id, {"stopReason": "cancelled"})
         self.open.clear()
 
-    def say(self, session: str, text: str) -> None:
+    def say(self, session: str, text: str, number: int = 0) -> None:
+        """Say it as the message of one prompt: the last, or that with this number."""
+        told = {"messageId": f"{session}/{number or len(kept()[session])}"}
         content = {"type": "text", "text": text}
-        update = {"sessionUpdate": "agent_message_chunk", "content": content}
+        update = {"sessionUpdate": "agent_message_chunk", **told, "content": content}
         write({"method": "session/update", "params": {"sessionId": session, "update": update}})
 
     def answer(self, request_id: Any, result: Any) -> None:
