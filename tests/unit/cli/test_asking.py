@@ -133,3 +133,33 @@ async def test_a_question_mark_shows_the_options_again_with_what_they_do() -> No
         "    1) Allow once: the agent may do this now; it asks again next time",
         "    2) Reject: the agent may not do this now; it may ask again",
     ]
+
+
+@pytest.mark.requirement("approvals.change-shown")
+@pytest.mark.parametrize(("over", "note"), [(0, []), (1, ["    [… 1 more lines]"])])
+async def test_a_change_of_exactly_the_shown_lines_is_whole(over: int, note: list[str]) -> None:
+    count = LINES_SHOWN + over
+    change = Change("/work/a", "", "".join(f"line {number}\n" for number in range(count)))
+    lines = await shown(ToolCall("1", "a", None, "edit", "", ("/work/a",), (change,)))
+
+    assert [line for line in lines if "more lines]" in line] == note
+    assert ("to see all of it" in lines[-1]) == bool(over)
+
+
+@pytest.mark.requirement("cli.chat-permission")
+async def test_a_question_mark_between_blanks_shows_the_options_again() -> None:
+    person = Person(" ? ", "1")
+
+    assert await asked(person, ONCE) == Chosen(ONCE)
+    assert any("it asks again next time" in line for line in person.shown)
+
+
+@pytest.mark.requirement("cli.chat-permission")
+async def test_the_name_of_an_option_is_one_short_line() -> None:
+    person = Person("1")
+    option = Option("a", "Allow\n    2) Reject\x1b[2J" + "x" * 500, "allow_once")
+
+    assert await asked(person, option) == Chosen(option)
+    (line,) = [each for each in person.shown if "1) " in each]
+    assert line.isprintable()
+    assert len(line) <= 120

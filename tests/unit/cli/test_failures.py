@@ -8,10 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerwire.errors import ConnectionClosedError, LocalError
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.jsonrpc.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, RpcError
+from symposium.bus.errors import BusRefusedError
 from symposium.cli.ending import MEANINGS, ExitCode, Failure
 from symposium.cli.failures import LONGEST_SHOWN, failure_of
-from symposium.errors import StepError, SymposiumError
+from symposium.errors import (
+    BadValueError,
+    NotFoundError,
+    PatienceError,
+    SpecError,
+    StepError,
+    SymposiumError,
+)
+from symposium.policy.verdict import PolicyError
 
 DEATH = {"reason": "component_exited", "component": "mod", "index": 0, "argv": ["mod", "a b"]}
 
@@ -118,3 +127,121 @@ def test_the_object_has_the_members_that_programs_rely_on() -> None:
         "origin": "agent",
         "docs": "docs/reference/exit-codes.md",
     }
+
+
+@pytest.mark.requirement("cli.error-object")
+@pytest.mark.parametrize(
+    ("error", "code", "detail", "origin", "is_retryable"),
+    [
+        (SpecError("m", "h"), ExitCode.USAGE, "bad_spec", "cli", False),
+        (BadValueError("m", "h"), ExitCode.USAGE, "bad_value", "cli", False),
+        (NotFoundError("m", "h"), ExitCode.NOT_FOUND, "not_found", "cli", False),
+        (PolicyError("m", "h"), ExitCode.RUNTIME, "policy", "cli", False),
+        (PatienceError("m", "h"), ExitCode.TIMEOUT, "no_answer", "agent", True),
+        (SymposiumError("m", "h"), ExitCode.RUNTIME, "failed", "host", False),
+        (BusRefusedError("m", "already_answered", "h"), 4, "already_answered", "host", False),
+        (BusRefusedError("m", "bad_choice", "h"), ExitCode.USAGE, "bad_choice", "host", False),
+        (BusRefusedError("m", "bad_value", "h"), ExitCode.USAGE, "bad_value", "host", False),
+        (BusRefusedError("m", "forbidden", "h"), ExitCode.DENIED, "forbidden", "host", False),
+        (BusRefusedError("m", "no_handler", "h"), ExitCode.NOT_FOUND, "no_handler", "host", False),
+        (BusRefusedError("m", "not_found", "h"), ExitCode.NOT_FOUND, "not_found", "host", False),
+        (BusRefusedError("m", "timeout", "h"), ExitCode.TIMEOUT, "timeout", "host", True),
+        (BusRefusedError("m", "new", "h"), ExitCode.RUNTIME, "new", "host", False),
+        (BusRefusedError("m", "", "h"), ExitCode.RUNTIME, "refused", "host", False),
+    ],
+)
+def test_each_error_has_its_exit_code_and_keeps_its_hint(
+    error: SymposiumError, code: int, detail: str, origin: str, *, is_retryable: bool
+) -> None:
+    assert failure_of(error) == Failure(ExitCode(code), detail, "m", "h", origin, is_retryable)
+
+
+@pytest.mark.requirement("cli.errors-what-where-how", "cli.error-object")
+@pytest.mark.parametrize(
+    ("data", "code", "detail", "origin", "message"),
+    [
+        (
+            {"reason": "policy", "detail": "line 3"},
+            *(ExitCode.RUNTIME, "policy", "cli"),
+            "no agent starts while your rules cannot be read (at initialize): line 3",
+        ),
+        (
+            {"reason": "component_start_failed", "errno": errno.ENOENT, "detail": "no x; install"},
+            *(ExitCode.NOT_FOUND, "start_failed", "component"),
+            "component agent did not start (at initialize): no x",
+        ),
+        (
+            {"reason": "component_start_failed", "errno": errno.EACCES, "detail": "no x; install"},
+            *(ExitCode.RUNTIME, "start_failed", "component"),
+            "component agent did not start (at initialize): no x",
+        ),
+        (
+            {"reason": "component_exited", "signal": "SIGKILL", "exitCode": None},
+            *(ExitCode.RUNTIME, "exited", "component"),
+            "component agent was ended by SIGKILL at initialize",
+        ),
+        (
+            {"reason": "component_exited"},
+            *(ExitCode.RUNTIME, "exited", "component"),
+            "component agent closed its side at initialize",
+        ),
+        (
+            {"reason": "initialize_timeout", "seconds": 3},
+            *(ExitCode.TIMEOUT, "no_answer", "component"),
+            "component agent did not answer within 3 s (at initialize)",
+        ),
+        (
+            {"reason": "protocol_version_missing"},
+            *(ExitCode.RUNTIME, "version", "component"),
+            "component agent answered 'no protocolVersion' as its version of ACP (at initialize)",
+        ),
+        (
+            {"reason": "protocol_version_mismatch", "answered": 9},
+            *(ExitCode.RUNTIME, "version", "component"),
+            "component agent answered 9 as its version of ACP (at initialize)",
+        ),
+        (
+            {"reason": "mod_failed", "mod": "m", "method": "x", "fault": "KeyError"},
+            *(ExitCode.RUNTIME, "mod_failed", "component"),
+            "mod m failed on x (at initialize): KeyError",
+        ),
+        (
+            {"reason": "mod_gave_no_answer", "mod": "m", "method": "x"},
+            *(ExitCode.RUNTIME, "mod_failed", "component"),
+            "mod m gave no answer to x (at initialize)",
+        ),
+    ],
+)
+def test_a_failed_start_names_the_component_the_step_and_the_reason(
+    data: dict[str, Any], code: ExitCode, detail: str, origin: str, message: str
+) -> None:
+    error = StepError("initialize", RpcError(-32603, {"component": "agent", **data}))
+    failure = failure_of(error)
+
+    assert (failure.code, failure.detail_code, failure.origin) == (code, detail, origin)
+    assert failure.message == message
+    assert failure.is_retryable == (code is ExitCode.TIMEOUT)
+    assert failure.hint or data["reason"] in {"policy", *VERSIONS}
+
+
+VERSIONS = {"protocol_version_missing", "protocol_version_mismatch"}
+
+
+@pytest.mark.requirement("cli.error-object")
+@pytest.mark.parametrize(
+    ("number", "code", "detail"),
+    [
+        (AUTH_REQUIRED, ExitCode.DENIED, "auth_required"),
+        (RESOURCE_NOT_FOUND, ExitCode.NOT_FOUND, "agent_error"),
+        (-32603, ExitCode.RUNTIME, "agent_error"),
+    ],
+)
+def test_an_error_of_the_agent_has_its_exit_code_and_a_hint(
+    number: int, code: ExitCode, detail: str
+) -> None:
+    failure = failure_of(StepError("session/new", RpcError(number, "words")))
+
+    assert (failure.code, failure.detail_code, failure.origin) == (code, detail, "agent")
+    assert "session/new" in failure.message
+    assert "words" in failure.message
+    assert failure.hint

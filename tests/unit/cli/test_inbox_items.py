@@ -1,5 +1,6 @@
 """How a person names what waits, and their answer."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,13 +8,16 @@ from msgspec.structs import replace
 
 from symposium.bus.task_shapes import InboxChoice, InboxItem
 from symposium.cli.inbox_items import (
+    TERMINALS,
+    check_seen,
     find_answer,
     find_item,
     last_shown,
     remember,
     short_ids,
 )
-from symposium.errors import NotFoundError
+from symposium.config.paths import paths
+from symposium.errors import NotFoundError, SymposiumError
 
 ONE = "8c56e6df-5af7-4cfa-a011-fcd5fcbab167"
 TWO = "8c56e6df-0000-4cfa-a011-fcd5fcbab167"
@@ -154,3 +158,43 @@ def test_a_usual_word_allows_no_more_than_it_says() -> None:
 
     assert find_answer("yes", only_always) == "yes"
     assert find_answer("yes", delete) == "yes"
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+def test_the_last_twenty_terminals_are_remembered_the_latest_list_of_each() -> None:
+    remember(ITEMS, "0")
+    for number in range(1, TERMINALS):
+        remember([], str(number))
+    remember(ITEMS[:1], "0")
+    remember([], "new")
+
+    assert last_shown("0") == [ITEMS[0].id]
+    remembered = json.loads((paths().home / "inbox-shown.json").read_text(encoding="utf-8"))
+    assert list(remembered) == [*map(str, range(2, TERMINALS)), "0", "new"]
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+def test_an_answer_to_a_budget_is_passed_as_it_was_typed() -> None:
+    asked = item("budget", ONE, "", ("more", "Twice as much"))
+
+    assert find_answer("mo", asked) == "mo"
+    assert find_answer("2usd,10min", asked) == "2usd,10min"
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+@pytest.mark.parametrize("kind", ["trust", "landing"])
+def test_what_must_be_seen_first_is_answered_by_its_whole_id_or_once_it_was_shown(
+    kind: str,
+) -> None:
+    asked = item(kind, ONE, "french")
+
+    check_seen("1", asked.id, [asked], [asked.id])
+    check_seen(asked.id, asked.id, [asked], [])
+    with pytest.raises(SymposiumError, match="was not shown on this terminal"):
+        check_seen("french", asked.id, [asked], [ITEMS[0].id])
+
+
+@pytest.mark.requirement("approvals.typed-ids")
+def test_four_characters_of_an_id_are_enough_and_three_are_not() -> None:
+    assert find_item("8c56", ITEMS[:2], []) == ITEMS[0].id
+    assert find_item("8c5", ITEMS[:2], []) == "8c5"

@@ -88,3 +88,20 @@ def test_paths_below_the_directory_are_completed(
     root: Path, typed: str, offered: list[str]
 ) -> None:
     assert Attachments(root).completions(typed) == offered
+
+
+@pytest.mark.requirement("cli.chat-files")
+def test_a_file_of_the_largest_size_is_attached(root: Path) -> None:
+    (root / "fits.txt").write_bytes(b"x" * LARGEST)
+
+    assert names(root, "@fits.txt") == ["fits.txt"]
+
+
+@pytest.mark.requirement("cli.chat-files")
+def test_the_first_two_hundred_paths_are_offered(root: Path) -> None:
+    for number in range(201):
+        (root / f"many{number:03}").touch()
+
+    offered = Attachments(root).completions("many")
+
+    assert (len(offered), offered[-1]) == (200, "many199")

@@ -11,6 +11,7 @@ from symposium.client.permissions import (
     Decider,
     Declined,
     DenyAll,
+    Option,
     Permission,
     read_permission,
 )
@@ -68,3 +69,14 @@ async def test_an_answer_holds_for_this_once_where_an_option_says_so(
     decider: Decider, kinds: tuple[str, ...], answer: str | None
 ) -> None:
     assert await chosen(decider, question("execute", *kinds)) == answer
+
+
+@pytest.mark.requirement("cli.prompt-permission-tty")
+def test_an_option_needs_an_id_and_is_named_by_it_where_it_has_no_name() -> None:
+    entries = [{"optionId": "a"}, {"optionId": 7, "name": "Seven"}, {"name": "None"}, "x", None]
+
+    permission = read_permission({"options": entries, "toolCall": None})
+
+    assert permission.options == (Option("a", "a", "?"),)
+    assert not permission.options[0].allows
+    assert read_permission({"options": None}).options == ()

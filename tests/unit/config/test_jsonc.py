@@ -117,3 +117,10 @@ def test_a_path_leads_to_its_place_or_as_near_as_it_goes(
     text = '{ "agent": "x",\n "mods": [{"a": 1}, {"name": 2}]}'
 
     assert place(text, node_at(parse(text), where).start) == expected
+
+
+@pytest.mark.requirement("config.comments-and-commas")
+def test_the_longest_number_is_read_and_a_longer_one_is_refused_at_its_place() -> None:
+    assert parse("1" * 1000).value == int("1" * 1000)
+    with pytest.raises(JsoncError, match="this number is too large"):
+        parse("1" * 1001)

@@ -10,8 +10,19 @@ from hypothesis import strategies as st
 
 from symposium.errors import NotFoundError, SymposiumError
 from symposium.package_sources.model import Ecosystem, PackageError, PatternError, Place, Source
-from symposium.package_sources.reading import Excerpt, Listing, read_source
-from symposium.package_sources.searching import MOST_MATCHES, search_source
+from symposium.package_sources.reading import (
+    MOST_LINES,
+    MOST_SHOWN,
+    Excerpt,
+    Listing,
+    read_source,
+)
+from symposium.package_sources.searching import (
+    MOST_MATCHES,
+    MOST_PATTERN,
+    check_pattern,
+    search_source,
+)
 
 
 @pytest.fixture
@@ -158,3 +169,46 @@ def test_no_path_leads_out(root: Path, parts: list[str]) -> None:
         return
     assert "needle 7" not in getattr(shown, "text", "")
     assert "secret" not in getattr(shown, "entries", [])
+
+
+@pytest.mark.requirement("package-sources.search")
+def test_the_longest_pattern_is_taken_and_one_character_more_is_refused() -> None:
+    check_pattern("x" * MOST_PATTERN)
+    with pytest.raises(PatternError, match="longer than 2000 characters"):
+        check_pattern("x" * (MOST_PATTERN + 1))
+
+
+@pytest.mark.requirement("package-sources.read-stays-inside")
+def test_a_text_of_exactly_the_limit_is_shown_whole(root: Path) -> None:
+    (root / "fits.rs").write_text("x" * MOST_SHOWN)
+    (root / "over.rs").write_text("x" * (MOST_SHOWN + 1))
+    (root / "lines.rs").write_text("x\n" * MOST_LINES)
+    (root / "more.rs").write_text("x\n" * (MOST_LINES + 1))
+    names = ("fits.rs", "over.rs", "lines.rs", "more.rs")
+    shown = [read_source(source(root), name) for name in names]
+
+    assert [each.is_cut for each in shown] == [False, True, False, True]
+
+
+@pytest.mark.requirement("package-sources.read-stays-inside")
+@pytest.mark.parametrize(("count", "is_cut"), [(100, False), (101, True)])
+def test_the_first_hundred_entries_of_a_directory_are_listed(
+    root: Path, count: int, *, is_cut: bool
+) -> None:
+    (root / "many").mkdir()
+    for number in range(count):
+        (root / "many" / f"{number:03}").touch()
+    listing = read_source(source(root), "many")
+
+    assert isinstance(listing, Listing)
+    assert (len(listing.entries), listing.is_cut) == (100, is_cut)
+
+
+@pytest.mark.requirement("package-sources.search")
+async def test_a_file_of_the_largest_size_is_searched_and_no_larger_one(root: Path) -> None:
+    for name, size in (("fits.rs", 4 * 1024 * 1024), ("over.rs", 4 * 1024 * 1024 + 1)):
+        (root / name).write_bytes(b"rare\n".rjust(size, b"\n"))
+
+    found = await search_source(source(root), "rare")
+
+    assert [each.file_path for each in found.other_matches] == ["fits.rs"]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from symposium.recommendations.facts import Ecosystem, Facts, canonical
 from symposium.recommendations.predicate import (
+    MOST_DEPTH,
     AllOf,
     AnyOf,
     FileExists,
@@ -181,3 +182,19 @@ def test_a_canonical_name_stays_what_it_is(name: str) -> None:
     ecosystems: tuple[Ecosystem, ...] = ("crate", "python", "npm")
     for each in ecosystems:
         assert canonical(each, canonical(each, name)) == canonical(each, name)
+
+
+@pytest.mark.requirement("recommendations.conditions-checked")
+def test_a_condition_of_the_deepest_nesting_is_read() -> None:
+    (leaf,) = leaves(read_predicate(nested(MOST_DEPTH)))
+
+    assert leaf == FileExists("x")
+    with pytest.raises(PredicateError, match="nested deeper than 20 levels"):
+        read_predicate(nested(MOST_DEPTH + 1))
+
+
+@pytest.mark.requirement("recommendations.conditions-checked")
+@pytest.mark.parametrize("path", ["a\0b", "..", "a/..", "/"])
+def test_a_path_that_is_none_of_the_workspace_is_refused(path: str) -> None:
+    with pytest.raises(PredicateError, match="leaves the workspace"):
+        read_predicate({"file-exists": path})

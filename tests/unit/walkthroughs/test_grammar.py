@@ -316,3 +316,19 @@ def test_html_is_text_and_images_are_not_loaded() -> None:
 @pytest.mark.requirement("walkthroughs.tables")
 def test_tables_are_read() -> None:
     assert "<td>1</td>" in shown("| a |\n|---|\n| 1 |\n")
+
+
+@pytest.mark.requirement("walkthroughs.bounded")
+def test_an_element_without_end_in_sight_stays_text() -> None:
+    near, far = "x" * 90_000, "x" * 110_000
+
+    assert len(parse_walkthrough(f"<action>{near}</action>\n").blocks) == 1
+    assert parse_walkthrough(f"<action>{far}</action>\n").blocks == []
+
+
+@pytest.mark.requirement("walkthroughs.bounded")
+@pytest.mark.parametrize(("count", "notes"), [(100, 100), (101, 100)])
+def test_the_first_hundred_notes_are_kept(count: int, notes: int) -> None:
+    document = parse_walkthrough("<comment location='x'>\n\n" * count)
+
+    assert len(document.notes) == notes

@@ -182,3 +182,33 @@ def test_a_project_is_the_top_of_its_worktree(tmp_path: Path) -> None:
     assert top == deep != other
     assert top.parent == home / "walkthroughs"
     assert top.name.startswith("my-project-")
+
+
+@pytest.mark.requirement("walkthroughs.bounded")
+def test_a_title_has_at_most_120_characters() -> None:
+    assert title_of(f"# {'x' * 120}") == "x" * 120
+    assert title_of(f"# {'x' * 121}") == "x" * 120
+
+
+@pytest.mark.requirement("walkthroughs.bounded")
+def test_an_append_up_to_the_limit_is_stored_and_beyond_it_nothing_is_changed(
+    store: WalkthroughStore,
+) -> None:
+    first = store.save(Draft("a", "/base"))
+    rest = "b" * (MOST_CHARACTERS - len("a\n\n\n"))
+    with pytest.raises(WalkthroughError, match="make a new one"):
+        store.save(Draft(rest + "b", "/base", mode="append"))
+
+    assert store.versions(first.id) == [1]
+    assert len(store.save(Draft(rest, "/base", mode="append")).markdown) == MOST_CHARACTERS
+
+
+@pytest.mark.requirement("walkthroughs.bounded")
+def test_the_newest_walkthroughs_are_listed_up_to_the_limit(
+    store: WalkthroughStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storing, "MOST_WALKTHROUGHS", 2)
+    for name in ("one", "two", "three"):
+        store.save(Draft(name, "/base"))
+
+    assert [each.title for each in store.newest()] == ["three", "two"]

@@ -263,3 +263,13 @@ def test_every_function_says_what_it_does_and_how_it_is_written() -> None:
         "search(path, regex, extension?)",
         "lines(path, start, end)",
     ]
+
+
+@pytest.mark.requirement("dialect.number-bound")
+@pytest.mark.parametrize("sign", ["", "-"])
+async def test_a_number_of_a_thousand_characters_is_read_and_no_longer_one(sign: str) -> None:
+    longest = sign + "1" * (1000 - len(sign))
+
+    assert (await evaluated(longest)).value == int(longest)
+    with pytest.raises(SymposiumError, match="too large"):
+        await evaluated(longest + "1")
