@@ -1,6 +1,7 @@
 """The pages are built strictly, and those made from the program are up to date."""
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -111,3 +113,31 @@ def test_a_generated_page_that_was_changed_by_hand_is_seen(copy: Path) -> None:
     page.write_text(page.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
 
     assert status_of_generate(copy, "--check") == 1
+
+
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "README.md"]
+MODULES = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(PYTHON.findall(page.read_text(encoding="utf-8")), 1)
+    # Others are parts of a program that the page explains.
+    if block.startswith(('"""', "from ", "import "))
+]
+
+
+@pytest.mark.requirement("house.docs-modules-run")
+@pytest.mark.parametrize("module", MODULES)
+def test_python_module_that_a_page_shows_runs(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "page.py"
+    file.write_text(module, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+
+    runpy.run_path(str(file), run_name="page")
+
+
+@pytest.mark.requirement("house.docs-modules-run")
+def test_pages_show_modules() -> None:
+    assert len(MODULES) >= 8

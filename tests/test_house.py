@@ -339,7 +339,7 @@ def test_the_papers_are_there() -> None:
 
 
 @pytest.mark.requirement("house.docs-examples-run")
-def test_every_example_is_run_by_a_test() -> None:
+def test_every_example_is_named_by_the_code_of_a_test() -> None:
     examples = {path.name: strings_of(path) for path in (ROOT / "examples").glob("*.py")}
     tests = [strings_of(path) for path in (ROOT / "tests").rglob("test_*.py")]
 

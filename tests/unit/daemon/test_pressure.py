@@ -182,8 +182,10 @@ async def test_daemon_cuts_the_slowest_client_when_too_much_waits_for_all_togeth
     who = Identity(Role.CLI, "status", Sender("/"))
     sizes = {"little": 2 * MB, "most": 7 * MB // 2, "some": 3 * MB, "fourth": 5 * MB // 2}
     async with daemon_of(Idle(), tmp_path) as settings, BusClient(who, settings=settings) as bus:
-        publisher = await Program.join(settings.daemon.socket, "publisher")
-        programs = {name: await Program.join(settings.daemon.socket, name) for name in sizes}
+        path = settings.daemon.socket
+        assert path is not None
+        publisher = await Program.join(path, "publisher")
+        programs = {name: await Program.join(path, name) for name in sizes}
         for name, size in sizes.items():
             await publisher.flood(programs[name], size)
         for each in programs.values():
