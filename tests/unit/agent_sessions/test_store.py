@@ -87,3 +87,38 @@ def test_a_session_is_forgotten_with_all_that_is_kept_of_it(store: SessionStore)
 
     assert not directory.exists()
     assert store.ids() == []
+
+
+@pytest.mark.requirement("agent-sessions.start-errors")
+def test_a_session_that_runs_is_neither_forgotten_nor_replaced(store: SessionStore) -> None:
+    directory = store.add(SPEC)
+    store.socket(ID).touch()
+    lock = store.lock(ID)
+    for refused in (lambda: store.forget(ID), lambda: store.add(SPEC)):
+        with pytest.raises(SessionError, match="is running"):
+            refused()
+    assert (directory.is_dir(), store.socket(ID).exists()) == (True, True)
+
+    os.close(lock)
+    store.forget(ID)
+    assert (directory.exists(), store.socket(ID).exists()) == (False, False)
+
+
+@pytest.mark.requirement("agent-sessions.private")
+def test_the_folders_of_sessions_and_sockets_are_the_users_alone(store: SessionStore) -> None:
+    before = os.umask(0)
+    try:
+        directory = store.add(SPEC)
+    finally:
+        os.umask(before)
+
+    for each in (directory, store.socket(ID).parent):
+        assert each.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.requirement("agent-sessions.p1")
+def test_a_session_whose_state_was_never_written_has_not_changed(store: SessionStore) -> None:
+    store.add(SPEC)
+    assert store.changed_at(ID) == 0.0
+    store.write_state(ID, SessionState(Status.RUNNING))
+    assert store.changed_at(ID) > 0.0

@@ -90,3 +90,26 @@ def test_the_budget_of_a_child_is_never_more_than_that_of_its_parent_in_any_curr
     child = shared(parent, Limits(costs={"eur": 5.0, "chf": 1.0}))
 
     assert child.costs == {"usd": 3.0, "eur": 2.0, "chf": 1.0}
+
+
+@pytest.mark.requirement("tasks.budget")
+def test_a_part_of_a_turn_is_one_turn() -> None:
+    assert budget_text(read_budget("0.4turns")) == "1turns"
+
+
+@pytest.mark.requirement("tasks.budget")
+def test_of_two_budgets_that_are_spent_as_far_the_one_of_the_parent_is_named() -> None:
+    limited = replace(CHILD, limits=Limits(costs=USD3))
+    found = reckon(limited, [PARENT, limited], {"c": Spent({"usd": 3.0})})
+
+    assert found is not None
+    assert (found.holder.id, found.is_over) == ("p", True)
+
+
+@pytest.mark.requirement("tasks.currencies")
+def test_a_budget_that_bounds_no_cost_says_nothing_of_costs() -> None:
+    limited = replace(PARENT, limits=Limits(turns=4))
+    found = reckon(limited, [limited], {"p": Spent({"usd": 9.0}, turns=1)})
+
+    assert found is not None
+    assert found.uncounted == ""

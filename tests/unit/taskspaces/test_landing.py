@@ -50,6 +50,21 @@ async def test_a_branch_lands_on_what_the_remote_has_now(join: Join, scene: Scen
 
 
 @pytest.mark.requirement("tasks.landed")
+async def test_a_branch_that_the_base_has_already_is_no_news(scene: Scene) -> None:
+    made = await scene.make()
+    nothing = await scene.engine.land(made.id, LandOptions(Join.REBASE))
+    before = await scene.engine.get(made.id)
+    tip = scene.commit(Path(made.worktree), "mine", "x")
+    first = await scene.engine.land(made.id, LandOptions(Join.REBASE))
+    landed = await scene.engine.get(made.id)
+
+    assert isinstance(nothing, Landed)
+    assert isinstance(first, Landed)
+    assert (nothing.is_news, before.landed, before.landed_at) == (False, "", "")
+    assert (first.is_news, first.commit, landed.landed) == (True, tip, tip)
+
+
+@pytest.mark.requirement("tasks.landed")
 async def test_task_whose_worktree_cannot_be_read_is_not_called_landed(scene: Scene) -> None:
     made = await scene.make()
     tip = scene.commit(Path(made.worktree), "mine", "x")

@@ -273,6 +273,20 @@ async def test_a_worktree_of_the_users_is_an_orphan_until_it_is_adopted(scene: S
 
 
 @pytest.mark.requirement("taskspaces.adopt")
+async def test_a_file_that_names_another_task_than_its_folder_is_not_believed(scene: Scene) -> None:
+    made = await scene.make()
+    homes = scene.root / "clone.tasks" / ".symposium"
+    text = (homes / f"task-{made.id}" / "taskspace.json").read_text(encoding="utf-8")
+    (homes / f"task-{ID}").mkdir()
+    (homes / f"task-{ID}" / "taskspace.json").write_text(
+        text.replace("Fix login", "Stolen"), encoding="utf-8"
+    )
+
+    (found,) = await scene.engine.taskspaces(scene.clone)
+    assert (found.id, found.name) == (made.id, "Fix login")
+
+
+@pytest.mark.requirement("taskspaces.adopt")
 async def test_a_file_that_names_a_worktree_elsewhere_is_not_believed(scene: Scene) -> None:
     made = await scene.make()
     homes = scene.root / "clone.tasks" / ".symposium"

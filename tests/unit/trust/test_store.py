@@ -1,5 +1,6 @@
 """The decisions on stored content."""
 
+import fcntl
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from symposium.trust.difference import MOST_LINES, difference
 from symposium.trust.item import Item, Link, TrustError
 from symposium.trust.reading import read_item
 from symposium.trust.store import MOST_PER_NAME, TrustStore
@@ -149,10 +151,11 @@ def test_a_damaged_file_trusts_nothing_and_the_next_answer_puts_it_aside(
 
 
 @pytest.mark.requirement("trust.damage-trusts-nothing")
-def test_a_file_that_others_can_write_trusts_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_a_file_that_others_can_write_trusts_nothing(tmp_path: Path, mode: int) -> None:
     asked = store(tmp_path)
     asked.grant([item()])
-    (tmp_path / "trust.json").chmod(0o622)
+    (tmp_path / "trust.json").chmod(mode)
     assert not asked.is_trusted(item())
     assert "others can write it" in str(asked.trouble)
 
@@ -211,3 +214,40 @@ def test_names_of_any_bytes_can_be_decided_on(tmp_path: Path) -> None:
     asked = store(tmp_path / "home")
     asked.grant([found])
     assert asked.is_trusted(found)
+
+
+@pytest.mark.requirement("trust.damage-trusts-nothing")
+def test_a_file_of_another_user_trusts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = store(tmp_path)
+    asked.grant([item()])
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert not asked.is_trusted(item())
+    assert "others can write it" in str(asked.trouble)
+
+
+@pytest.mark.requirement("trust.private-and-whole")
+def test_a_decision_waits_for_another_process_that_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = store(tmp_path)
+    asked.grant([item()])
+    flock = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", lambda file, how: flock(file, how | fcntl.LOCK_NB))
+    with (tmp_path / ".trust.json.lock").open() as another:
+        flock(another, fcntl.LOCK_SH)
+        with pytest.raises(TrustError, match="cannot be written"):
+            asked.grant([item(b"two")])
+    assert not asked.is_trusted(item(b"two"))
+
+
+@pytest.mark.requirement("trust.change-asks-again")
+@pytest.mark.parametrize(("more", "is_cut"), [(0, False), (1, True)])
+def test_a_diff_of_exactly_the_bound_is_shown_whole(more: int, is_cut: bool) -> None:  # noqa: FBT001 - a case
+    # Three lines of the diff are its head.
+    lines = b"\n".join(b"%d" % number for number in range(MOST_LINES - 4 + more))
+    shown = difference(b"", lines).split("\n")
+
+    assert len(shown) == MOST_LINES + is_cut
+    assert ("(and 1 more lines)" in shown) == is_cut
