@@ -268,7 +268,11 @@ def test_a_writer_that_died_after_it_put_a_file_aside_has_broken_nothing(
 def test_only_one_host_writes_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = filled(tmp_path, 1)
     flock = fcntl.flock
-    monkeypatch.setattr(fcntl, "flock", lambda file, how: flock(file, how | fcntl.LOCK_NB))
+
+    def flock_at_once(file: int, how: int) -> None:
+        flock(file, how | fcntl.LOCK_NB)
+
+    monkeypatch.setattr(fcntl, "flock", flock_at_once)
     with (tmp_path / "audit.lock").open() as another:
         flock(another, fcntl.LOCK_SH)
         with pytest.raises(BlockingIOError):

@@ -234,7 +234,11 @@ def test_a_decision_waits_for_another_process_that_decides(
     asked = store(tmp_path)
     asked.grant([item()])
     flock = fcntl.flock
-    monkeypatch.setattr(fcntl, "flock", lambda file, how: flock(file, how | fcntl.LOCK_NB))
+
+    def flock_at_once(file: int, how: int) -> None:
+        flock(file, how | fcntl.LOCK_NB)
+
+    monkeypatch.setattr(fcntl, "flock", flock_at_once)
     with (tmp_path / ".trust.json.lock").open() as another:
         flock(another, fcntl.LOCK_SH)
         with pytest.raises(TrustError, match="cannot be written"):
