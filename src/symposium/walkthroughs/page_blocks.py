@@ -146,7 +146,7 @@ def _file(file: FileChange, *, is_open: bool) -> str:
         )
     else:
         body = '<p class="faint">no lines</p>'
-    if left < 0 or file.is_cut:
+    if file.is_cut or sum(len(hunk.lines) for hunk in file.hunks) > MOST_DIFF_LINES:
         body += '<p class="faint">there is more than is shown</p>'
     return (
         f"<details class=file{' open' if is_open else ''}><summary><code>{escaped(name)}</code> "

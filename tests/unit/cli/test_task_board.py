@@ -145,3 +145,38 @@ def test_screen_is_drawn_on_changes_only_and_restored(
     assert once.startswith(ENTER)
     assert out.getvalue().endswith(LEAVE)
     assert ("\x1b[33m" in once) is not bool(no_color)
+
+
+@pytest.mark.requirement("tasks.watch")
+@pytest.mark.parametrize(
+    ("state", "reason", "group"),
+    [
+        ("finished (unreviewed)", "", Group.NEEDS_YOU),
+        ("waiting: approval", "", Group.NEEDS_YOU),
+        ("paused: budget", "", Group.NEEDS_YOU),
+        ("setup failed", "", Group.FAILED),
+        ("lost contact", "", Group.FAILED),
+        ("missing", "", Group.FAILED),
+        ("no answer since 10:00", "", Group.FAILED),
+        ("agent ended", "it crashed", Group.FAILED),
+        ("agent ended", "", Group.IDLE),
+        ("setting up", "", Group.WORKING),
+        ("working", "", Group.WORKING),
+        ("deleting", "", Group.WORKING),
+        ("landed", "", Group.LANDED),
+        ("idle", "", Group.IDLE),
+        ("new to us", "", Group.IDLE),
+    ],
+)
+def test_each_state_has_its_group(state: str, reason: str, group: Group) -> None:
+    assert Board().group_of(task(1, state, reason=reason)) is group
+
+
+@pytest.mark.requirement("tasks.watch")
+def test_a_screen_of_exactly_the_lines_shows_all_and_one_row_less_counts_the_rest() -> None:
+    board = Board()
+    board.start([task(1, "working"), task(2, "working"), task(3, "idle")], [])
+
+    assert board.lines(200, 5) == board.lines(200)
+    assert [each.text for each in board.lines(200, 4)][-1] == "… 1 more; enlarge the window"
+    assert [each.text for each in board.lines(200, 3)][-1] == "… 2 more; enlarge the window"
