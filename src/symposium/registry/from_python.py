@@ -23,7 +23,7 @@ async def build_from_python(target: Package, directory: Path) -> Built:
         InstallError: the package holds no program, or several.
     """
     found = _AT.fullmatch(target.package)
-    wanted = f"{found[1]}=={found[2]}" if found and found[2] != "latest" else target.package
+    wanted = f"{found[1]}=={found[2]}" if found else target.package
     place = directory / "venv"
     python = place / "bin" / "python"
     if (uv := _uv()) is not None:
