@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.support.nursery import fork_or_execute
 from tests.support.own_home import another_home
 from tests.support.task_desk import Desk, task_desk
 
@@ -17,6 +18,23 @@ PATIENCE: Final = 45.0
 
 AGENTS: Final = Path(__file__).parent / "agents"
 PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
+
+REAL: Final = frozenset(
+    {
+        # Memory and time of programs.
+        *("test_bench", "test_story_twelve", "test_task_stories", "test_bus_load"),
+        # Start, import, and installation.
+        *("test_hostile_workspace", "test_lean_install", "test_own_home", "test_strange_programs"),
+    }
+)
+"""Modules whose tests start every interpreter; for others commands are forked, where that helps."""
+
+
+@pytest.fixture(autouse=True)
+def forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the commands that a test starts from a process that has imported them."""
+    if request.path.stem not in REAL:
+        monkeypatch.setattr(subprocess, "_fork_exec", fork_or_execute)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,220 @@
+"""The nursery of `tests/support/nursery.py`: what it forks is as what is started."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.support.nursery import EXECUTE, NURSERY, PROGRAM
+from tests.support.own_home import DEVELOPER_HOME
+
+ROOT: Final = Path(__file__).parents[2]
+WAYS: Final = {
+    "script": [PROGRAM],
+    "module": [sys.executable, "-m", "symposium"],
+    "safe module": [sys.executable, "-P", "-m", "symposium"],
+}
+INITIALIZE: Final = (
+    '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n'
+)
+
+
+@pytest.fixture(params=list(WAYS.values()), ids=list(WAYS))
+def way(request: pytest.FixtureRequest) -> Sequence[str]:
+    return request.param
+
+
+def twice(monkeypatch: pytest.MonkeyPatch, look: Callable[[], Any]) -> tuple[Any, Any]:
+    """What is seen of a program that is forked, and of one that is started."""
+    before = NURSERY.count
+    forked = look()
+    assert NURSERY.count > before
+    before = NURSERY.count
+    with monkeypatch.context() as real:
+        real.setattr(subprocess, "_fork_exec", EXECUTE)
+        started = look()
+    assert NURSERY.count == before
+    return forked, started
+
+
+def flags_of(descriptor: Path) -> str:
+    info = descriptor.parents[1] / "fdinfo" / descriptor.name
+    return re.findall(r"flags:\s+(\d+)", info.read_text())[0]
+
+
+def facts(process: "subprocess.Popen[Any]") -> dict[str, Any]:
+    """What the kernel says of a program that runs."""
+    place = Path("/proc", str(process.pid))
+    stat = (place / "stat").read_text().rpartition(")")[2].split()
+    fields = "Umask|SigBlk|SigIgn|SigCgt|Threads|CapEff|Seccomp"
+    own = {"group": stat[2], "session": stat[3]}
+    return {
+        "parent": stat[1],
+        **{name: value == str(process.pid) for name, value in own.items()},
+        "name": (place / "comm").read_text(),
+        "words": (place / "cmdline").read_bytes(),
+        "variables": sorted((place / "environ").read_bytes().split(b"\0")),
+        "directory": (place / "cwd").readlink(),
+        "program": (place / "exe").readlink(),
+        "limits": (place / "limits").read_text(),
+        "status": re.findall(rf"^(?:{fields}):.*$", (place / "status").read_text(), re.MULTILINE),
+        "descriptors": sorted(
+            (int(each.name), re.sub(r"\d+", "N", str(each.readlink())), flags_of(each))
+            for each in (place / "fd").iterdir()
+        ),
+    }
+
+
+@pytest.mark.requirement("house.nursery")
+@pytest.mark.parametrize("session", [False, True])
+def test_what_is_forked_is_to_the_kernel_as_what_is_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: Sequence[str], *, session: bool
+) -> None:
+    names = ("PYTHON", "LANG", "LC_", "LD_")
+    of_interpreter = {key: value for key, value in os.environ.items() if key.startswith(names)}
+
+    def look() -> dict[str, Any]:
+        old = os.umask(0o027 if session else 0o072)
+        with subprocess.Popen(
+            [*way, "eliza"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=tmp_path,
+            env={**of_interpreter, "PATH": "/bin", "ODD": "a=b\udcff", "HOME": str(tmp_path)},
+            pass_fds=[40],
+            start_new_session=session,
+        ) as process:
+            os.umask(old)
+            assert process.stdin
+            assert process.stdout
+            process.stdin.write(INITIALIZE)
+            process.stdin.flush()
+            assert '"id":1' in process.stdout.readline()
+            seen = facts(process)
+            process.stdin.close()
+        return {**seen, "end": process.returncode}
+
+    os.dup2(2, 40)
+    try:
+        forked, started = twice(monkeypatch, look)
+    finally:
+        os.close(40)
+
+    assert forked == started
+    assert started["end"] == 0
+    assert started["session"] is session
+
+
+@pytest.mark.requirement("house.nursery")
+def test_what_is_forked_gives_its_agent_the_variables_that_one_that_is_started_gives(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    agent = f"/bin/sh -c '/usr/bin/env > {seen}'"
+    ours = {name: os.environ[name] for name in os.environ if name != DEVELOPER_HOME}
+
+    def look() -> list[str]:
+        seen.unlink(missing_ok=True)
+        words = [PROGRAM, "run-with", "--agent", agent]
+        subprocess.run(
+            words, input=INITIALIZE, text=True, env=ours, capture_output=True, check=False
+        )
+        # The host names itself by its number.
+        return sorted(re.sub(r"(SYMPOSIUM_HOST=)\d+", r"\1N", seen.read_text()).splitlines())
+
+    forked, started = twice(monkeypatch, look)
+
+    assert forked == started
+
+
+@pytest.mark.requirement("house.nursery")
+@pytest.mark.parametrize("words", [["--version"], ["nope"], ["status", "--help"], ["bus", "x"]])
+def test_what_is_forked_prints_and_ends_as_what_is_started(
+    monkeypatch: pytest.MonkeyPatch, way: Sequence[str], words: Sequence[str]
+) -> None:
+    def look() -> tuple[int, str, str]:
+        done = subprocess.run([*way, *words], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    forked, started = twice(monkeypatch, look)
+
+    assert forked == started
+
+
+@pytest.mark.requirement("house.nursery")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGABRT])
+def test_what_is_forked_ends_by_a_signal_as_what_is_started(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    def look() -> int:
+        with subprocess.Popen(
+            [PROGRAM, "run-with", "--agent", "eliza"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as process:
+            assert process.stdin
+            assert process.stdout
+            process.stdin.write(INITIALIZE)
+            process.stdin.flush()
+            process.stdout.readline()
+            process.send_signal(number)
+            return process.wait()
+
+    forked, started = twice(monkeypatch, look)
+
+    assert forked == started
+
+
+@pytest.mark.requirement("house.nursery")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"env": {**os.environ, "PYTHONPATH": "/nowhere"}},
+        {"env": {**os.environ, "LC_ALL": "POSIX"}},
+        {"preexec_fn": lambda: None},
+        {"umask": 0},
+        {"close_fds": False},
+        {"process_group": 0},
+    ],
+    ids=["path", "language", "function", "umask", "descriptors", "group"],
+)
+def test_what_is_started_in_another_way_is_executed(changed: dict[str, Any]) -> None:
+    before = NURSERY.count
+
+    subprocess.run([PROGRAM, "--version"], check=True, stdout=subprocess.DEVNULL, **changed)
+
+    assert NURSERY.count == before
+
+
+@pytest.mark.requirement("house.nursery")
+def test_the_nursery_ends_when_its_process_is_killed() -> None:
+    program = """
+import os, signal, subprocess
+from pathlib import Path
+from tests.support.nursery import PROGRAM, fork_or_execute
+subprocess._fork_exec = fork_or_execute
+subprocess.run([PROGRAM, "--version"], check=True, stdout=subprocess.DEVNULL)
+print(Path(f"/proc/self/task/{os.getpid()}/children").read_text(), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout
+        found = process.stdout.readline().split()
+        handle = os.pidfd_open(int(found[0]))
+        process.wait()
+
+    assert len(found) == 1
+    select.select([handle], [], [])
+    os.close(handle)
