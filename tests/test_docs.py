@@ -133,7 +133,7 @@ def test_python_module_that_a_page_shows_runs(
     file = tmp_path / "page.py"
     file.write_text(module, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    monkeypatch.setattr(sys, "path", [str(ROOT / "examples"), *sys.path])
 
     runpy.run_path(str(file), run_name="page")
 
