@@ -84,7 +84,7 @@ GROUPS: Final = [
     case("task remove x", "Did you mean rm"),
     case("task crate x", "'crate'", "There are: "),
     case("task create x", "Did you mean new"),
-    case("task shwo", "Did you mean show"),
+    case("task renam", "Did you mean rename"),
     case("task SHOW x", "Did you mean show"),
     case("task frobnicate", "'frobnicate'. There are: adopt"),
     case("session rm x", "Did you mean forget?"),

@@ -229,8 +229,12 @@ def test_lanes_of_no_stop_keep_nothing() -> None:
 async def looks(_: Answer) -> None: ...
 
 
+async def replies_slowly() -> Reply:
+    return Reply({})
+
+
 def answers_later(_: Crossing) -> Later:
-    return Later(waits(_))
+    return Later(replies_slowly())
 
 
 def looks_later(_: Crossing) -> Forward:
