@@ -12,7 +12,7 @@ from typing import Final
 WIDE: Final = 1024 * 1024
 """The most that a program without privileges may ask for (/proc/sys/fs/pipe-max-size)."""
 
-LARGE: Final = WIDE
+WIDEN_ABOVE: Final = WIDE
 """Bytes of a line worth the trouble; far more than all small lines of a wake-up come to."""
 
 _GET: Final[int | None] = getattr(fcntl, "F_GETPIPE_SZ", None)
@@ -33,7 +33,7 @@ class PipeRoom:
 
     def fit(self, size: int) -> None:
         """Be wide while so many bytes are on their way at once, else as it was found."""
-        if size > LARGE:
+        if size > WIDEN_ABOVE:
             self.widen()
         elif self._usual is not None and self._resized(self._usual):
             self._usual = None

@@ -11,7 +11,7 @@ from typing import Final
 from symposium.agent_sessions.session import SessionError, SessionSpec
 from symposium.agent_sessions.store import LOG, SessionStore
 
-PATIENCE: Final = 30.0
+LAUNCH_TIMEOUT: Final = 30.0
 """Seconds that a keeper may take until it can be reached; the agent itself may take longer."""
 
 READY: Final = b"ready\n"
@@ -62,9 +62,9 @@ async def _read(descriptor: int) -> bytes:
     pipe = os.fdopen(descriptor, "rb", buffering=0)
     transport, _ = await loop.connect_read_pipe(lambda: StreamReaderProtocol(reader), pipe)
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LAUNCH_TIMEOUT):
             return await reader.read()
     except TimeoutError:
-        return f"it said nothing in {PATIENCE:.0f} s".encode()
+        return f"it said nothing in {LAUNCH_TIMEOUT:.0f} s".encode()
     finally:
         transport.close()

@@ -18,7 +18,7 @@ from peerwire.transports.unix import peer_uid
 from symposium.agent_sessions.session import SessionError
 from symposium.config.private_directory import make_private_directory
 
-PATIENCE: Final = 10.0
+HANDOVER_TIMEOUT: Final = 10.0
 """Seconds in which it must have come."""
 
 MOST: Final = 16 * 1024 * 1024
@@ -62,7 +62,7 @@ async def borrow(path: str) -> dict[str, str]:
         SessionError: it cannot be had.
     """
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(HANDOVER_TIMEOUT):
             reader, writer = await asyncio.open_unix_connection(path)
             try:
                 text = await reader.read(-1) if _is_ours(writer) else b""

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from peerwire.jsonrpc.values import decode_value, encode_value
 from symposium.audit.chain_of_lines import Fault, Line, Mark, faults, moved_on, sealed
-from symposium.config.atomic_file import PRIVATE
+from symposium.config.atomic_file import PRIVATE_FILE_MODE
 from symposium.redaction import Redactor
 
 LARGEST: Final = 1024 * 1024
@@ -77,7 +77,7 @@ class AuditLog:
                 at = entry["ts"] if "ts" in entry else self._clock()
                 line, mark = sealed({"ts": at, **entry}, mark)
                 lines.append(line + b"\n")
-            handle = os.open(self._now, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
+            handle = os.open(self._now, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE_MODE)
             with os.fdopen(handle, "ab") as file:
                 file.write(b"".join(lines))
             self._move(mark)
@@ -88,7 +88,7 @@ class AuditLog:
         In its place, in one write of always as many bytes: a new file under the same name takes
         milliseconds on some file systems, and the host does nothing else meanwhile.
         """
-        handle = os.open(self._folder / _MARK, os.O_WRONLY | os.O_CREAT, PRIVATE)
+        handle = os.open(self._folder / _MARK, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE_MODE)
         try:
             os.pwrite(handle, _mark_text(mark), 0)
         finally:
@@ -122,7 +122,7 @@ class AuditLog:
     @contextmanager
     def _locked(self) -> Generator[None]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, PRIVATE)
+        handle = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, PRIVATE_FILE_MODE)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield

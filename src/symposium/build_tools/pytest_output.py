@@ -13,11 +13,11 @@ from symposium.build_tools.outcome import (
     plain,
 )
 
-_FAILED: Final = re.compile(r"(FAILED|ERROR) (\S.*?)(?: - (.*))?")
+_PYTEST_FAILED: Final = re.compile(r"(FAILED|ERROR) (\S.*?)(?: - (.*))?")
 _COUNTS: Final = re.compile(r"=*\s*((?:\d+ [a-z]+(?:, )?)+) in [0-9.]+s.*")
 _COUNT: Final = re.compile(r"(\d+) ([a-z]+)")
 _HEADER: Final = re.compile(r"_{3,} (.+?) _{3,}")
-_PLACE: Final = re.compile(r"(\S[^:]*\.\w+):(\d+): (?:in .*|\w[\w.]*)")
+_PYTEST_PLACE: Final = re.compile(r"(\S[^:]*\.\w+):(\d+): (?:in .*|\w[\w.]*)")
 _REASON: Final = re.compile(r"E\s{3}(.*)")
 _SKIPPED: Final = frozenset({"skipped", "deselected", "xfailed"})
 
@@ -39,11 +39,11 @@ class PytestReading:
         if found := _HEADER.fullmatch(said):
             self._close()
             self._header = found[1]
-        elif self._header is not None and (found := _PLACE.fullmatch(said)):
+        elif self._header is not None and (found := _PYTEST_PLACE.fullmatch(said)):
             self._place = found[1], int(found[2])
         elif self._header is not None and (found := _REASON.match(said)):
             self._reason = self._reason or found[1]
-        elif found := _FAILED.fullmatch(said):
+        elif found := _PYTEST_FAILED.fullmatch(said):
             self._close()
             named(self._counts(), found[2])
         elif found := _COUNTS.fullmatch(said):

@@ -27,7 +27,7 @@ class _Named(Struct, frozen=True, gc=False, rename={"request_id": "requestId"}):
     request_id: Raw | UnsetType = UNSET
 
 
-_decode = msgspec.json.Decoder(_Named).decode
+_decode_named = msgspec.json.Decoder(_Named).decode
 
 
 def cancelled_id(params: Body | UnsetType) -> bytes:
@@ -61,7 +61,7 @@ def translate_ids(crossing: Crossing, asked: Mapping[bytes, Waiter], sender: str
 
 def _request_id(params: Body) -> Raw | None:
     try:
-        found = _decode(params).request_id
+        found = _decode_named(params).request_id
     except (ValueError, RecursionError):
         return None
     return None if found is UNSET else found

@@ -6,7 +6,7 @@ from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
 from pathlib import Path
 from typing import Final
 
-PRIVATE: Final = 0o600
+PRIVATE_FILE_MODE: Final = 0o600
 """Settings may hold keys: what we make is for the user alone."""
 
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -38,11 +38,11 @@ def write_whole(path: Path, text: str | bytes) -> None:
     target = path.resolve()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_writable(path)
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else PRIVATE
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else PRIVATE_FILE_MODE
     # Not from tempfile: its import alone takes milliseconds of every start.
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
         with os.fdopen(handle, "wb") as file:
             file.write(text if isinstance(text, bytes) else text.encode())
             file.flush()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from symposium.config.atomic_file import PRIVATE, check_writable, write_whole
+from symposium.config.atomic_file import PRIVATE_FILE_MODE, check_writable, write_whole
 from symposium.config.user_config import (
     Config,
     ConfigChangedError,
@@ -55,7 +55,7 @@ def save_anew(path: Path, config: Config, seen: bytes | None) -> Path:
 def _keep(path: Path, content: bytes) -> Path:
     for place in _places(path):
         try:
-            handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+            handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
         except FileExistsError:
             if content_of(place) == content:
                 return place

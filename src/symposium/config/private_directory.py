@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-PRIVATE: Final = 0o700
+PRIVATE_DIRECTORY_MODE: Final = 0o700
 
 
 def make_private_directory(directory: Path) -> None:
@@ -17,4 +17,4 @@ def make_private_directory(directory: Path) -> None:
     """
     if not directory.parent.is_dir():
         make_private_directory(directory.parent)
-    directory.mkdir(mode=PRIVATE, exist_ok=True)
+    directory.mkdir(mode=PRIVATE_DIRECTORY_MODE, exist_ok=True)

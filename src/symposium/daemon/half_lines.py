@@ -12,7 +12,7 @@ TOTAL: Final = 64 * 1024 * 1024
 IDLE_TIME: Final = 30.0
 """Seconds in which more of an unfinished line must come."""
 
-Cut = Callable[[Link, str], None]
+EndConnection = Callable[[Link, str], None]
 """Ends a client's connection, for this reason."""
 
 
@@ -23,7 +23,7 @@ class HalfLines:
         cut: ends the connection of one that holds too much, or has stopped.
     """
 
-    def __init__(self, cut: Cut) -> None:
+    def __init__(self, cut: EndConnection) -> None:
         self._cut = cut
         self._sizes: dict[Link, int] = {}
         self._since: dict[Link, float] = {}

@@ -12,14 +12,14 @@ CLIENT_BACKLOG: Final = 8 * 1024 * 1024
 TOTAL_BACKLOG: Final = 128 * 1024 * 1024
 """Bytes that may wait for all slow clients together; the slowest goes first."""
 
-Cut = Callable[[Link, str], None]
+EndConnection = Callable[[Link, str], None]
 """Ends a client's connection, for this reason."""
 
 
 class Pressure:
     """Hears which links are slow, and has those cut that are too slow."""
 
-    def __init__(self, cut: Cut) -> None:
+    def __init__(self, cut: EndConnection) -> None:
         self._cut = cut
         self._slow: set[Link] = set()
         self._is_looking = False

@@ -26,13 +26,13 @@ from symposium.git_isolation.isolation import (
 MOST_BYTES: Final = 8 * 1024 * 1024
 """Bytes of an answer that are read; git is stopped after that."""
 
-PATIENCE: Final = 20.0
+QUESTION_TIMEOUT: Final = 20.0
 """Seconds that one question may take."""
 
 _CHUNK: Final = 64 * 1024
 _FAREWELL: Final = 5.0
 _TAIL: Final = 2000
-_SETTINGS: Final = {
+_QUIET_SETTINGS: Final = {
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
     "core.pager": "cat",
@@ -111,7 +111,7 @@ async def open_repository(folder: Path) -> Repository:
     top = None if isolation is None else isolation.directories.worktree
     if isolation is None or top is None:
         raise GitError(f"{folder} is in no git repository", "run it inside one")
-    settings = (*isolation.of_worktree, *_SETTINGS.items())
+    settings = (*isolation.of_worktree, *_QUIET_SETTINGS.items())
     variables = {**isolation.variables, **config_variables(settings)}
     found = await _run(top, ["rev-parse", "--git-dir"], variables)
     if found.code:
@@ -157,10 +157,10 @@ async def _run(folder: Path, arguments: Sequence[str], variables: Mapping[str, s
         reason = error.strerror or str(error)
         raise GitError(f"git cannot be run in {folder}: {reason}", "install git") from error
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(QUESTION_TIMEOUT):
             return await _read(process)
     except TimeoutError as error:
-        message = f"git {arguments[0]} has not answered within {PATIENCE:g} s"
+        message = f"git {arguments[0]} has not answered within {QUESTION_TIMEOUT:g} s"
         raise GitError(message, "ask for less") from error
     finally:
         await end_process(process)
@@ -170,7 +170,7 @@ async def _read(process: asyncio.subprocess.Process) -> GitAnswer:
     assert process.stdout is not None
     assert process.stderr is not None
     async with asyncio.TaskGroup() as tasks:
-        said = tasks.create_task(_tail(process.stderr))
+        said = tasks.create_task(_read_tail(process.stderr))
         output = bytearray()
         while len(output) <= MOST_BYTES and (chunk := await process.stdout.read(_CHUNK)):
             output += chunk
@@ -182,7 +182,7 @@ async def _read(process: asyncio.subprocess.Process) -> GitAnswer:
     return GitAnswer(bytes(output[:MOST_BYTES]), is_cut, 0 if is_cut else code, said.result())
 
 
-async def _tail(stream: asyncio.StreamReader) -> str:
+async def _read_tail(stream: asyncio.StreamReader) -> str:
     tail = b""
     while chunk := await stream.read(_CHUNK):
         tail = (tail + chunk)[-_TAIL:]

@@ -8,7 +8,7 @@ _OPENS = ">>> symposium >>>"
 _CLOSES = "<<< symposium <<<"
 
 
-def put(file: Path, text: str | None, comment: str, body: str) -> tuple[str, Receipt]:
+def put_block(file: Path, text: str | None, comment: str, body: str) -> tuple[str, Receipt]:
     """The text with the block in it, in place of an older one, and what undoes it.
 
     Raises:
@@ -23,7 +23,7 @@ def put(file: Path, text: str | None, comment: str, body: str) -> tuple[str, Rec
     return whole, Receipt(str(file), digest(whole), text, block, previous)
 
 
-def take(text: str, comment: str, receipt: Receipt) -> str | None:
+def take_block(text: str, comment: str, receipt: Receipt) -> str | None:
     """The text without the block; None if the file goes too.
 
     Raises:

@@ -47,15 +47,17 @@ def plan_write(
         SettingsError: the file cannot be read, so that it is not touched.
     """
     file = setting.file(where)
-    before = _read(file)
+    before = _read_text(file)
     base = before
     if old is not None and before is not None and old.file == str(file):
         base = _taken(setting, before, old)
     match setting:
         case JsonSetting():
-            after, receipt = json_change.put(file, base, setting.keys, setting.value(launch))
+            after, receipt = json_change.put_member(file, base, setting.keys, setting.value(launch))
         case OwnFile():
-            after, receipt = block_change.put(file, base, setting.comment, setting.text(launch))
+            after, receipt = block_change.put_block(
+                file, base, setting.comment, setting.text(launch)
+            )
     return Change(file, before, after, receipt)
 
 
@@ -66,7 +68,7 @@ def plan_undo(setting: Setting, receipt: Receipt) -> Change:
         SettingsError: the file cannot be read, or what we wrote has been changed since.
     """
     file = Path(receipt.file)
-    before = _read(file)
+    before = _read_text(file)
     after = None if before is None else _taken(setting, before, receipt)
     return Change(file, before, after, None)
 
@@ -77,7 +79,7 @@ def carry_out(change: Change, editor: str, receipts: Receipts) -> None:
     Raises:
         SettingsError: the file has been changed since it was read, or cannot be written.
     """
-    if _read(change.file) != change.before:
+    if _read_text(change.file) != change.before:
         raise SettingsError(f"{change.file} has been changed meanwhile", "try again")
     try:
         check_writable(change.file)
@@ -100,14 +102,14 @@ def carry_out(change: Change, editor: str, receipts: Receipts) -> None:
 def _taken(setting: Setting, text: str, receipt: Receipt) -> str | None:
     match setting:
         case JsonSetting():
-            return json_change.take(text, setting.keys, receipt)
+            return json_change.take_member(text, setting.keys, receipt)
         case OwnFile():
-            return block_change.take(text, setting.comment, receipt)
+            return block_change.take_block(text, setting.comment, receipt)
         case CommandLine():
             return text
 
 
-def _read(file: Path) -> str | None:
+def _read_text(file: Path) -> str | None:
     try:
         return read_text(file)
     except (OSError, UnicodeDecodeError) as error:

@@ -10,14 +10,16 @@ from symposium.config.jsonc_pairing import is_same
 from symposium.editors.receipt import Receipt, SettingsError, digest
 
 
-def put(file: Path, text: str | None, keys: Sequence[str], value: Any) -> tuple[str, Receipt]:
+def put_member(
+    file: Path, text: str | None, keys: Sequence[str], value: Any
+) -> tuple[str, Receipt]:
     """The text with the member in it, and what is needed to take it out again.
 
     Raises:
         SettingsError: the text is not JSON with comments, or something else stands on the way.
     """
     base = "{}\n" if text is None or not text.strip("\ufeff \t\r\n") else text
-    root = _read(file, base)
+    root = _read_object(file, base)
     holder, made = _walk(file, root, keys[:-1])
     previous = (holder[keys[-1]],) if keys[-1] in holder else ()
     holder[keys[-1]] = value
@@ -25,7 +27,7 @@ def put(file: Path, text: str | None, keys: Sequence[str], value: Any) -> tuple[
     return after, Receipt(str(file), digest(after), text, value, previous, made)
 
 
-def take(text: str, keys: Sequence[str], receipt: Receipt) -> str | None:
+def take_member(text: str, keys: Sequence[str], receipt: Receipt) -> str | None:
     """The text without what the receipt says was put in; None if the file goes too.
 
     Raises:
@@ -33,7 +35,7 @@ def take(text: str, keys: Sequence[str], receipt: Receipt) -> str | None:
     """
     if digest(text) == receipt.wrote:
         return receipt.original
-    root = _read(Path(receipt.file), text)
+    root = _read_object(Path(receipt.file), text)
     holders = [root]
     for key in keys[:-1]:
         inner = holders[-1].get(key)
@@ -72,7 +74,7 @@ def _walk(file: Path, root: dict[str, Any], keys: Sequence[str]) -> tuple[dict[s
     return holder, made
 
 
-def _read(file: Path, text: str) -> dict[str, Any]:
+def _read_object(file: Path, text: str) -> dict[str, Any]:
     try:
         value = parse(text).value
     except JsoncError as error:

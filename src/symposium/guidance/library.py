@@ -80,7 +80,7 @@ class GuidanceLibrary:
         project = self._places.project / IN_PROJECT
         directories = (BUILT_IN, self._places.user, self._places.team, project)
         files = [_of_file(self._places.home / FILE)]
-        return (*files, *(_of_directory(directory) for directory in directories))
+        return (*files, *(_state_of_directory(directory) for directory in directories))
 
 
 def library_for(directory: Path, environment: Mapping[str, str] | None = None) -> GuidanceLibrary:
@@ -88,7 +88,7 @@ def library_for(directory: Path, environment: Mapping[str, str] | None = None) -
     return GuidanceLibrary(places_for(directory, environment))
 
 
-def _of_directory(directory: Path) -> tuple[object, ...]:
+def _state_of_directory(directory: Path) -> tuple[object, ...]:
     try:
         with os.scandir(directory) as entries:
             return tuple(sorted((each.name, *_of_file(Path(each.path))) for each in entries))

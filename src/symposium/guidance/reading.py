@@ -26,9 +26,9 @@ def read_shelf(places: Places, trust: TrustStore) -> Shelf:
     untrusted = tuple(each.item for each in trust.questions(items))
     texts: dict[str, GuidanceText] = {}
     layers = (
-        _of_directory(BUILT_IN, "built-in", troubles),
-        _of_directory(places.user, "user", troubles),
-        _of_directory(places.team, "team", troubles),
+        _texts_of_directory(BUILT_IN, "built-in", troubles),
+        _texts_of_directory(places.user, "user", troubles),
+        _texts_of_directory(places.team, "team", troubles),
         _of_items(trusted, troubles),
     )
     for layer in layers:
@@ -71,7 +71,9 @@ def _of_items(items: Iterable[Item], troubles: list[str]) -> Iterator[GuidanceTe
         yield from _text(Path(item.name), item.content, "project", troubles)
 
 
-def _of_directory(directory: Path, layer: Layer, troubles: list[str]) -> Iterator[GuidanceText]:
+def _texts_of_directory(
+    directory: Path, layer: Layer, troubles: list[str]
+) -> Iterator[GuidanceText]:
     for name in _names(directory, troubles):
         path = directory / name
         try:

@@ -12,7 +12,7 @@ from symposium.recommendations.tables import list_of, table_of, text_of
 TRANSPARENT: Final = "-battery-pack"
 """How the names of crates end that only bring others: what they bring counts (acp-host §4.11)."""
 
-_SECTIONS: Final = ("dependencies", "dev-dependencies", "build-dependencies")
+_CARGO_SECTIONS: Final = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
 def crates_of_lock(lock: Mapping[str, Any]) -> frozenset[str]:
@@ -38,7 +38,7 @@ def crates_of_manifests(manifests: Iterable[Mapping[str, Any]]) -> frozenset[str
 def _of_manifest(manifest: Mapping[str, Any]) -> Iterator[str]:
     targets = map(table_of, table_of(manifest.get("target")).values())
     for table in (manifest, table_of(manifest.get("workspace")), *targets):
-        for section in _SECTIONS:
+        for section in _CARGO_SECTIONS:
             for name, detail in table_of(table.get(section)).items():
                 yield text_of(table_of(detail).get("package")) or name
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from symposium.recommendations.tables import list_of, table_of, text_of
 
-_SECTIONS: Final = (
+_NPM_SECTIONS: Final = (
     "dependencies",
     "devDependencies",
     "peerDependencies",
@@ -15,7 +15,7 @@ _SECTIONS: Final = (
 
 def packages_of_manifest(manifest: Mapping[str, Any]) -> Iterator[str]:
     """What a `package.json` depends on."""
-    for section in _SECTIONS:
+    for section in _NPM_SECTIONS:
         yield from table_of(manifest.get(section))
 
 

@@ -24,7 +24,7 @@ NOWHERE: Final = Path("/")
 """Where programs are asked who they are: what stands in a workspace must not sway them."""
 
 _MOST: Final = 1024 * 1024
-_SHOWN: Final = 12
+_SHOWN_PLACES: Final = 12
 _AT_HOME: Final = (
     ".local/bin",
     ".cargo/bin",
@@ -106,12 +106,14 @@ async def find_program(name: str, env: Mapping[str, str]) -> Found:
             f"there is no program at {name}", "correct the path, or install it there"
         )
     directories = searched.split(os.pathsep)
-    more = f" and {len(directories) - _SHOWN} more" if len(directories) > _SHOWN else ""
+    more = (
+        f" and {len(directories) - _SHOWN_PLACES} more" if len(directories) > _SHOWN_PLACES else ""
+    )
     passed_over = set(_own(env).split(os.pathsep)) - set(directories)
     if passed_over:
         more += "; what PATH has in this workspace, or by a relative path, was passed over"
     raise NotFoundError(
-        f"no program {name!r} was found in {', '.join(directories[:_SHOWN])}{more}",
+        f"no program {name!r} was found in {', '.join(directories[:_SHOWN_PLACES])}{more}",
         f"install {name}, or write its full path: `command -v {name}` in a terminal shows it",
     )
 

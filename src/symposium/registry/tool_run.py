@@ -14,7 +14,7 @@ from symposium.registry.path_probe import look_up, usual_path
 INSTALL_TIME: Final = 900.0
 """Seconds that an installer may take."""
 
-_SHOWN: Final = 8
+_SHOWN_LINES: Final = 8
 
 
 class ToolError(SymposiumError):
@@ -45,7 +45,7 @@ async def run_tool(
         raise ToolError(f"{argv[0]} did not start: {error.strerror}", "is it installed?") from error
     text = plain_text(heard.said.decode(errors="replace"))
     if heard.code != 0:
-        tail = "\n".join(f"| {line}" for line in text.strip().splitlines()[-_SHOWN:])
+        tail = "\n".join(f"| {line}" for line in text.strip().splitlines()[-_SHOWN_LINES:])
         raise ToolError(
             f"`{' '.join(argv[:3])} …` failed with {heard.code}", f"its last words:\n{tail}"
         )

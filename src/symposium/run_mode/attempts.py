@@ -67,9 +67,9 @@ class Attempts(Struct, frozen=True):
                 if not optional.get(name):
                     raise
                 _log.warning("the mod %s is left out: %s", name, error)
-                from symposium.run_mode.trouble import manner  # noqa: PLC0415 - seldom needed
+                from symposium.run_mode.trouble import failure_manner  # noqa: PLC0415 - seldom needed
 
-                left_out[name] = f"_The mod `{name}` is left out: it {manner(error)}_\n\n"
+                left_out[name] = f"_The mod `{name}` is left out: it {failure_manner(error)}_\n\n"
 
 
 def _needs(mod: ModEntry) -> Needs:

@@ -19,7 +19,7 @@ async def overview(text: str, session: Session, floor: Floor) -> str | None:
         return "\n".join([told.rstrip(), "", running_text(session)])
     if text in AGENTS:
         return await _agents(floor)
-    return await _mods(floor) if text in MODS else None
+    return await _mods_overview(floor) if text in MODS else None
 
 
 async def _agents(floor: Floor) -> str:
@@ -46,7 +46,7 @@ async def _agents(floor: Floor) -> str:
     return "\n".join(lines)
 
 
-async def _mods(floor: Floor) -> str:
+async def _mods_overview(floor: Floor) -> str:
     from symposium.run_mode.menu_text import table  # noqa: PLC0415 - seldom needed
 
     choices = await floor.settings.directory.mods()

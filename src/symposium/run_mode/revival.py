@@ -14,7 +14,7 @@ from symposium.run_mode.care import Waiting
 from symposium.run_mode.chat_commands import text_line
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
-from symposium.run_mode.revival_text import NOT_RUNNING, manner
+from symposium.run_mode.revival_text import NOT_RUNNING, exit_manner
 from symposium.run_mode.sessions import Session
 
 CANCELLED: Final = {"stopReason": "cancelled"}
@@ -54,7 +54,7 @@ class Revivals:
         effort.failed(chain)
         for session in self._floor.sessions.of(chain):
             session.chain = None
-            _interrupt(session, manner(death))
+            _interrupt(session, exit_manner(death))
             effort.add(session)
 
     def keeps(self, waiting: Waiting, session: Session) -> bool:

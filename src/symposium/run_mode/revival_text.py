@@ -23,7 +23,7 @@ NOTHING_SAID: Final = "There is nothing to tell the agent: no text has passed he
 _WIDTH: Final = 300
 
 
-def manner(death: RpcError) -> str:
+def exit_manner(death: RpcError) -> str:
     """Who has ended, and how."""
     data = members_of(death.data)
     name = f"`{data.get('component', 'the agent')}`"

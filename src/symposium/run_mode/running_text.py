@@ -9,10 +9,10 @@ from symposium.run_mode.sessions import Session
 def running_text(session: Session) -> str:
     """The same as `symposium status` says of it."""
     chain = session.chain
-    return "" if chain is None else "\n".join([*_mods(chain), *_servers(chain, session)])
+    return "" if chain is None else "\n".join([*_mod_latencies(chain), *_servers(chain, session)])
 
 
-def _mods(chain: OpenChain) -> list[str]:
+def _mod_latencies(chain: OpenChain) -> list[str]:
     rows = [f"- `{name}`: {_added(latency)}" for name, latency in chain.running.latencies]
     return ["**What each mod adds:**", "", *rows, "", ""] if rows else []
 

@@ -86,11 +86,11 @@ def of_chain(error: RpcError, config: Config, path: Path) -> Trouble:
     else:
         agent = shown_agent(config.agent)
         who, place, mend = f"The agent `{agent}`", "It is the agent", ""
-    reason = f"{who} {manner(error)}\n\n{place} in `{path}`."
+    reason = f"{who} {failure_manner(error)}\n\n{place} in `{path}`."
     return Trouble(reason, (_LOG_IN if error.code == AUTH_REQUIRED else "") + mend)
 
 
-def manner(error: RpcError) -> str:
+def failure_manner(error: RpcError) -> str:
     """What a component did instead of starting: the rest of a sentence about it."""
     data = members_of(error.data)
     if error.code == AUTH_REQUIRED:

@@ -55,7 +55,7 @@ class StageError(TaskspaceError):
         super().__init__(f"{stage} failed: {said}", hint)
 
 
-class GitError(TaskspaceError):
+class GitCommandError(TaskspaceError):
     """Git refused.
 
     Attributes:

@@ -8,11 +8,11 @@ from peerwire.jsonrpc.values import decode_value
 from symposium.plain_text import one_line
 from symposium.trace_view.events import Event, Kind
 
-LONGEST: Final = 160
+MAX_PREVIEW: Final = 160
 """Characters of a preview."""
 
 
-def short_line(text: str, limit: int = LONGEST) -> str:
+def short_line(text: str, limit: int = MAX_PREVIEW) -> str:
     """A stranger's text on one line, cut to a length."""
     # Far more than will be shown is not looked at.
     return one_line(text[: limit * 8].strip(), width=limit)

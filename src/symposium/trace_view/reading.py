@@ -8,7 +8,7 @@ from typing import Final
 from symposium.errors import NotFoundError, SymposiumError
 from symposium.trace_view.events import Event, Kind, PairKey, lane_order, pair_key, parse_event
 
-LONGEST: Final = 128 * 1024 * 1024
+MAX_LINE: Final = 128 * 1024 * 1024
 """Bytes of the longest line that is read: twice the longest message, for its escapes."""
 
 MOST_NAMED: Final = 5
@@ -101,7 +101,7 @@ class TraceReader:
             ) from error
         with file:
             number = 0
-            while line := file.readline(LONGEST):
+            while line := file.readline(MAX_LINE):
                 number += 1
                 yield number, line
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from symposium.config.atomic_file import PRIVATE, write_whole
+from symposium.config.atomic_file import PRIVATE_FILE_MODE, write_whole
 from symposium.trust.item import Item, TrustError
 
 FILE: Final = "trust.json"
@@ -117,7 +117,7 @@ class DecisionFile:
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = self.path.with_name(f".{FILE}.lock")
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE_MODE)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield

@@ -15,7 +15,7 @@ def difference(old: bytes | None, new: bytes) -> str:
         return "(the content that was trusted before is not kept any more)"
     if old == new:
         return "(the content is the same; a link on the way to it leads elsewhere)"
-    before, after = _lines(old), _lines(new)
+    before, after = _text_lines(old), _text_lines(new)
     if before is None or after is None:
         return f"(not text: {len(old)} bytes before, {len(new)} now)"
     lines = list(difflib.unified_diff(before, after, "trusted before", "now", lineterm=""))
@@ -25,7 +25,7 @@ def difference(old: bytes | None, new: bytes) -> str:
     return "\n".join(shown)
 
 
-def _lines(content: bytes) -> list[str] | None:
+def _text_lines(content: bytes) -> list[str] | None:
     try:
         return plain_text(content.decode()).split("\n")
     except UnicodeDecodeError:

@@ -21,7 +21,7 @@ _WORDS: Final[dict[EffectKind, str]] = {
 
 def screen(questions: Iterable[Question]) -> str:
     """All questions as plain lines; nothing in them can pass for anything but text."""
-    return "\n\n".join("\n".join(_lines(each)) for each in questions)
+    return "\n\n".join("\n".join(_question_lines(each)) for each in questions)
 
 
 def effect_line(effect: Effect) -> str:
@@ -29,7 +29,7 @@ def effect_line(effect: Effect) -> str:
     return f"{_WORDS[effect.kind]}: {_on_one_line(effect.detail)}"
 
 
-def _lines(question: Question) -> Iterator[str]:
+def _question_lines(question: Question) -> Iterator[str]:
     item = question.item
     state = "changed" if question.before is not None else "new"
     yield f"{_on_one_line(item.name)} ({item.kind}, {state}, sha256 {item.digest[:12]})"

@@ -115,13 +115,13 @@ def diff_card(written: str, found: Changes | None, reason: str) -> str:
     count = f"{len(files)} file{'' if len(files) == 1 else 's'}"
     return (
         f'<section class="diff"><p class="range">Changes <code>{escaped(written)}</code> '
-        f'<span class="faint">{count}</span> {_counts(added, removed)}'
+        f'<span class="faint">{count}</span> {_line_counts(added, removed)}'
         '<button type="button" class="sides" hidden aria-pressed="false">Side by side</button></p>'
         f"{shown}{more}</section>"
     )
 
 
-def _counts(added: int, removed: int) -> str:
+def _line_counts(added: int, removed: int) -> str:
     minus = f"−{removed}"  # noqa: RUF001 - a minus
     return f'<span class="plus">+{added}</span> <span class="minus">{minus}</span>'
 
@@ -151,7 +151,7 @@ def _file(file: FileChange, *, is_open: bool) -> str:
     return (
         f"<details class=file{' open' if is_open else ''}><summary><code>{escaped(name)}</code> "
         f'<span class="faint">{file.status.lower()}</span> '
-        f"{_counts(file.additions, file.deletions)}</summary>{body}</details>"
+        f"{_line_counts(file.additions, file.deletions)}</summary>{body}</details>"
     )
 
 

@@ -193,7 +193,7 @@ async def test_git_is_ended_after_a_time(
     program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(asking, "PATIENCE", 0.2)
+    monkeypatch.setattr(asking, "QUESTION_TIMEOUT", 0.2)
 
     with pytest.raises(GitError, match=r"has not answered within 0\.2 s"):
         await changes(repository.path, DiffRange("HEAD"))

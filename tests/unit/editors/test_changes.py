@@ -24,7 +24,7 @@ SETTINGS = decorated().filter(
 
 
 def without_ours(text: str, receipt: Receipt) -> str:
-    taken = json_change.take(text, KEYS, receipt)
+    taken = json_change.take_member(text, KEYS, receipt)
     assert taken is not None
     return taken
 
@@ -35,10 +35,10 @@ def without_ours(text: str, receipt: Receipt) -> str:
 def test_any_settings_come_back_byte_for_byte(pair: tuple[Any, str]) -> None:
     value, text = pair
 
-    after, receipt = json_change.put(FILE, text, KEYS, OURS)
+    after, receipt = json_change.put_member(FILE, text, KEYS, OURS)
 
     assert parse(after).value == value | {"agent_servers": {"Symposium": OURS}}
-    assert json_change.take(after, KEYS, receipt) == text
+    assert json_change.take_member(after, KEYS, receipt) == text
 
 
 @pytest.mark.requirement("editors.undo")
@@ -47,7 +47,7 @@ def test_any_settings_come_back_byte_for_byte(pair: tuple[Any, str]) -> None:
 def test_what_else_has_changed_since_stays(pair: tuple[Any, str], more: dict[str, Any]) -> None:
     value, text = pair
     assume(KEYS[0] not in more)
-    after, receipt = json_change.put(FILE, text, KEYS, OURS)
+    after, receipt = json_change.put_member(FILE, text, KEYS, OURS)
     edited = "// since\n" + rewrite(after, parse(after).value | more)
 
     taken = without_ours(edited, receipt)
@@ -71,7 +71,7 @@ def test_what_else_has_changed_since_stays(pair: tuple[Any, str], more: dict[str
     ],
 )
 def test_what_was_there_before_is_there_again(text: str | None, value: Any) -> None:
-    after, receipt = json_change.put(FILE, text, KEYS, OURS)
+    after, receipt = json_change.put_member(FILE, text, KEYS, OURS)
     edited = rewrite(after, parse(after).value | {"new": 1})
 
     assert parse(without_ours(edited, receipt)).value == value
@@ -79,27 +79,27 @@ def test_what_was_there_before_is_there_again(text: str | None, value: Any) -> N
 
 @pytest.mark.requirement("editors.undo")
 def test_a_file_that_was_not_there_goes_again() -> None:
-    after, receipt = json_change.put(FILE, None, KEYS, OURS)
+    after, receipt = json_change.put_member(FILE, None, KEYS, OURS)
 
-    assert json_change.take(after, KEYS, receipt) is None
-    assert json_change.take(after + " ", KEYS, receipt) is None
-    assert json_change.take("// note\n" + after, KEYS, receipt) == "// note\n{}\n"
+    assert json_change.take_member(after, KEYS, receipt) is None
+    assert json_change.take_member(after + " ", KEYS, receipt) is None
+    assert json_change.take_member("// note\n" + after, KEYS, receipt) == "// note\n{}\n"
 
 
 @pytest.mark.requirement("editors.undo")
 @pytest.mark.parametrize("text", ["{}", '{"agent_servers": {}}', '{"agent_servers": 1}'])
 def test_what_is_gone_already_leaves_the_file_as_it_is(text: str) -> None:
-    _, receipt = json_change.put(FILE, '{"a": 1}', KEYS, OURS)
+    _, receipt = json_change.put_member(FILE, '{"a": 1}', KEYS, OURS)
 
-    assert json_change.take(text, KEYS, receipt) == text
+    assert json_change.take_member(text, KEYS, receipt) == text
 
 
 @pytest.mark.requirement("editors.undo-changed")
 def test_what_somebody_has_changed_of_ours_stays() -> None:
-    after, receipt = json_change.put(FILE, "{}", KEYS, OURS)
+    after, receipt = json_change.put_member(FILE, "{}", KEYS, OURS)
 
     with pytest.raises(SettingsError, match=r"agent_servers\.Symposium"):
-        json_change.take(after.replace('"run"', '"run", "--trace"'), KEYS, receipt)
+        json_change.take_member(after.replace('"run"', '"run", "--trace"'), KEYS, receipt)
 
 
 @pytest.mark.requirement("editors.unreadable")
@@ -115,7 +115,7 @@ def test_what_somebody_has_changed_of_ours_stays() -> None:
 )
 def test_what_cannot_be_read_is_refused(text: str, told: str) -> None:
     with pytest.raises(SettingsError, match=r".") as caught:
-        json_change.put(FILE, text, KEYS, OURS)
+        json_change.put_member(FILE, text, KEYS, OURS)
 
     assert told in str(caught.value)
 
@@ -129,32 +129,32 @@ BLOCK = '-- >>> symposium >>>\nrequire("x")\n-- <<< symposium <<<\n'
 @pytest.mark.requirement("editors.own-file", "editors.undo")
 @pytest.mark.parametrize("text", [None, "", "-- mine\n", "-- mine", "a\r\nb\r\n"])
 def test_a_block_is_put_in_and_comes_out_again(text: str | None) -> None:
-    after, receipt = block_change.put(FILE, text, "--", BODY)
+    after, receipt = block_change.put_block(FILE, text, "--", BODY)
 
     assert after.endswith(BLOCK)
-    assert block_change.take(after, "--", receipt) == text
-    taken = block_change.take(f"first\n{after}last\n", "--", receipt)
+    assert block_change.take_block(after, "--", receipt) == text
+    taken = block_change.take_block(f"first\n{after}last\n", "--", receipt)
     assert taken is not None
     assert taken.split() == ["first", *(text or "").split(), "last"]
 
 
 @pytest.mark.requirement("editors.own-file")
 def test_an_older_block_is_replaced_where_it_stands() -> None:
-    old, _ = block_change.put(FILE, None, "--", "old()\n")
+    old, _ = block_change.put_block(FILE, None, "--", "old()\n")
 
-    after, receipt = block_change.put(FILE, f"first\n{old}last\n", "--", BODY)
+    after, receipt = block_change.put_block(FILE, f"first\n{old}last\n", "--", BODY)
 
     assert after == f"first\n{BLOCK}last\n"
-    assert block_change.take(f"new\n{after}", "--", receipt) == f"new\nfirst\n{old}last\n"
+    assert block_change.take_block(f"new\n{after}", "--", receipt) == f"new\nfirst\n{old}last\n"
 
 
 @pytest.mark.requirement("editors.undo-changed")
 def test_a_block_that_somebody_has_changed_stays() -> None:
-    after, receipt = block_change.put(FILE, None, "--", BODY)
+    after, receipt = block_change.put_block(FILE, None, "--", BODY)
 
     with pytest.raises(SettingsError, match="between the marks"):
-        block_change.take(after.replace("x", "y"), "--", receipt)
-    assert block_change.take("without it\n", "--", receipt) == "without it\n"
+        block_change.take_block(after.replace("x", "y"), "--", receipt)
+    assert block_change.take_block("without it\n", "--", receipt) == "without it\n"
 
 
 @pytest.mark.requirement("editors.unreadable")
@@ -164,7 +164,7 @@ def test_a_block_that_somebody_has_changed_stays() -> None:
 )
 def test_marks_that_do_not_match_are_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="mark"):
-        block_change.put(FILE, text, "--", BODY)
+        block_change.put_block(FILE, text, "--", BODY)
 
 
 # -- carrying out
@@ -174,7 +174,7 @@ def test_marks_that_do_not_match_are_refused(text: str) -> None:
 def test_a_file_that_has_changed_since_it_was_shown_is_not_touched(tmp_path: Path) -> None:
     file, receipts = tmp_path / "settings.json", Receipts(tmp_path / "editors")
     file.write_text("{}")
-    after, receipt = json_change.put(file, "{}", KEYS, OURS)
+    after, receipt = json_change.put_member(file, "{}", KEYS, OURS)
     change = Change(file, "{}", after, receipt)
     file.write_text('{"since": 1}')
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.taskspace_scenes import Scene, git, there
 
 from symposium.git_isolation.isolation import clean_environment
-from symposium.taskspaces.failures import GitError, TaskspaceError
+from symposium.taskspaces.failures import GitCommandError, TaskspaceError
 from symposium.taskspaces.git.lease import Lease
 from symposium.taskspaces.git.program import Git, inherited
 from symposium.taskspaces.git.repository import find_base, open_repository, worktrees
@@ -159,7 +159,7 @@ async def test_worktrees_with_strange_names_are_listed(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.git-errors")
 async def test_what_git_says_is_told(scene: Scene) -> None:
-    with pytest.raises(GitError) as refused:
+    with pytest.raises(GitCommandError) as refused:
         await Git(scene.clone).ask("rev-parse", "--verify", "nowhere")
     with pytest.raises(TaskspaceError, match="is not there"):
         await Git(scene.root / "nowhere").run("status")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.trace_view.events import Event, Kind
-from symposium.trace_view.preview import LONGEST, preview, short_line
+from symposium.trace_view.preview import MAX_PREVIEW, preview, short_line
 from symposium.trace_view.terminal import ASCII, DRAWN, Listing
 
 LANES = ("Client", "Proxy(0)", "Agent")
@@ -178,7 +178,7 @@ def test_short_line_is_short_line_of_that_length(text: str, limit: int) -> None:
 
 @pytest.mark.requirement("cli.trace-terminal")
 def test_a_megabyte_is_said_in_a_few_words() -> None:
-    assert len(preview(told("odd", {"name": "x" * 1_000_000}))) == LONGEST
+    assert len(preview(told("odd", {"name": "x" * 1_000_000}))) == MAX_PREVIEW
 
 
 @pytest.mark.requirement("cli.trace-terminal")

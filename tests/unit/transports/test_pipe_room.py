@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from peerwire.transports.pipe_room import LARGE, WIDE, PipeRoom
+from peerwire.transports.pipe_room import WIDE, WIDEN_ABOVE, PipeRoom
 
 GET = getattr(fcntl, "F_GETPIPE_SZ", 0)
 SET = getattr(fcntl, "F_SETPIPE_SZ", 0)
@@ -31,9 +31,9 @@ def size(fd: int) -> int:
 def test_a_pipe_is_wide_only_while_a_large_line_passes(pipe: tuple[int, int]) -> None:
     usual, room = size(pipe[0]), PipeRoom(pipe[0])
 
-    room.fit(LARGE)
+    room.fit(WIDEN_ABOVE)
     assert size(pipe[0]) == usual
-    room.fit(LARGE + 1)
+    room.fit(WIDEN_ABOVE + 1)
     assert size(pipe[0]) == WIDE
     room.fit(10)
     assert size(pipe[0]) == usual
@@ -44,7 +44,7 @@ def test_a_pipe_that_somebody_made_smaller_is_that_small_again(pipe: tuple[int, 
     fcntl.fcntl(pipe[1], SET, 4096)
     room = PipeRoom(pipe[1])
 
-    room.fit(5 * LARGE)
+    room.fit(5 * WIDEN_ABOVE)
     room.fit(0)
 
     assert size(pipe[1]) == 4096
@@ -53,7 +53,7 @@ def test_a_pipe_that_somebody_made_smaller_is_that_small_again(pipe: tuple[int, 
 @pytest.mark.requirement("process.pipe-room")
 def test_a_pipe_that_is_still_full_is_narrowed_when_it_has_been_read(pipe: tuple[int, int]) -> None:
     usual, room = size(pipe[0]), PipeRoom(pipe[0])
-    room.fit(5 * LARGE)
+    room.fit(5 * WIDEN_ABOVE)
     os.write(pipe[1], b"x" * 2 * usual)
 
     room.fit(0)
@@ -69,7 +69,7 @@ def test_what_is_no_pipe_is_left_alone() -> None:
     with ours, theirs:
         room = PipeRoom(ours.fileno())
 
-        room.fit(5 * LARGE)
+        room.fit(5 * WIDEN_ABOVE)
         room.fit(0)
 
         ours.sendall(b"x")

@@ -9,7 +9,7 @@ from symposium.bus.shapes import FileRange, SymbolDef
 from symposium.bus.vocabulary import About, PayloadError, Request, Target, read_as
 
 
-class _Written(Struct):
+class _WrittenReferences(Struct):
     symbol: SymbolDef | str | None = None
     symbol_name: str | None = None
     name: str | None = None
@@ -36,7 +36,7 @@ class FindAllReferences(Request[list[FileRange]], frozen=True, kw_only=True):
     @classmethod
     def read(cls, payload: Raw) -> Self:
         """Take the seed's spelling too."""
-        written = read_as(_Written, payload)
+        written = read_as(_WrittenReferences, payload)
         symbol = written.symbol or written.symbol_name or written.name
         if symbol is None:
             raise PayloadError("Object missing required field `symbol`")

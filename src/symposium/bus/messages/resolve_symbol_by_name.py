@@ -9,7 +9,7 @@ from symposium.bus.shapes import SymbolDef
 from symposium.bus.vocabulary import About, PayloadError, Request, Target, read_as
 
 
-class _Written(Struct):
+class _WrittenSymbol(Struct):
     name: str | None = None
     symbol_name: str | None = None
     symbol: SymbolDef | str | None = None
@@ -35,7 +35,7 @@ class ResolveSymbolByName(Request[list[SymbolDef]], frozen=True, kw_only=True):
     @classmethod
     def read(cls, payload: Raw) -> Self:
         """Take the seed's spelling too."""
-        written = read_as(_Written, payload)
+        written = read_as(_WrittenSymbol, payload)
         symbol = written.symbol.name if isinstance(written.symbol, SymbolDef) else written.symbol
         name = written.name or written.symbol_name or symbol
         if name is None:

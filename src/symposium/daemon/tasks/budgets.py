@@ -24,7 +24,7 @@ from symposium.taskspaces.model import Standing, Taskspace
 
 MORE: Final = "more"
 
-_CHOICES: Final = (InboxChoice(MORE, "As much again"),)
+_BUDGET_CHOICES: Final = (InboxChoice(MORE, "As much again"),)
 _SECONDS: Final = 60.0
 
 
@@ -110,4 +110,6 @@ def _item(found: Reckoning) -> InboxItem:
     # A new budget is a new question.
     id_ = f"budget:{holder.id}:{budget_text(holder.limits)}"
     text = f"its budget is spent ({found.text}); may it spend more?"
-    return InboxItem(id_, "budget", holder.id, holder.name, holder.activated_at, text, _CHOICES)
+    return InboxItem(
+        id_, "budget", holder.id, holder.name, holder.activated_at, text, _BUDGET_CHOICES
+    )

@@ -22,7 +22,7 @@ from symposium.daemon.tasks.put_off import PutOff
 from symposium.daemon.tasks.resolving import KIND as LANDING
 from symposium.daemon.tasks.resolving import LATER, Resolving
 from symposium.daemon.tasks.session_servers import NOTHING, AgentNow
-from symposium.daemon.tasks.setup_questions import KIND as SET_UP
+from symposium.daemon.tasks.setup_questions import TRUST_KIND as SET_UP
 from symposium.daemon.tasks.setup_questions import SetUpQuestions
 from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.local_time import minute_of

@@ -13,7 +13,7 @@ from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.setting_up import DECLINED, UNTRUSTED
 from symposium.taskspaces.setup_files.recipe import SetUp
 
-KIND: Final = "trust"
+TRUST_KIND: Final = "trust"
 
 DIGITS: Final = 32
 """Of the digest in an id: too many for anybody to make two set-ups that share them."""
@@ -21,7 +21,7 @@ DIGITS: Final = 32
 REMEMBERED: Final = 100
 """Questions of which it can be told what has changed since."""
 
-_CHOICES: Final = (
+_TRUST_CHOICES: Final = (
     InboxChoice("trust", "Do it, now and whenever it is exactly this"),
     InboxChoice("without", "Go on without it"),
 )
@@ -62,12 +62,12 @@ class SetUpQuestions:
         return [
             InboxItem(
                 id_,
-                KIND,
+                TRUST_KIND,
                 taskspace.id,
                 taskspace.name,
                 taskspace.activated_at,
                 "\n".join([_head(reason, lines), *lines]),
-                _CHOICES,
+                _TRUST_CHOICES,
             )
         ]
 
@@ -81,7 +81,7 @@ class SetUpQuestions:
         recipe = await self._engine.recipe(item.taskspace)
         if _id(item.taskspace, recipe) != item.id:
             raise self._changed(item.id, shown_lines(recipe))
-        declined = None if answer == KIND else recipe.digest
+        declined = None if answer == TRUST_KIND else recipe.digest
         if declined is None:
             taskspace = await self._engine.get(item.taskspace)
             self._trust.grant(taskspace.project, recipe)
@@ -95,7 +95,9 @@ class SetUpQuestions:
         """Why there is no item of an id (any more)."""
         kind, _, rest = item_id.partition(":")
         taskspace = rest.rpartition(":")[0] or rest
-        if kind == KIND and any((e.kind, e.taskspace) == (KIND, taskspace) for e in waiting):
+        if kind == TRUST_KIND and any(
+            (e.kind, e.taskspace) == (TRUST_KIND, taskspace) for e in waiting
+        ):
             return self._changed(item_id, shown_lines(await self._engine.recipe(taskspace)))
         return BusRefusedError(f"nothing called {item_id} waits", "not_found")
 
@@ -125,7 +127,7 @@ def shown_lines(recipe: SetUp) -> list[str]:
 
 
 def _id(taskspace: str, recipe: SetUp) -> str:
-    return f"{KIND}:{taskspace}:{recipe.digest[:DIGITS]}"
+    return f"{TRUST_KIND}:{taskspace}:{recipe.digest[:DIGITS]}"
 
 
 def _head(reason: str, lines: Sequence[str]) -> str:

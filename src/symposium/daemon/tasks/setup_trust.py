@@ -7,7 +7,7 @@ from symposium.taskspaces.setup_files.recipe import SetUp
 from symposium.trust.item import Effect, Item
 from symposium.trust.store import TrustStore
 
-KIND = "setup"
+SETUP_KIND = "setup"
 
 
 class SetUpTrust:
@@ -42,4 +42,4 @@ def item_of(project: str, digest: str, commands: Sequence[str]) -> Item:
     """What the user is asked about: the same wherever it is asked."""
     content = "\n".join([digest, *commands]).encode(errors="surrogateescape")
     allows = tuple(Effect("command", command) for command in commands)
-    return Item(Path(project), KIND, "set-up of taskspaces", content, allows=allows)
+    return Item(Path(project), SETUP_KIND, "set-up of taskspaces", content, allows=allows)

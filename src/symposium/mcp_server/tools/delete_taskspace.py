@@ -26,7 +26,7 @@ _WORDS: Final = {
 }
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class DeleteTaskspaceParams(Struct, forbid_unknown_fields=True):
     pass
 
 
@@ -37,7 +37,7 @@ class Outcome(Struct):
 
 
 @tool("taskspaces", Hints("Delete the taskspace", destroys=True), result=Outcome)
-async def delete_taskspace(params: Params, call: Call) -> Answer:
+async def delete_taskspace(params: DeleteTaskspaceParams, call: Call) -> Answer:
     """Ask the user to delete the taskspace you are in, and wait until they have decided.
 
     Nothing is deleted before the answer says so: deleted, archived, cancelled, expired or pending.

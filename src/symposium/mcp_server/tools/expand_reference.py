@@ -8,7 +8,7 @@ from symposium.mcp_server.task_lookup import look_up
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class ExpandReferenceParams(Struct, forbid_unknown_fields=True):
     id: Annotated[
         str,
         Meta(
@@ -21,7 +21,7 @@ class Params(Struct, forbid_unknown_fields=True):
 
 
 @tool("references", Hints("Expand a reference", reads_only=True, repeats_well=True))
-async def expand_reference(params: Params, call: Call) -> Answer:
+async def expand_reference(params: ExpandReferenceParams, call: Call) -> Answer:
     """Expand a `<symposium-ref id="…"/>` of the user's before you answer.
 
     It also gives the guidance texts by their names, and with the id `yiasou` the first prompt with

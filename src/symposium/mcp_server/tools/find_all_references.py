@@ -9,7 +9,7 @@ from symposium.mcp_server.places import as_lines
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class FindAllReferencesParams(Struct, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, max_length=500, description="As it is in the code.")]
 
 
@@ -21,7 +21,7 @@ class References(Struct):
 
 
 @tool("code", Hints("Find all references", reads_only=True, repeats_well=True), result=References)
-async def find_all_references(params: Params, call: Call) -> Answer:
+async def find_all_references(params: FindAllReferencesParams, call: Call) -> Answer:
     """Find everywhere that a symbol of that name is used.
 
     With several definitions of the name, the uses of all of them. Lines and columns count from 1.

@@ -8,7 +8,7 @@ from symposium.bus.messages.finish_taskspace import FinishTaskspace
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class FinishTaskspaceParams(Struct, forbid_unknown_fields=True):
     result: Annotated[
         str, Meta(min_length=1, max_length=20_000, description="What is done, and what is not.")
     ]
@@ -18,7 +18,7 @@ class Params(Struct, forbid_unknown_fields=True):
 
 
 @tool("taskspaces", Hints("Finish the taskspace", repeats_well=True))
-async def finish_taskspace(params: Params, call: Call) -> Answer:
+async def finish_taskspace(params: FinishTaskspaceParams, call: Call) -> Answer:
     """Say that the task of the taskspace you are in is done, with its result.
 
     Commit what is to be kept first. Whoever has spawned the taskspace and waits for it gets the

@@ -14,7 +14,7 @@ class TwoWishesError(SymposiumError):
     """A file and a pattern were asked for at once."""
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class GetPackageSourceParams(Struct, forbid_unknown_fields=True):
     ecosystem: Annotated[Literal["python", "npm", "rust"], Meta(description="Where it comes from.")]
     name: Annotated[str, Meta(min_length=1, max_length=300, description="Of the package.")]
     version: Annotated[
@@ -36,7 +36,7 @@ class Params(Struct, forbid_unknown_fields=True):
 
 
 @tool("packages", Hints("Package source", reads_only=True, repeats_well=True, reaches_out=True))
-async def get_package_source(params: Params, call: Call) -> Answer:
+async def get_package_source(params: GetPackageSourceParams, call: Call) -> Answer:
     """Find the source of a dependency in the version that this project uses; search it, or read it.
 
     For Python, npm and Rust. What is installed or on this machine is used first; only what is

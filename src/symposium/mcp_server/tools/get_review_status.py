@@ -12,14 +12,14 @@ MOST: Final = 50
 """Reviews that are listed."""
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class GetReviewStatusParams(Struct, forbid_unknown_fields=True):
     review_id: Annotated[
         str | None, Meta(description="By default the newest, with a list of all.")
     ] = None
 
 
 @tool("reviews", Hints("Review status", reads_only=True, repeats_well=True), result=ToldReview)
-async def get_review_status(params: Params, call: Call) -> Answer:
+async def get_review_status(params: GetReviewStatusParams, call: Call) -> Answer:
     """Say whether anybody has looked at a review, and what was said.
 
     Reviews are kept: it answers for those of earlier conversations too.

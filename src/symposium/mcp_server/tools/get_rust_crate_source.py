@@ -9,7 +9,7 @@ from symposium.mcp_server.tool import Answer, Call, Hints, tool
 from symposium.package_sources.answers import crate_answer
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class GetRustCrateSourceParams(Struct, forbid_unknown_fields=True):
     crate_name: Annotated[str, Meta(min_length=1, max_length=200, description="As in Cargo.toml.")]
     version: Annotated[
         str | None,
@@ -39,7 +39,7 @@ class Crate(Struct, omit_defaults=True):
     Hints("Rust crate source", reads_only=True, repeats_well=True, reaches_out=True),
     result=Crate,
 )
-async def get_rust_crate_source(params: Params, call: Call) -> Answer:
+async def get_rust_crate_source(params: GetRustCrateSourceParams, call: Call) -> Answer:
     """Find the source of a Rust crate in the version that this project uses, and search it.
 
     What is on this machine is used first; only what is missing is fetched.

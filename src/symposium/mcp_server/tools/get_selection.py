@@ -13,12 +13,12 @@ PATIENCE = 5.0
 """Seconds for an editor."""
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class GetSelectionParams(Struct, forbid_unknown_fields=True):
     pass
 
 
 @tool("code", Hints("Get the selection", reads_only=True, repeats_well=True), result=Selection)
-async def get_selection(params: Params, call: Call) -> Answer:
+async def get_selection(params: GetSelectionParams, call: Call) -> Answer:
     """Get what is selected in the user's editor, for when they say "this" or "here".
 
     Lines and columns count from 1. Without an editor, or with nothing selected, the text is null

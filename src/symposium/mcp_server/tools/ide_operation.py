@@ -10,7 +10,7 @@ from symposium.ide.dialect.workspace import workspace
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class IdeOperationParams(Struct, forbid_unknown_fields=True):
     program: Annotated[
         str,
         Meta(
@@ -31,7 +31,7 @@ class Evaluated(Struct):
 
 
 @tool("code", Hints("IDE operation", reads_only=True, repeats_well=True), result=Evaluated)
-async def ide_operation(params: Params, call: Call) -> Answer:
+async def ide_operation(params: IdeOperationParams, call: Call) -> Answer:
     """Ask about the code, in a small language of calls: definitions, references, text, diffs.
 
     An attached editor answers first, else a language server. Paths are relative to the root of

@@ -10,7 +10,7 @@ from symposium.mcp_server.reporting import Report, report
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class LogProgressParams(Struct, forbid_unknown_fields=True):
     message: Annotated[
         str, Meta(min_length=1, max_length=20_000, description="One sentence, the main word first.")
     ]
@@ -24,7 +24,7 @@ class Params(Struct, forbid_unknown_fields=True):
 
 
 @tool("taskspaces", Hints("Log progress"), result=Report)
-async def log_progress(params: Params, call: Call) -> Answer:
+async def log_progress(params: LogProgressParams, call: Call) -> Answer:
     """Put a line into the log of your taskspace, for people who watch it.
 
     Use it after each step that a person would call a step: `milestone` for what is complete,

@@ -20,7 +20,7 @@ PATIENCE = 10.0
 """Seconds for a viewer."""
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class PresentWalkthroughParams(Struct, forbid_unknown_fields=True):
     content: Annotated[
         str,
         Meta(min_length=1, description="The walkthrough, in the format of walkthrough-format.md."),
@@ -55,7 +55,7 @@ class Presented(Struct, rename="camel"):
 
 
 @tool("walkthroughs", Hints("Present a walkthrough"), result=Presented)
-async def present_walkthrough(params: Params, call: Call) -> Answer:
+async def present_walkthrough(params: PresentWalkthroughParams, call: Call) -> Answer:
     """Show the user an explanation that stands beside the code: comments, real diffs, diagrams.
 
     The format is in the resource `walkthrough-format.md`. The answer names every location that was

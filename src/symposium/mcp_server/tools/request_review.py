@@ -11,7 +11,7 @@ from symposium.mcp_server.tool import Answer, Call, Hints, tool
 from symposium.reviews.making import Request, make_review
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class RequestReviewParams(Struct, forbid_unknown_fields=True):
     commit_range: Annotated[
         str, Meta(min_length=1, max_length=500, description="main..HEAD, HEAD~2..HEAD, HEAD")
     ]
@@ -22,7 +22,7 @@ class Params(Struct, forbid_unknown_fields=True):
 
 
 @tool("reviews", Hints("Request a review"), result=ToldReview)
-async def request_review(params: Params, call: Call) -> Answer:
+async def request_review(params: RequestReviewParams, call: Call) -> Answer:
     """Have your commits reviewed as a pull request would be, and wait for what is said.
 
     If no reviewer is attached the answer says so at once: then nobody has looked. The review is

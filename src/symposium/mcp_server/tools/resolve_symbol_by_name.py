@@ -9,7 +9,7 @@ from symposium.mcp_server.places import as_lines
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class ResolveSymbolByNameParams(Struct, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, max_length=500, description="As it is in the code.")]
 
 
@@ -21,7 +21,7 @@ class Found(Struct, rename="camel"):
 
 
 @tool("code", Hints("Resolve a symbol", reads_only=True, repeats_well=True), result=Found)
-async def resolve_symbol_by_name(params: Params, call: Call) -> Answer:
+async def resolve_symbol_by_name(params: ResolveSymbolByNameParams, call: Call) -> Answer:
     """Find where a symbol of that name is defined.
 
     An attached editor answers first, else a language server. Lines and columns count from 1.

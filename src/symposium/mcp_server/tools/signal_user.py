@@ -9,14 +9,14 @@ from symposium.mcp_server.reporting import Report, report
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class SignalUserParams(Struct, forbid_unknown_fields=True):
     message: Annotated[
         str, Meta(min_length=1, max_length=20_000, description="What you want from the user.")
     ]
 
 
 @tool("taskspaces", Hints("Signal the user"), result=Report)
-async def signal_user(params: Params, call: Call) -> Answer:
+async def signal_user(params: SignalUserParams, call: Call) -> Answer:
     """Ask for the user's attention: you are done, or cannot go on without them.
 
     Say what you want from them. Use it once for each time you need somebody. The answer says

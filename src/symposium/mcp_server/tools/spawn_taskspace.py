@@ -10,7 +10,7 @@ from symposium.mcp_server.task_lookup import look_up
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class SpawnTaskspaceParams(Struct, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, max_length=200, description="A few words.")]
     task_description: Annotated[
         str, Meta(min_length=1, max_length=20_000, description="What people see.")
@@ -43,7 +43,7 @@ class Spawned(Struct):
 
 
 @tool("taskspaces", Hints("Spawn a taskspace"), result=Spawned)
-async def spawn_taskspace(params: Params, call: Call) -> Answer:
+async def spawn_taskspace(params: SpawnTaskspaceParams, call: Call) -> Answer:
     """Make another taskspace of the same project, with a worktree and an agent of its own.
 
     For work that you have found and that is not yours. The answer comes when it has been made, or

@@ -13,14 +13,14 @@ from symposium.mcp_server.tool import Answer, Call, Hints, tool
 from symposium.reviews.making import remake_review
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class UpdateReviewParams(Struct, forbid_unknown_fields=True):
     review_id: Annotated[str | None, Meta(description="By default the newest.")] = None
     commit_range: Annotated[str | None, Meta(description="As before without it.")] = None
     description: Annotated[str | None, Meta(description="What is different now.")] = None
 
 
 @tool("reviews", Hints("Update a review"), result=ToldReview)
-async def update_review(params: Params, call: Call) -> Answer:
+async def update_review(params: UpdateReviewParams, call: Call) -> Answer:
     """Bring a new version of the same review, after you have changed what was asked for.
 
     What people have said stays with the lines that it is about. If no reviewer is attached the

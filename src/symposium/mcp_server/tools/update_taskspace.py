@@ -11,7 +11,7 @@ PATIENCE = 10.0
 """Seconds for the daemon."""
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class UpdateTaskspaceParams(Struct, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, max_length=200, description="A few words.")]
     description: Annotated[
         str, Meta(min_length=1, max_length=20_000, description="What is to be achieved.")
@@ -31,7 +31,7 @@ class Updated(Struct):
 
 
 @tool("taskspaces", Hints("Update the taskspace", repeats_well=True), result=Updated)
-async def update_taskspace(params: Params, call: Call) -> Answer:
+async def update_taskspace(params: UpdateTaskspaceParams, call: Call) -> Answer:
     """Set the name and description of your taskspace, as soon as you know what the task is.
 
     It is what the user recognises the taskspace by. This also clears the initial prompt: you have

@@ -14,7 +14,7 @@ RESULT_TIMEOUT: Final = 1800.0
 """Seconds to wait for results before the agent is told to call again."""
 
 
-class Params(Struct, forbid_unknown_fields=True):
+class WaitForTaskspacesParams(Struct, forbid_unknown_fields=True):
     taskspace_uuids: Annotated[
         list[str], Meta(min_length=1, max_length=100, description="As `spawn_taskspace` gave them.")
     ]
@@ -31,7 +31,7 @@ class Waited(Struct):
     Hints("Wait for taskspaces", reads_only=True, repeats_well=True),
     result=Waited,
 )
-async def wait_for_taskspaces(params: Params, call: Call) -> Answer:
+async def wait_for_taskspaces(params: WaitForTaskspacesParams, call: Call) -> Answer:
     """Wait until taskspaces that you have spawned are finished, and get their results.
 
     One call is enough: do not ask again and again. The answer has the result, the branch and the

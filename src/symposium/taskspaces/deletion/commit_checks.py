@@ -44,9 +44,9 @@ async def of_commits(git: Git, taskspace: Taskspace) -> list[Finding | Unknown]:
     lost = await _count(git, tip, "--not", "--remotes", base.ref)
     missing = await _count(git, tip, "--not", base.ref)
     if lost:
-        found.append(Finding(Risk.UNPUSHED, lost, f"{_commits(lost)} on no remote"))
+        found.append(Finding(Risk.UNPUSHED, lost, f"{_count_commits(lost)} on no remote"))
     if missing > lost:
-        detail = f"{_commits(missing - lost)} pushed and not in {base.branch}"
+        detail = f"{_count_commits(missing - lost)} pushed and not in {base.branch}"
         found.append(Finding(Risk.NOT_IN_BASE, missing - lost, detail))
     if missing > lost or (base.remote and taskspace.base_commit != tip):
         found += await _freshness(git, base.remote)
@@ -59,7 +59,7 @@ async def _is_in_own_base(git: Git, tip: str, base: BaseBranch) -> bool:
     return not (await git.run(*words)).code
 
 
-def _commits(count: int) -> str:
+def _count_commits(count: int) -> str:
     return "1 commit that is" if count == 1 else f"{count} commits that are"
 
 

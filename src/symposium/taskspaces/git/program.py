@@ -28,9 +28,9 @@ from symposium.git_isolation.isolation import (
     isolate,
 )
 from symposium.git_isolation.stand_in import in_words
-from symposium.taskspaces.failures import GitError, TaskspaceError
+from symposium.taskspaces.failures import GitCommandError, TaskspaceError
 
-PATIENCE: Final = 120.0
+COMMAND_TIMEOUT: Final = 120.0
 """Seconds that a command may take."""
 
 MOST_OUTPUT: Final = 256 * 1024 * 1024
@@ -106,7 +106,7 @@ class Git:
     protocols: str = ""
     is_completing: bool = False
 
-    async def run(self, *words: str, stdin: bytes = b"", patience: float = PATIENCE) -> Done:
+    async def run(self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT) -> Done:
         """Run to the end, whatever its exit code.
 
         Raises:
@@ -149,7 +149,7 @@ class Git:
             finally:
                 at_work.discard(process.pid)
 
-    async def ask(self, *words: str, stdin: bytes = b"", patience: float = PATIENCE) -> Done:
+    async def ask(self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT) -> Done:
         """Run to the end.
 
         Raises:
@@ -158,7 +158,7 @@ class Git:
         """
         done = await self.run(*words, stdin=stdin, patience=patience)
         if done.code:
-            raise GitError(words, done.code, done.said)
+            raise GitCommandError(words, done.code, done.said)
         return done
 
     async def text(self, *words: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from symposium.taskspaces.failures import GitError, TaskspaceError
+from symposium.taskspaces.failures import GitCommandError, TaskspaceError
 from symposium.taskspaces.git.program import Done, Git
 from symposium.taskspaces.landing.side_lines import (
     LineRange,
@@ -102,7 +102,7 @@ async def _merge(git: Git, *words: str) -> Done:
         reason = "this git has no `merge-tree --write-tree`, so it cannot compare branches"
         raise TaskspaceError(reason, "install git 2.38 or newer")
     if done.code not in {0, 1}:
-        raise GitError(("merge-tree", *words[-2:]), done.code, done.said)
+        raise GitCommandError(("merge-tree", *words[-2:]), done.code, done.said)
     return done
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.taskspaces.failures import GitError, TaskspaceError
+from symposium.taskspaces.failures import GitCommandError, TaskspaceError
 from symposium.taskspaces.git.program import Git
 
 _MOVE: Final = ("read-tree", "-m", "-u")
@@ -54,7 +54,7 @@ async def move_worktree(git: Git, before: str, after: str) -> None:
     if done.code < 0:
         await _remove_lock(git)
     if done.code:
-        raise GitError(_MOVE, done.code, done.said)
+        raise GitCommandError(_MOVE, done.code, done.said)
 
 
 async def _remove_lock(git: Git) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from symposium.taskspaces.failures import GitError
+from symposium.taskspaces.failures import GitCommandError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.landing.merge_tree import merged_tree
 
@@ -170,7 +170,7 @@ async def _read(git: Git, ids: Sequence[str]) -> list[Commit]:
             found.append(commit_from(bytes(rest[begin : begin + size])))
             rest = rest[begin + size + 1 :]
     except (ValueError, IndexError) as error:
-        raise GitError(words, done.code, f"a commit cannot be read: {error}") from error
+        raise GitCommandError(words, done.code, f"a commit cannot be read: {error}") from error
     return found
 
 

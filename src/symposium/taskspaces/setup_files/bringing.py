@@ -25,7 +25,9 @@ async def bring(set_up: SetUp, repository: Repository, worktree: Path, scratch: 
     if repository.is_bare:
         return []
     copied = await _untracked(set_up.all_of("copy"), repository, scratch)
-    return await asyncio.to_thread(_bring, copied, set_up.all_of("link"), repository.root, worktree)
+    return await asyncio.to_thread(
+        _bring_files, copied, set_up.all_of("link"), repository.root, worktree
+    )
 
 
 async def _untracked(patterns: tuple[str, ...], repository: Repository, scratch: Path) -> list[str]:
@@ -47,7 +49,9 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
-def _bring(copied: list[str], linked: tuple[str, ...], root: Path, worktree: Path) -> list[str]:
+def _bring_files(
+    copied: list[str], linked: tuple[str, ...], root: Path, worktree: Path
+) -> list[str]:
     came: list[str] = []
     try:
         for name in copied:

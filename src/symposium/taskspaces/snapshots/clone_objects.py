@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from symposium.taskspaces.failures import GitError
+from symposium.taskspaces.failures import GitCommandError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.snapshots.store import LONG, Store, copied_packs, copy_packs, existing
 
@@ -58,7 +58,7 @@ async def give_back(
         there = set()
     try:
         await _pack(store, clone, held, there)
-    except GitError as error:
+    except GitCommandError as error:
         notes.append(f"objects could not be given back to the clone: {error.said}")
     return notes
 

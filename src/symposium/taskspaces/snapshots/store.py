@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from symposium.config.atomic_file import write_whole
-from symposium.taskspaces.failures import GitError, TaskspaceError
+from symposium.taskspaces.failures import GitCommandError, TaskspaceError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.snapshots.objects import (
     PRIVATE,
@@ -127,7 +127,7 @@ class Store:
             return
         _copy_shallow(self)
         words = ("pack-objects", "--revs", "--unpacked", "--quiet", "--missing=allow-any")
-        with suppress(GitError):
+        with suppress(GitCommandError):
             await self._packed(words, sorted(tips))
             await self._completed(tips)
 
@@ -141,7 +141,7 @@ class Store:
         words = ("pack-objects", "--revs", "--quiet", "--missing=error")
         try:
             await self._packed(words, [*sorted(wanted), *bases])
-        except GitError as error:
+        except GitCommandError as error:
             _check_ours(error)
             # One that is damaged is not to cost the others.
             done: set[str] = set()
@@ -149,7 +149,7 @@ class Store:
                 try:
                     await self._packed(words, [each, *bases])
                     done.add(each)
-                except GitError as lost:
+                except GitCommandError as lost:
                     _check_ours(lost)
             return done
         return wanted
@@ -228,7 +228,7 @@ class Store:
         return await self.tree(first.removeprefix(b"tree ").decode()) if first else {}
 
 
-def _check_ours(error: GitError) -> None:
+def _check_ours(error: GitCommandError) -> None:
     """Raise an error that says nothing of the clone: what it has is not lost."""
     is_ended = error.code < 0
     if is_ended or any(each in error.said for each in _OURS):
@@ -245,7 +245,7 @@ async def existing(git: Git, ids: Iterable[str]) -> dict[str, str]:
     words = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
     done = await git.run(*words, stdin=asked)
     if done.code:
-        _check_ours(GitError(words, done.code, done.said))
+        _check_ours(GitCommandError(words, done.code, done.said))
     lines = (line.split(" ") for line in done.text.splitlines())
     return {words[0]: words[1] for words in lines if len(words) == 2 and words[1] != "missing"}  # noqa: PLR2004 - a name, and a kind
 
