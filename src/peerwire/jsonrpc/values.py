@@ -114,3 +114,8 @@ def _escaped(value: Any) -> str:
             return _encode_exact(value).decode()
         case _:
             return _escaped(msgspec.to_builtins(value, builtin_types=(Decimal,)))
+
+
+def as_object(value: object) -> Mapping[str, Any]:
+    """The members of a JSON object; none where it is no object."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from peerwire.jsonrpc.values import as_object
 from symposium.client.events import ModeChange, OptionsChange, SessionState, Title, Usage
 from symposium.client.session_settings import MODE, MODEL, SessionSettings
-from symposium.conductor.gate import members_of
 from symposium.plain_text import one_line
 
 SEPARATOR: Final = " · "
@@ -32,7 +32,7 @@ class ChatStatus:
 
     def introduced(self, result: Any) -> None:
         """Take the agent's own name for itself from its answer to `initialize`."""
-        info = members_of(members_of(result).get("agentInfo"))
+        info = as_object(as_object(result).get("agentInfo"))
         for name in (info.get("title"), info.get("name")):
             if isinstance(name, str) and name.strip():
                 self.agent = name

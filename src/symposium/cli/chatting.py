@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from peerwire.errors import ConnectionClosedError
+from peerwire.jsonrpc.values import as_object
 from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
 from symposium.cli.chat_commands import LEAVE, ChatCommands, for_agent
@@ -32,7 +33,6 @@ from symposium.client.turn import Turn, on_interrupt
 from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
-from symposium.conductor.gate import members_of
 from symposium.errors import StepError, SymposiumError
 from symposium.plain_text import plain_text
 
@@ -240,5 +240,5 @@ class Chatting:
 
 
 def _takes_content(initialized: Any) -> bool:
-    capabilities = members_of(members_of(initialized).get("agentCapabilities"))
-    return members_of(capabilities.get("promptCapabilities")).get("embeddedContext") is True
+    capabilities = as_object(as_object(initialized).get("agentCapabilities"))
+    return as_object(capabilities.get("promptCapabilities")).get("embeddedContext") is True

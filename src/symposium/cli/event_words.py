@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 from symposium.plain_text import clipped, one_line, plain_text
 from symposium.task_prompt import user_words
 
@@ -55,7 +55,7 @@ def _question(data: Mapping[str, Any]) -> Sequence[str]:
     asked = str(data.get("title") or "a tool call") if wish is None else f"wants to {wish}"
     lines = [str(each) for each in cast("list[Any]", data.get("lines") or [])]
     more = len(lines) - LINES_SHOWN
-    options = [members_of(each) for each in cast("list[Any]", data.get("options") or [])]
+    options = [as_object(each) for each in cast("list[Any]", data.get("options") or [])]
     choices = ", ".join(f"{each.get('optionId')} ({each.get('name')})" for each in options)
     return (
         _line(f"question {data.get('question')}", asked),

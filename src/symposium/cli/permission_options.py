@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import click
 
+from peerwire.jsonrpc.values import as_object
 from symposium.client.permissions import (
     READ_KINDS,
     ApproveAll,
@@ -16,7 +17,6 @@ from symposium.client.permissions import (
     DenyAll,
     Permission,
 )
-from symposium.conductor.gate import members_of
 from symposium.conductor.witness import Chooser
 
 _RULES: Final = {"all": "rule:approve-all", "none": "rule:deny-all"}
@@ -91,7 +91,7 @@ def chooser_of(permits: Permits, *, has_person: bool) -> Chooser:
     unasked = "user" if has_person else f"rule:unattended-{permits.unattended}"
 
     def choose(params: Mapping[str, Any]) -> str:
-        kind = members_of(params.get("toolCall")).get("kind")
+        kind = as_object(params.get("toolCall")).get("kind")
         if permits.mode == "reads" and kind in READ_KINDS:
             return "rule:approve-reads"
         return _RULES.get(permits.mode, unasked)

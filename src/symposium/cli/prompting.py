@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 from msgspec.structs import replace
 
 from peerwire.errors import PeerwireError
+from peerwire.jsonrpc.values import as_object
 from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
 from symposium.cli.ending import ExitCode, Failure, ended_by_reader
@@ -31,7 +32,6 @@ from symposium.client.turn import Turn, on_interrupt
 from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
-from symposium.conductor.gate import members_of
 from symposium.errors import SymposiumError
 from symposium.plain_text import one_line
 from symposium.policy.notes import read_note
@@ -177,7 +177,7 @@ class _Prompting:
         return STOP_CODES.get(stop_reason, ExitCode.RUNTIME)
 
     def _updated(self, params: Any) -> None:
-        note = read_note(members_of(members_of(params).get("update")))
+        note = read_note(as_object(as_object(params).get("update")))
         self._is_forbidden |= note is not None and note.is_refusal
         self._report.update(params)
 

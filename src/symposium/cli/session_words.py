@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import click
 
+from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.keeper_client import CANCEL, DESCRIBE, QUESTIONS, SAY
 from symposium.cli.event_words import WIDTH, event_text
-from symposium.conductor.gate import members_of
 from symposium.plain_text import one_line
 
 
@@ -56,4 +56,4 @@ def _word(value: object) -> str:
 
 
 def _listed(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return [members_of(each) for each in cast("list[Any]", answer.get("questions") or [])]
+    return [as_object(each) for each in cast("list[Any]", answer.get("questions") or [])]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 from symposium.local_time import minute_of
 from symposium.plain_text import one_line
 
@@ -40,9 +40,7 @@ def in_short(hosts: Sequence[Mapping[str, Any]]) -> str:
 
 def objects(value: Any) -> Sequence[Mapping[str, Any]]:
     """The objects of a list in a report."""
-    return [
-        members_of(each) for each in cast("list[Any]", value if isinstance(value, list) else [])
-    ]
+    return [as_object(each) for each in cast("list[Any]", value if isinstance(value, list) else [])]
 
 
 def _host(
@@ -65,7 +63,7 @@ def _host(
 
 
 def _mod(mod: Mapping[str, Any]) -> str:
-    latency = members_of(mod.get("latencyMs"))
+    latency = as_object(mod.get("latencyMs"))
     if not latency:
         return f"{mod.get('name')}: nothing has passed it yet"
     figures = f"p50 {latency.get('p50')} ms, p95 {latency.get('p95')} ms"

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar, cast
 
 import click
 
+from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.keeper_client import (
     ANSWER,
     CANCEL,
@@ -34,7 +35,6 @@ from symposium.cli.tasks import ask, undone_lines
 from symposium.client.session_settings import Choice, Setting
 from symposium.client.turn import on_interrupt
 from symposium.client.wishes import Wish
-from symposium.conductor.gate import members_of
 from symposium.errors import SymposiumError
 
 HELP: Final = (
@@ -107,7 +107,7 @@ class Reported:
             self._early.append(event)
         elif event["seq"] > self._seq:
             self._seq = event["seq"]
-            self._show(event["type"], members_of(event["data"]))
+            self._show(event["type"], as_object(event["data"]))
 
     def begin(self, missed: Sequence[Any], now: Mapping[str, Any]) -> None:
         """Show the last turn.
@@ -118,7 +118,7 @@ class Reported:
         """
         begins = max((at for at, each in enumerate(missed) if each["type"] == "prompt"), default=0)
         for at, each in enumerate(missed):
-            data = members_of(each["data"])
+            data = as_object(each["data"])
             if at >= begins or data.get("sessionUpdate") == "available_commands_update":
                 self._show(each["type"], data)
             self._seq = each["seq"]
@@ -293,7 +293,7 @@ class TaskChat:
 
     async def _answer(self, number: int, asked: Mapping[str, Any]) -> None:
         """Ask the user one question, unless it is settled elsewhere first."""
-        options = [members_of(each) for each in cast("Sequence[Any]", asked["options"])]
+        options = [as_object(each) for each in cast("Sequence[Any]", asked["options"])]
         wish = Wish(str(asked.get("wish") or asked.get("title")), tuple(asked.get("lines") or ()))
         names = [str(each.get("name")) for each in options]
         kinds = [str(each.get("kind")) for each in options]

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 
 MOST: Final = 100
 """Calls that are remembered; the oldest go first."""
@@ -21,8 +21,8 @@ class KnownCalls:
 
     def heard(self, params: Any) -> None:
         """Take the params of a `session/update`."""
-        session = members_of(params)
-        update = members_of(session.get("update"))
+        session = as_object(params)
+        update = as_object(session.get("update"))
         if update.get("sessionUpdate") not in _UPDATES:
             return
         key = _key(session, update)
@@ -35,7 +35,7 @@ class KnownCalls:
 
     def completed(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """The params of a question, its tool call with what was said of it before."""
-        call = members_of(question.get("toolCall"))
+        call = as_object(question.get("toolCall"))
         known = self._known.get(_key(question, call), {})
         return {**question, "toolCall": {**known, **_said(call)}}
 

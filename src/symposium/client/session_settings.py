@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from peerwire.jsonrpc.values import as_object
 from symposium.client.events import ModeChange, OptionsChange
-from symposium.conductor.gate import members_of
 
 MODE: Final = "mode"
 MODEL: Final = "model"
@@ -76,7 +76,7 @@ class SessionSettings:
 
     def opened(self, result: Any) -> None:
         """Read the answer that opened the session."""
-        members = members_of(result)
+        members = as_object(result)
         self.known = {
             setting.kind: setting
             for setting in (_modes(members), _models(members))
@@ -108,13 +108,13 @@ class SessionSettings:
 
 
 def _modes(members: Mapping[str, Any]) -> Setting:
-    found = members_of(members.get("modes"))
+    found = as_object(members.get("modes"))
     choices = _choices(_mappings(found.get("availableModes")), "id")
     return Setting(MODE, str(found.get("currentModeId", "")), choices)
 
 
 def _models(members: Mapping[str, Any]) -> Setting:
-    found = members_of(members.get("models"))
+    found = as_object(members.get("models"))
     choices = _choices(_mappings(found.get("availableModels")), "modelId")
     return Setting(MODEL, str(found.get("currentModelId", "")), choices)
 
@@ -138,4 +138,4 @@ def _ungrouped(entries: Any) -> Sequence[Mapping[str, Any]]:
 
 def _mappings(value: Any) -> Sequence[Mapping[str, Any]]:
     listed = cast("list[Any]", value) if isinstance(value, list) else []
-    return [members_of(each) for each in listed]
+    return [as_object(each) for each in listed]

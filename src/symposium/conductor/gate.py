@@ -1,11 +1,12 @@
 """What a client meets while no chain stands behind it: at first, after a failure, at the end."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.messages import Message
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.call import Call, Step
 from symposium.conductor.chain import Way, join
 from symposium.conductor.component import Crossing, Direction, Drop, Outcome
@@ -87,24 +88,19 @@ class Gate(Way):
 
 def is_flagged(params: object) -> bool:
     """Whether the params of `initialize`, or its result, carry `_meta.proxy`, as of old."""
-    return members_of(members_of(params).get("_meta")).get("proxy") is True
+    return as_object(as_object(params).get("_meta")).get("proxy") is True
 
 
 def unflagged(params: Mapping[str, Any]) -> dict[str, Any]:
     """The same params or result without that flag."""
-    meta = {name: item for name, item in members_of(params["_meta"]).items() if name != "proxy"}
+    meta = {name: item for name, item in as_object(params["_meta"]).items() if name != "proxy"}
     rest = {name: item for name, item in params.items() if name != "_meta"}
     return {**rest, "_meta": meta} if meta else rest
 
 
 def flagged(params: Mapping[str, Any]) -> dict[str, Any]:
     """The same params or result with that flag."""
-    return {**params, "_meta": {**members_of(params.get("_meta")), "proxy": True}}
-
-
-def members_of(value: object) -> Mapping[str, Any]:
-    """The members of a JSON object; none where it is no object."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+    return {**params, "_meta": {**as_object(params.get("_meta")), "proxy": True}}
 
 
 def _stop(_: Crossing) -> Outcome:

@@ -21,10 +21,10 @@ from peerwire.jsonrpc.errors import (
     REQUEST_CANCELLED,
     RpcError,
 )
-from peerwire.jsonrpc.values import encode_value
+from peerwire.jsonrpc.values import as_object, encode_value
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing
-from symposium.conductor.gate import flagged, is_flagged, members_of, unflagged
+from symposium.conductor.gate import flagged, is_flagged, unflagged
 from symposium.conductor.link import Link, begin_greeting, end_greeting
 
 HIGHEST_VERSION: Final = 2
@@ -67,7 +67,7 @@ def select_version(params: object) -> int:
     Raises:
         RpcError: `protocolVersion` is missing, not a whole number, or unsupported.
     """
-    version = members_of(params).get("protocolVersion")
+    version = as_object(params).get("protocolVersion")
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         raise RpcError(
             INVALID_PARAMS, "initialize.protocolVersion must be a valid ACP protocol version"
@@ -79,13 +79,13 @@ def select_version(params: object) -> int:
 
 def answered_version(answer: Answer) -> int | None:
     """The `protocolVersion` of an initialize result; None without a valid one."""
-    version = members_of(answer.result).get("protocolVersion")
+    version = as_object(answer.result).get("protocolVersion")
     return version if isinstance(version, int) and not isinstance(version, bool) else None
 
 
 def pin_version(crossing: Crossing, version: int) -> None:
     """Make a request ask for this version; one that does already stays as it came."""
-    params = members_of(crossing.params)
+    params = as_object(crossing.params)
     if params.get("protocolVersion") != version:
         crossing.replace(method=None, params={**params, "protocolVersion": version})
 
@@ -145,7 +145,7 @@ class _Greeting:
         crossing = self._call.crossing
         body = crossing.encoded()
         if self._is_flagged():
-            body = encode_value(flagged(members_of(crossing.params)))
+            body = encode_value(flagged(as_object(crossing.params)))
         self._call.far_id = self._link.ask(self)
         self._link.transport.send(wire.request(self._call.far_id, method, body, crossing.extra))
 

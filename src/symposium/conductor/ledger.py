@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from peerwire.acp.mcp_names import SETUP_METHODS
 from peerwire.acp.names import INITIALIZE
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.blueprint import Component, InProcess
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.bridge.last_hop import LAST_HOP
 from symposium.conductor.component import Answer, Crossing, Forward, Mod, from_client
-from symposium.conductor.gate import members_of
 
 _LEDGER: Final = "ledger"
 
@@ -65,11 +65,11 @@ class _Sessions(Mod):
     def _set_up(self, message: Crossing) -> Forward:
         if not message.is_request:
             return Forward()
-        session = _session(members_of(message.params))
+        session = _session(as_object(message.params))
         named = None if message.method == "session/fork" else message.session_id
 
         def opened(answer: Answer) -> None:
-            made = members_of(answer.result).get("sessionId", named)
+            made = as_object(answer.result).get("sessionId", named)
             if isinstance(made, str):
                 self._ledger.sessions[made] = session
 
@@ -108,7 +108,7 @@ def _session(params: Mapping[str, Any]) -> LedgerSession:
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
     # Neither a header nor a variable is kept: what is not here cannot be told.
     servers = [
-        {name: members_of(entry)[name] for name in ("name", "type") if name in members_of(entry)}
+        {name: as_object(entry)[name] for name in ("name", "type") if name in as_object(entry)}
         for entry in entries
     ]
     return LedgerSession(str(params.get("cwd") or ""), servers)

@@ -7,11 +7,12 @@ from typing import Any, Protocol
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE, Dialect
 from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.blueprint import Instantiator
 from symposium.conductor.call import Call
 from symposium.conductor.chain import Way
 from symposium.conductor.component import UNCHANGED, Answer, Crossing
-from symposium.conductor.gate import flagged, is_flagged, members_of, unflagged
+from symposium.conductor.gate import flagged, is_flagged, unflagged
 from symposium.conductor.handshake import pin_version, select_version
 from symposium.conductor.running_chain import RunningChain
 
@@ -76,7 +77,7 @@ class Opening:
             # After the answer: nothing of theirs may come before it.
             asyncio.get_running_loop().call_soon(self.chain.opened)
             if self._marks_answer:
-                answer = Answer(value=flagged(members_of(answer.result)))
+                answer = Answer(value=flagged(as_object(answer.result)))
         self._asker.answered(call, answer)
 
     def _select(self) -> int:

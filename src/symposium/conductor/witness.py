@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.component import (
     Answer,
     Crossing,
@@ -13,7 +14,6 @@ from symposium.conductor.component import (
     from_agent,
     from_client,
 )
-from symposium.conductor.gate import members_of
 
 WITNESS: Final = "witness"
 """How the mod is called in errors."""
@@ -61,8 +61,8 @@ class Witness(Mod):
         return Drop()
 
     def _told(self, message: Crossing) -> Entry:
-        told = members_of(message.params)
-        question, result = members_of(told.get("question")), members_of(told.get("result"))
+        told = as_object(message.params)
+        question, result = as_object(told.get("question")), as_object(told.get("result"))
         named = {name: told.get(name) for name in ("method", "rule")}
         return {**named, **self._line(question, result)}
 
@@ -70,19 +70,19 @@ class Witness(Mod):
         self._take_down(partial(self._entry, message, answer))
 
     def _entry(self, message: Crossing, answer: Answer) -> Entry:
-        result = members_of(None if answer.error else answer.result)
-        return self._line(members_of(message.params), result)
+        result = as_object(None if answer.error else answer.result)
+        return self._line(as_object(message.params), result)
 
     def _line(self, params: Mapping[str, Any], result: Mapping[str, Any]) -> Entry:
         question = {name: params.get(name) for name in ("sessionId", "toolCall", "options")}
         return {"agent": self._agent, **question, **self._decision(params, result)}
 
     def _decision(self, params: Mapping[str, Any], result: Mapping[str, Any]) -> Entry:
-        outcome = members_of(result.get("outcome"))
+        outcome = as_object(result.get("outcome"))
         kind = outcome.get("outcome")
         if not isinstance(kind, str):
             return {"outcome": "unanswered", "chosen": None, "by": "nobody"}
-        ruled = members_of(members_of(result.get("_meta")).get(POLICY_META))
+        ruled = as_object(as_object(result.get("_meta")).get(POLICY_META))
         rule = ruled.get("rule", "policy") if ruled else None
         by = f"rule:{rule}" if ruled else self._chooser(params)
         return {"outcome": kind, "chosen": outcome.get("optionId"), "by": by}

@@ -10,6 +10,7 @@ from typing import Any
 
 from peerwire.jsonrpc.errors import INVALID_PARAMS, INVALID_REQUEST, RpcError, invalid_params
 from peerwire.jsonrpc.handlers import Request, RequestHandler
+from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.keeper_client import ANSWER, CANCEL, QUESTIONS, SAY, WATCH
 from symposium.agent_sessions.session import (
     AS_ASKED,
@@ -21,7 +22,6 @@ from symposium.agent_sessions.session import (
 )
 from symposium.agent_sessions.store import SessionStore
 from symposium.client.permissions import Decision, Permission
-from symposium.conductor.gate import members_of
 from symposium.config.atomic_file import storage_error_text
 from symposium.keepers.agent_life import AgentLife, Around
 from symposium.keepers.audience import Audience
@@ -145,7 +145,7 @@ class AcpKeeper:
         self._audience.left(viewer)
 
     def _say(self, request: Request) -> Mapping[str, Any]:
-        text = members_of(request.params).get("text")
+        text = as_object(request.params).get("text")
         if not isinstance(text, str) or not text.strip():
             raise RpcError(INVALID_PARAMS, message="the prompt is empty, or is no text")
         try:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from peerwire.jsonrpc.errors import RpcError
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 from symposium.errors import StepError
 from symposium.plain_text import one_line, plain_text
 
@@ -17,7 +17,7 @@ def why_it_ended(error: Exception) -> str:
     """In one or two sentences, the most useful first."""
     if not isinstance(error, StepError) or not isinstance(error.reason, RpcError):
         return str(error)
-    found = members_of(error.reason.data)
+    found = as_object(error.reason.data)
     match found.get("reason"):
         case "component_start_failed":
             return plain_text(str(found.get("detail") or error))

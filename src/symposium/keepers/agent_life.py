@@ -17,6 +17,7 @@ from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.boundary import Boundary
 from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.values import as_object
 from symposium.agent_label import agent_label
 from symposium.agent_sessions.session import SessionSpec, SessionState, Status
 from symposium.chain_spec import ChainSpec, read_chain
@@ -27,7 +28,6 @@ from symposium.client.turn import Turn
 from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Program
 from symposium.conductor.conductor import Settings
-from symposium.conductor.gate import members_of
 from symposium.errors import NotFoundError, StepError, SymposiumError
 from symposium.keepers.agent_end import why_it_ended
 from symposium.keepers.before_tools import BeforeTools, Listening
@@ -276,7 +276,7 @@ class AgentLife:
     def _updated(self, params: Any) -> None:
         if self._is_replay:
             return
-        update = members_of(members_of(params).get("update"))
+        update = as_object(as_object(params).get("update"))
         self._purse.updated(self.state.acp_session or "", update)
         self._tell("update", dict(update))
 
@@ -322,14 +322,14 @@ def _has_died(error: StepError) -> bool:
     """Whether the chain has ended, or the conductor answers in place of what has."""
     if not isinstance(error.reason, RpcError):
         return True
-    reason = members_of(error.reason.data).get("reason")
+    reason = as_object(error.reason.data).get("reason")
     return reason in {"component_exited", "component_start_failed"}
 
 
 def _way_back(greeting: Mapping[str, Any]) -> str | None:
     """How this agent goes on with a session; None if it cannot."""
-    capabilities = members_of(greeting.get("agentCapabilities"))
-    if "resume" in members_of(capabilities.get("sessionCapabilities")):
+    capabilities = as_object(greeting.get("agentCapabilities"))
+    if "resume" in as_object(capabilities.get("sessionCapabilities")):
         return "session/resume"
     return "session/load" if capabilities.get("loadSession") is True else None
 

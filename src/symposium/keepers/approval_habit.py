@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from msgspec import DecodeError, json
 
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 
 HARMLESS: Final = frozenset({"read", "search", "think", "fetch"})
 """Kinds of tools that change no file (ACP, tool calls)."""
@@ -46,7 +46,7 @@ class ApprovalHabit:
         elif _MODE_CHANGED in line:
             self.is_asking = False
         elif _CALL in line:
-            self._has_called(members_of(_members(line).get("params")))
+            self._has_called(as_object(_members(line).get("params")))
 
     def sent(self, line: bytes) -> None:
         """Learn from a line that the agent is sent."""
@@ -56,7 +56,7 @@ class ApprovalHabit:
             return
         message = _members(line)
         options = self._always.pop(str(message.get("id")), frozenset())
-        outcome = members_of(members_of(message.get("result")).get("outcome"))
+        outcome = as_object(as_object(message.get("result")).get("outcome"))
         if outcome.get("optionId") in options:
             self._no_more()
 
@@ -68,8 +68,8 @@ class ApprovalHabit:
     def _has_asked(self, message: Mapping[str, Any]) -> None:
         if message.get("method") != _ASK:
             return
-        params = members_of(message.get("params"))
-        id_ = str(members_of(params.get("toolCall")).get("toolCallId"))
+        params = as_object(message.get("params"))
+        id_ = str(as_object(params.get("toolCall")).get("toolCallId"))
         if self._announced not in {None, id_}:
             self._no_more()
             return
@@ -77,14 +77,14 @@ class ApprovalHabit:
         self._asked.add(id_)
         options = params.get("options")
         self._always[str(message.get("id"))] = frozenset(
-            str(members_of(each).get("optionId"))
+            str(as_object(each).get("optionId"))
             for each in (cast("list[Any]", options) if isinstance(options, list) else [])
-            if members_of(each).get("kind") == "allow_always"
+            if as_object(each).get("kind") == "allow_always"
         )
         self.is_asking = True
 
     def _has_called(self, params: Mapping[str, Any]) -> None:
-        update = members_of(params.get("update"))
+        update = as_object(params.get("update"))
         if update.get("sessionUpdate") not in {"tool_call", "tool_call_update"}:
             return
         id_ = str(update.get("toolCallId"))
@@ -104,7 +104,7 @@ class ApprovalHabit:
 
 def _members(line: bytes) -> Mapping[str, Any]:
     try:
-        return members_of(json.decode(line))
+        return as_object(json.decode(line))
     except DecodeError:
         # Not for us to report: the receiver of the line does.
         return {}

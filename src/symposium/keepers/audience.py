@@ -5,8 +5,8 @@ from typing import Any
 
 from peerwire.jsonrpc.errors import invalid_params
 from peerwire.jsonrpc.handlers import Request
+from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.keeper_client import EVENT
-from symposium.conductor.gate import members_of
 from symposium.keepers.event_log import EventLog
 from symposium.keepers.keeper import Viewer
 
@@ -39,7 +39,7 @@ class Audience:
 
     def watch(self, viewer: Viewer, request: Request) -> Mapping[str, Any]:
         """Let somebody look on: what they have missed, and from now on what comes."""
-        since = members_of(request.params).get("since", 0)
+        since = as_object(request.params).get("since", 0)
         if not isinstance(since, int):
             raise invalid_params("since is the number of an event", request.params)
         self._viewers.add(viewer)

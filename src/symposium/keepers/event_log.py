@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from peerwire.jsonrpc.values import decode_value, encode_value
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object, decode_value, encode_value
 from symposium.redaction import Redactor
 
 VERSION: Final = 1
@@ -105,4 +104,4 @@ def _is_event(line: bytes) -> bool:
         event = decode_value(line)
     except ValueError:
         return False
-    return isinstance(members_of(event).get("seq"), int)
+    return isinstance(as_object(event).get("seq"), int)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
+from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.session import Login
-from symposium.conductor.gate import members_of
 from symposium.errors import StepError
 from symposium.plain_text import exact
 from symposium.run_mode.auth_methods import auth_methods
@@ -42,7 +42,7 @@ def login_of(error: StepError, greeting: Mapping[str, Any], argv: Sequence[str])
 def _said(error: StepError) -> str:
     if not isinstance(error.reason, RpcError):
         return exact(str(error))
-    details = members_of(error.reason.data).get("details")
+    details = as_object(error.reason.data).get("details")
     more = f": {details}" if isinstance(details, str) and details else ""
     before = "that did not work: " if error.step == "authenticate" else ""
     return exact(f"{before}{error.reason.message}{more}")

@@ -9,8 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.spending import read_spending, write_spending
-from symposium.conductor.gate import members_of
 from symposium.taskspaces.currencies import CURRENCIES
 
 TICK: Final = 1.0
@@ -63,7 +63,7 @@ class Purse:
         """Take what an agent tells: costs, and tools that begin and end."""
         match update.get("sessionUpdate"):
             case "usage_update":
-                self._cost(session, members_of(update.get("cost")))
+                self._cost(session, as_object(update.get("cost")))
             case "tool_call" | "tool_call_update":
                 self._tool(str(update.get("toolCallId")), update.get("status"))
             case _:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import DecodeError, Raw, Struct, json
 
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 
 _SIGN: Final = b'"tool_call'
 """What stands in every line of interest, however it is written: no line is read without it."""
@@ -51,7 +51,7 @@ class ToolCalls:
             return None
         try:
             notice = json.decode(line, type=_Notice)
-            update = members_of(members_of(json.decode(notice.params)).get("update"))
+            update = as_object(as_object(json.decode(notice.params)).get("update"))
         except DecodeError:
             # Not ours to judge: whoever is to act on it says so.
             return None

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from peerwire.acp.mcp_names import SETUP_METHODS
 from peerwire.jsonrpc.errors import RpcError
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.component import (
     Answer,
     ComponentSpec,
@@ -27,7 +28,6 @@ from symposium.conductor.component import (
     from_agent,
     from_client,
 )
-from symposium.conductor.gate import members_of
 from symposium.conductor.witness import DECIDED, POLICY_META
 from symposium.config.paths import policy_file
 from symposium.policy.notes import NoteWriter
@@ -123,12 +123,12 @@ class PolicyMod(Mod):
         if trouble is not None:
             data = {"reason": "policy", "detail": str(trouble)}
             return Refuse(RpcError(FORBIDDEN, data, message=str(trouble)))
-        place = _place(members_of(message.params))
+        place = _place(as_object(message.params))
         named = None if message.method == "session/fork" else message.session_id
         if named is None:
 
             def opened(answer: Answer) -> None:
-                made = members_of(answer.result).get("sessionId")
+                made = as_object(answer.result).get("sessionId")
                 if isinstance(made, str):
                     self._sessions[made] = _Session(place)
 
@@ -188,11 +188,11 @@ class PolicyMod(Mod):
         """Answer the question, if a rule does."""
         if (policy := self._rules()) is None:
             return Forward()
-        params = members_of(message.params)
+        params = as_object(message.params)
         if not params:
             return Forward()
         session = self._session(message)
-        asked_for = members_of(params.get("toolCall"))
+        asked_for = as_object(params.get("toolCall"))
         call_id = asked_for.get("toolCallId")
         known = session.calls.get(str(call_id), {}) | _description(asked_for)
         verdict = policy.of_call(known, session.place)
@@ -225,7 +225,7 @@ class PolicyMod(Mod):
         """Hold a command that the agent lets the editor run against the rules."""
         if (policy := self._rules()) is None:
             return Forward()
-        params = members_of(message.params)
+        params = as_object(message.params)
         if not params:
             return Forward()
         session = self._session(message)

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.component import Mod
-from symposium.conductor.gate import members_of
 from symposium.conductor.witness import POLICY_META
 from symposium.policy.verdict import Verdict
 
@@ -35,7 +35,7 @@ def read_note(update: Mapping[str, Any]) -> PolicyNote | None:
     """The note in an update; None where it is the agent's own."""
     if "_meta" not in update:
         return None
-    meta = members_of(members_of(update["_meta"]).get(POLICY_META))
+    meta = as_object(as_object(update["_meta"]).get(POLICY_META))
     text, rule = meta.get("text"), meta.get("rule")
     if not isinstance(text, str):
         return None

@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 from msgspec import UNSET
 
 from peerwire.jsonrpc.errors import AUTH_REQUIRED, INVALID_PARAMS, REQUEST_CANCELLED, RpcError
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.call import Asker, Call
 from symposium.conductor.component import Answer, Crossing
-from symposium.conductor.gate import members_of
 from symposium.run_mode.care import Care
 from symposium.run_mode.chat_commands import our_commands, text_line, update_line
 from symposium.run_mode.editor_end import renamed
@@ -47,7 +47,7 @@ class NewSession:
 
     def answered(self, call: Call, answer: Answer) -> None:
         """Store the session, answer, offer our commands; then its agent has the word."""
-        result = members_of(None if answer.error else answer.result)
+        result = as_object(None if answer.error else answer.result)
         inner = result.get("sessionId")
         if not isinstance(inner, str):
             self._refuse(call, answer)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from peerwire.jsonrpc.errors import RpcError
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.link import Link
 from symposium.conductor.needs import Needs
 from symposium.config.user_config import Config, ModEntry
@@ -63,7 +63,7 @@ class Attempts(Struct, frozen=True):
             except OutdatedError:
                 _log.info("the chain is started again for the version that the editor speaks")
             except RpcError as error:
-                name = str(members_of(error.data).get("component"))
+                name = str(as_object(error.data).get("component"))
                 if not optional.get(name):
                     raise
                 _log.warning("the mod %s is left out: %s", name, error)

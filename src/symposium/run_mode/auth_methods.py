@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 from symposium.plain_text import one_line
 
 _WIDTH: Final = 300
@@ -48,7 +48,7 @@ def auth_methods(
     """
     listed = greeting.get("authMethods")
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
-    found = [_method(members_of(entry), argv, place) for entry in entries]
+    found = [_method(as_object(entry), argv, place) for entry in entries]
     return [method for method in found if method is not None]
 
 
@@ -75,7 +75,7 @@ def _method(entry: Mapping[str, Any], argv: Sequence[str], place: str) -> AuthMe
     name = one_line(str(entry.get("name") or method_id), width=_WIDTH)
     said = one_line(str(entry.get("description") or ""), width=_WIDTH).rstrip(".")
     said = f"{said}. " if said else ""
-    older = members_of(members_of(entry.get("_meta")).get(TERMINAL_META))
+    older = as_object(as_object(entry.get("_meta")).get(TERMINAL_META))
     if isinstance(older.get("command"), str):
         command = _command([str(older["command"])], older)
         return AuthMethod(method_id, name, f"{said}In a terminal:", command, is_ours=False)
@@ -94,7 +94,7 @@ def _method(entry: Mapping[str, Any], argv: Sequence[str], place: str) -> AuthMe
 def _command(argv: Sequence[str], entry: Mapping[str, Any]) -> str:
     arguments = entry.get("args")
     words = cast("list[Any]", arguments) if isinstance(arguments, list) else []
-    variables = members_of(entry.get("env"))
+    variables = as_object(entry.get("env"))
     before = [f"{name}={shlex.quote(str(value))}" for name, value in variables.items()]
     command = shlex.join([*argv, *(str(word) for word in words)])
     return one_line(" ".join([*before, command]), width=2 * _WIDTH)
@@ -103,6 +103,6 @@ def _command(argv: Sequence[str], entry: Mapping[str, Any]) -> str:
 def _variables(entry: Mapping[str, Any]) -> str:
     listed = entry.get("vars")
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
-    names = [str(members_of(each).get("name", each)) for each in entries]
+    names = [str(as_object(each).get("name", each)) for each in entries]
     names = names or [str(entry.get("varName") or entry.get("name") or "its variable")]
     return " and ".join(f"`{one_line(name, width=_WIDTH)}`" for name in names)

@@ -11,12 +11,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc.values import as_object
 from peerwire.transports.command import Command
 from symposium.catalog import OTHER_NAMES, agent_names, mod_names
 from symposium.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
 from symposium.conductor.blueprint import InProcess, Program
 from symposium.conductor.bridge.agent_side import Mode
-from symposium.conductor.gate import members_of
 from symposium.config.component_source import ComponentSource
 from symposium.config.paths import trusted_places
 from symposium.config.user_config import Config, ModEntry
@@ -275,7 +275,7 @@ def _starts_as_it_is(word: str) -> bool:
 
 def written_program(source: ComponentSource) -> dict[str, Any] | None:
     """The program of a source that names it outright (acp-host §4.2); None for the others."""
-    detail = members_of(source.value)
+    detail = as_object(source.value)
     arguments: list[Any] = list(detail.get("args", []))
     words: list[Any]
     match source.kind:
@@ -315,5 +315,5 @@ def _env(spec: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _secrets(server: Mapping[str, Any]) -> list[str]:
     pairs: list[Any] = [*server.get("env", []), *server.get("headers", [])]
-    values = [members_of(pair).get("value") for pair in pairs]
+    values = [as_object(pair).get("value") for pair in pairs]
     return [value for value in values if isinstance(value, str)]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from peerwire.jsonrpc.messages import Message
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.call import Call
 from symposium.conductor.component import Crossing
 from symposium.conductor.ends import PlainEnd
-from symposium.conductor.gate import members_of
 from symposium.conductor.link import Link
 from symposium.run_mode.chat_commands import COMMANDS_UPDATE, with_commands
 from symposium.run_mode.permissions import PERMISSION, Permissions
@@ -151,7 +151,7 @@ class EditorEnd:
 
 
 def _is_history(crossing: Crossing) -> bool:
-    update = members_of(members_of(crossing.params).get("update"))
+    update = as_object(as_object(crossing.params).get("update"))
     return update.get("sessionUpdate") in HISTORY
 
 

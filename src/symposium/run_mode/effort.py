@@ -6,7 +6,7 @@ from collections import deque
 from contextlib import suppress
 
 from peerwire.jsonrpc.errors import RpcError
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 from symposium.config.user_config import Config
 from symposium.run_mode.chat_commands import text_line, update_line
 from symposium.run_mode.floor import Floor
@@ -85,7 +85,7 @@ class Effort:
         except RpcError as error:
             _log.warning("the agent could not be started again: %s", error)
             self._failures.append(self._terms.clock())
-            self._reason = str(members_of(error.data).get("detail") or error)
+            self._reason = str(as_object(error.data).get("detail") or error)
             return None
 
     async def _hand_over(self, chain: OpenChain) -> None:

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Final
 
 from peerwire.jsonrpc.errors import AUTH_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing
-from symposium.conductor.gate import members_of
 from symposium.conductor.handshake import answered_version, pin_version, select_version
 from symposium.config.user_config import ConfigError, Loaded, load
 from symposium.plain_text import one_line
@@ -75,7 +75,7 @@ class Lobby:
     async def _initialize(self, call: Call) -> None:
         version = select_version(call.crossing.params)
         pin_version(call.crossing, version)
-        self._has_login = _has_login(members_of(call.crossing.params))
+        self._has_login = _has_login(as_object(call.crossing.params))
         greeting = EditorGreeting(call.crossing)
         self._floor.supervisor.greet_with(greeting)
         answer: Answer | None = None
@@ -89,8 +89,8 @@ class Lobby:
             told = _in_a_line(error)
             _log.warning("no chain at the start; each new session tries again: %s", told)
         if answer is None:
-            answer = without_agent(members_of(call.crossing.params), version)
-        self.offered = members_of(answer.result)
+            answer = without_agent(as_object(call.crossing.params), version)
+        self.offered = as_object(answer.result)
         greeting.promised = answered_version(answer)
         self._on_greeted()
         call.settle(answer)
@@ -217,7 +217,7 @@ def _in_a_line(error: ConfigError | RpcError) -> str:
     """What is wrong, for a log: the chat says more, and how to mend it."""
     if isinstance(error, ConfigError):
         return one_line(error.message, width=LONGEST_LOGGED)
-    data = members_of(error.data)
+    data = as_object(error.data)
     known = str(data.get("reason") or error.message).replace("_", " ")
     component = data.get("component") or "the agent"
     return one_line(f"{component}: {data.get('detail') or known}", width=LONGEST_LOGGED)
@@ -229,11 +229,11 @@ def _has_login(greeting: Mapping[str, Any]) -> bool:
     It says so by `auth.terminal`, or as editors did before that was stable. An empty `auth` says
     nothing: ACP's Python SDK writes one for every client.
     """
-    able = members_of(greeting.get("clientCapabilities"))
-    said = members_of(able.get("auth")).get("terminal")
-    said_before = members_of(able.get("_meta")).get(TERMINAL_META)
+    able = as_object(greeting.get("clientCapabilities"))
+    said = as_object(able.get("auth")).get("terminal")
+    said_before = as_object(able.get("_meta")).get(TERMINAL_META)
     return said is True or said_before is True
 
 
 def _loads(greeting: Mapping[str, Any]) -> bool:
-    return bool(members_of(greeting.get("agentCapabilities")).get("loadSession"))
+    return bool(as_object(greeting.get("agentCapabilities")).get("loadSession"))

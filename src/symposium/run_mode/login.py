@@ -4,9 +4,8 @@ import asyncio
 from typing import Any, Final
 
 from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
-from peerwire.jsonrpc.values import encode_value
+from peerwire.jsonrpc.values import as_object, encode_value
 from symposium.conductor.component import Crossing
-from symposium.conductor.gate import members_of
 from symposium.config.user_config import Config
 from symposium.plain_text import plain_text
 from symposium.run_mode.auth_methods import AuthMethod, auth_methods, login_text
@@ -111,6 +110,6 @@ async def logging_in(talk: Conversation, refusal: Refusal) -> None:
 
 def reason_of(error: RpcError) -> str:
     """What the agent says of it."""
-    data = members_of(error.data)
+    data = as_object(error.data)
     more: Any = data.get("details") or data.get("message") or error.data
     return f"{error.message}: {more}" if isinstance(more, str) and more else error.message

@@ -6,9 +6,9 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, cast
 
 from peerwire.acp.names import INITIALIZE
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.bridge.agent_side import Mode, takes_servers_over
 from symposium.conductor.component import Answer, Crossing, Forward, Mod, from_client
-from symposium.conductor.gate import members_of
 
 SERVERS: Final = "mcp servers"
 
@@ -47,7 +47,7 @@ class McpServers(Mod):
             return Forward()
         params = cast("dict[str, Any]", message.params)
         given: list[Any] = list(params.get("mcpServers") or [])
-        taken = {members_of(each).get("name") for each in given}
+        taken = {as_object(each).get("name") for each in given}
         added = [each for each in self._suited if each["name"] not in taken]
         return Forward({**params, "mcpServers": [*given, *added]})
 

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from peerwire.jsonrpc.values import decode_value
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object, decode_value
 
 MOST_TURNS: Final = 40
 """Turns that are remembered, the latest."""
@@ -78,7 +77,7 @@ def _texts(recent: Iterable[bytes], session: str) -> Sequence[str]:
     for line in recent:
         if _TEXT not in line or mark not in line:
             continue
-        params = members_of(members_of(decode_value(line)).get("params"))
+        params = as_object(as_object(decode_value(line)).get("params"))
         text = _text_of(params.get("update"))
         if params.get("sessionId") == session and text:
             found.append(text)
@@ -86,7 +85,7 @@ def _texts(recent: Iterable[bytes], session: str) -> Sequence[str]:
 
 
 def _text_of(update: Any) -> str:
-    text = members_of(members_of(update).get("content")).get("text")
+    text = as_object(as_object(update).get("content")).get("text")
     return text if isinstance(text, str) else ""
 
 

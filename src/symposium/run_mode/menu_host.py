@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.component import Crossing
-from symposium.conductor.gate import members_of
 from symposium.config.broken_file import content_of, save_anew
 from symposium.config.user_config import Config, ConfigError, load, save
 from symposium.run_mode.askers import origin_of
@@ -150,8 +150,8 @@ async def _made_session(chain: OpenChain, setup: Crossing) -> Mapping[str, Any]:
     result: Mapping[str, Any] | None = None
     try:
         answer = await OwnRequest(asked).answer(chain.entrance)
-        if answer.error is None and isinstance(members_of(answer.result).get("sessionId"), str):
-            result = members_of(answer.result)
+        if answer.error is None and isinstance(as_object(answer.result).get("sessionId"), str):
+            result = as_object(answer.result)
     finally:
         if result is None:
             chain.end.turnstile.expected(None)

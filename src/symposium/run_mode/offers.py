@@ -9,8 +9,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from peerwire.jsonrpc.values import decode_value
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object, decode_value
 from symposium.errors import SymposiumError
 from symposium.run_mode.chat_commands import RECOMMENDATIONS, text_line
 from symposium.run_mode.floor import Floor
@@ -144,5 +143,5 @@ class Offers:
 
 def _directory_of(session: Session) -> str:
     origin = session.care.origin
-    directory = members_of(decode_value(origin) if origin else None).get("cwd")
+    directory = as_object(decode_value(origin) if origin else None).get("cwd")
     return directory if isinstance(directory, str) else ""

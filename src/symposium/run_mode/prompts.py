@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.component import Crossing
-from symposium.conductor.gate import members_of
 from symposium.config.component_source import shown_agent
 from symposium.run_mode.chat_commands import COMMANDS
 from symposium.run_mode.sessions import Session, Sessions
@@ -15,13 +15,13 @@ _NEEDS: Final = {"image": "image", "audio": "audio", "resource": "embeddedContex
 
 def blocks_of(params: Any) -> list[Any]:
     """The content blocks of a prompt."""
-    blocks = members_of(params).get("prompt")
+    blocks = as_object(params).get("prompt")
     return cast("list[Any]", blocks) if isinstance(blocks, list) else []
 
 
 def prompt_text(params: Any) -> str:
     """The text blocks of a prompt, joined with a space and trimmed."""
-    blocks = [members_of(block) for block in blocks_of(params)]
+    blocks = [as_object(block) for block in blocks_of(params)]
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
     return " ".join(text for text in texts if isinstance(text, str)).strip()
 
@@ -77,9 +77,9 @@ def status_text(session: Session, sessions: Sessions) -> str:
 
 
 def _kind(block: Any) -> str:
-    return str(members_of(block).get("type", ""))
+    return str(as_object(block).get("type", ""))
 
 
 def _accepted(greeting: Mapping[str, Any]) -> set[str]:
-    agent = members_of(greeting.get("agentCapabilities"))
-    return {name for name, value in members_of(agent.get("promptCapabilities")).items() if value}
+    agent = as_object(greeting.get("agentCapabilities"))
+    return {name for name, value in as_object(agent.get("promptCapabilities")).items() if value}

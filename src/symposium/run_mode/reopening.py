@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
-from peerwire.jsonrpc.values import decode_value, encode_value
+from peerwire.jsonrpc.values import as_object, decode_value, encode_value
 from symposium.conductor.component import Answer, Crossing
-from symposium.conductor.gate import members_of
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.own_request import OwnRequest
 from symposium.run_mode.revival_text import Return
@@ -96,7 +95,7 @@ class Reopening:
 
     def _params(self, inner_id: str | None) -> dict[str, Any]:
         origin = self._session.care.origin
-        made_with = members_of(decode_value(origin) if origin else None)
+        made_with = as_object(decode_value(origin) if origin else None)
         rest = {name: value for name, value in made_with.items() if name != "sessionId"}
         return rest if inner_id is None else {"sessionId": inner_id, **rest}
 
@@ -113,7 +112,7 @@ class Reopening:
             self._request = None
         if answer.error is not None:
             raise answer.error
-        return members_of(answer.result)
+        return as_object(answer.result)
 
 
 def reopening_ways(greeting: Mapping[str, Any]) -> Sequence[Return]:
@@ -121,8 +120,8 @@ def reopening_ways(greeting: Mapping[str, Any]) -> Sequence[Return]:
 
     Resuming comes first: it replays nothing.
     """
-    able = members_of(greeting.get("agentCapabilities"))
-    resume = members_of(able.get("sessionCapabilities")).get("resume")
+    able = as_object(greeting.get("agentCapabilities"))
+    resume = as_object(able.get("sessionCapabilities")).get("resume")
     ways: list[Return] = []
     if resume is not None and resume is not False:
         ways.append("session/resume")

@@ -3,7 +3,7 @@
 from typing import Final, Literal, TypeAlias
 
 from peerwire.jsonrpc.errors import RpcError
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 from symposium.plain_text import one_line
 
 Return: TypeAlias = Literal["session/resume", "session/load", "fresh"]
@@ -25,7 +25,7 @@ _WIDTH: Final = 300
 
 def exit_manner(death: RpcError) -> str:
     """Who has ended, and how."""
-    data = members_of(death.data)
+    data = as_object(death.data)
     name = f"`{data.get('component', 'the agent')}`"
     if data.get("reason") == "cancel_ignored":
         return f"{name} went on after it was told to stop, and was ended."

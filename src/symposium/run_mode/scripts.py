@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from peerwire.jsonrpc.errors import RpcError
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 from symposium.config.broken_file import content_of
 from symposium.config.user_config import Config, ConfigError, Loaded, load
 from symposium.run_mode.chat_commands import OURS, RECAP, RECOMMENDATIONS, RETRY
@@ -55,7 +55,7 @@ def setting_up(floor: Floor, session: Session) -> Script:
 
 def _workspace_of(session: Session) -> str:
     """The directory that the editor asked a session for; empty if it named none."""
-    params = members_of(None if session.setup is None else session.setup.params)
+    params = as_object(None if session.setup is None else session.setup.params)
     return str(params.get("cwd") or "")
 
 

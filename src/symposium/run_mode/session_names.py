@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from peerwire.jsonrpc.values import decode_value, encode_value
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object, decode_value, encode_value
 from symposium.config.atomic_file import write_whole
 from symposium.config.user_config import Config
 
@@ -74,7 +73,7 @@ class SessionNames:
 
 def _read(path: Path) -> dict[str, str]:
     try:
-        names: Any = members_of(decode_value(path.read_bytes()))
+        names: Any = as_object(decode_value(path.read_bytes()))
     except (OSError, ValueError):
         return {}
     both = {key: names.get(key) for key in ("editor", "agent")}

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.component import Crossing
-from symposium.conductor.gate import members_of
 from symposium.run_mode.care import Care
 from symposium.run_mode.conversation import Conversation
 from symposium.run_mode.editor_end import renamed
@@ -114,5 +114,5 @@ def _nothing(session: Session) -> None:
 
 
 def _says_something(block: Any) -> bool:
-    content = members_of(block)
+    content = as_object(block)
     return content.get("type") != "text" or bool(str(content.get("text", "")).strip())

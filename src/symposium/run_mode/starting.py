@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from peerwire.acp.names import INITIALIZE
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.call import Step
 from symposium.conductor.chain import Way
 from symposium.conductor.component import Answer, Crossing, Outcome, Refuse
 from symposium.conductor.conductor import ALREADY_ANSWERED
-from symposium.conductor.gate import members_of
 from symposium.conductor.handshake import (
     VERSION_MISMATCH,
     answered_version,
@@ -74,7 +74,7 @@ class EditorGreeting:
         raise self._explained(RpcError(INTERNAL_ERROR, {**data, "answered": version}))
 
     def _explained(self, error: RpcError) -> RpcError:
-        data = members_of(error.data)
+        data = as_object(error.data)
         version = data.get("answered")
         if data.get("reason") != VERSION_MISMATCH or not isinstance(version, int):
             return error
@@ -148,12 +148,12 @@ class Start(Struct, frozen=True):
         running = RunningChain(self.editor, self.tasks, settings, died)
         chain = OpenChain(self.config, self.composition, running)
         try:
-            chain_spec, params = self.composition.chain, members_of(asked.params)
+            chain_spec, params = self.composition.chain, as_object(asked.params)
             planned = planned_chain(chain_spec, params, "agent-first", wishes=self.wishes)
             chain.open(await self._started(running, end, asked, planned.blueprint), end)
             answer = await greeting.answer(chain.entrance)
             editor.check(asked, running.checked(answer), running.agent_name)
-            result = members_of(answer.result)
+            result = as_object(answer.result)
             _check_refined(planned.dropped(result, refine))
         except BaseException:
             await running.end()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
-from symposium.conductor.gate import members_of
+from peerwire.jsonrpc.values import as_object
 from symposium.conductor.handshake import VERSION_MISMATCH
 from symposium.config.component_source import shown_agent
 from symposium.config.user_config import Config, ConfigError
@@ -73,7 +73,7 @@ def of_chain(error: RpcError, config: Config, path: Path) -> Trouble:
         config: what the chain was made from.
         path: where that stands.
     """
-    data = members_of(error.data)
+    data = as_object(error.data)
     if data.get("reason") == "policy":
         return Trouble(f"No agent starts while your rules cannot be read:\n\n{data.get('detail')}")
     name = str(data.get("component") or data.get("mod") or "")
@@ -92,7 +92,7 @@ def of_chain(error: RpcError, config: Config, path: Path) -> Trouble:
 
 def failure_manner(error: RpcError) -> str:
     """What a component did instead of starting: the rest of a sentence about it."""
-    data = members_of(error.data)
+    data = as_object(error.data)
     if error.code == AUTH_REQUIRED:
         return f"wants you to log in first: {_shown(error)}"
     match data.get("reason"):
@@ -138,7 +138,7 @@ def _shown(error: RpcError) -> str:
     if isinstance(error.data, str):
         more = error.data
     else:
-        data = members_of(error.data)
+        data = as_object(error.data)
         if data.get("reason") in _OURS:
             # Whoever reads a SPEC takes it for an option of the command line.
             return str(data.get("detail")).removeprefix("--agent: ")

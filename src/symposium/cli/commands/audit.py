@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from peerwire.jsonrpc.values import as_object
 from symposium.audit.audit_log import AuditLog
 from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.client.events import read_tool_call
 from symposium.client.wishes import wish_of
-from symposium.conductor.gate import members_of
 from symposium.config.paths import paths
 from symposium.local_time import second_of
 from symposium.plain_text import one_line
@@ -63,7 +63,7 @@ def verify(*, as_json: bool) -> int:
 
 
 def _row(entry: Mapping[str, Any]) -> str:
-    call = read_tool_call(members_of(entry.get("toolCall")))
+    call = read_tool_call(as_object(entry.get("toolCall")))
     asked = one_line(wish_of(call).text, width=_WIDTH)
     chosen = entry.get("chosen") or entry.get("outcome")
     when = second_of(str(entry.get("ts")))

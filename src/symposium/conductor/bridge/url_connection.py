@@ -8,9 +8,9 @@ from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.values import as_object
 from peerwire.mcp.streamable_http import HttpTransport
 from symposium.conductor.bridge.url_sides import AgentSide
-from symposium.conductor.gate import members_of
 
 
 class UrlConnection:
@@ -59,5 +59,5 @@ def connected(
 
 def _headers(server: Mapping[str, Any]) -> list[tuple[str, str]]:
     listed: Any = server.get("headers") or ()
-    entries = [members_of(entry) for entry in cast("list[Any]", listed)]
+    entries = [as_object(entry) for entry in cast("list[Any]", listed)]
     return [(str(entry.get("name")), str(entry.get("value"))) for entry in entries]

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE, SETUP_METHODS
 from peerwire.acp.names import INITIALIZE
-from peerwire.jsonrpc.values import encode_value
+from peerwire.jsonrpc.values import as_object, encode_value
 from symposium.conductor.bridge.agent_side import Mode, takes_servers_over
 from symposium.conductor.bridge.url_sides import AgentSide, ServerSide
 from symposium.conductor.component import (
@@ -25,7 +25,7 @@ from symposium.conductor.component import (
     from_agent,
     from_client,
 )
-from symposium.conductor.gate import SHUTTING_DOWN, members_of
+from symposium.conductor.gate import SHUTTING_DOWN
 
 _REACHED: Final = ("http://", "https://")
 
@@ -69,7 +69,7 @@ class UrlServers(Mod):
 
     @from_client(*SETUP_METHODS)
     def _set_up(self, message: Crossing) -> Forward:
-        params = members_of(message.params)
+        params = as_object(message.params)
         declared: Any = params.get("mcpServers")
         if not self._is_needed or not isinstance(declared, list):
             return Forward()
@@ -88,7 +88,7 @@ class UrlServers(Mod):
 
     @from_agent(CONNECT)
     def _connect(self, message: Crossing) -> Outcome:
-        server = self._servers.get(str(members_of(message.params).get("serverId")))
+        server = self._servers.get(str(as_object(message.params).get("serverId")))
         return Forward() if server is None else Later(self._connected(server))
 
     async def _connected(self, server: Mapping[str, Any]) -> Reply:
@@ -104,7 +104,7 @@ class UrlServers(Mod):
 
     @from_agent(MESSAGE)
     def _message(self, message: Crossing) -> Outcome:
-        params = members_of(message.params)
+        params = as_object(message.params)
         connection = self._open.get(str(params.get("connectionId")))
         if connection is None:
             return Forward()
@@ -116,7 +116,7 @@ class UrlServers(Mod):
 
     @from_agent(DISCONNECT)
     def _disconnect(self, message: Crossing) -> Outcome:
-        connection = self._open.pop(str(members_of(message.params).get("connectionId")), None)
+        connection = self._open.pop(str(as_object(message.params).get("connectionId")), None)
         if connection is None:
             return Forward()
         connection.close()
@@ -128,6 +128,6 @@ async def _asked(server: ServerSide, method: str, params: Any) -> Reply:
 
 
 def _is_url(entry: object) -> bool:
-    members = members_of(entry)
+    members = as_object(entry)
     # Owners of the first era declare theirs as `http` too, with a URL that begins with `acp:`.
     return members.get("type") == "http" and str(members.get("url")).startswith(_REACHED)
