@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Final, Literal
 
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.transport import Overlong, Transport
 from peerwire.transports.command import Command
+from peerwire.transports.memory import TappedTransport
 from peerwire.transports.process import ProcessTransport, spawn
-from peerwire.transports.tap import TappedTransport
 from symposium.keepers.agent_stop import AgentStop
 from symposium.keepers.tool_calls import ToolCalls
 

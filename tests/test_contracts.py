@@ -57,7 +57,7 @@ def test_a_small_tree_keeps_every_contract(tmp_path: Path) -> None:
         (HOST, {"symposium/utils.py": ""}),
         (HOST, {"symposium/errors.py": "import symposium.bus.wire", "symposium/bus/wire.py": ""}),
         (WIRE, {"peerwire/utils.py": ""}),
-        (CORES, {"peerwire/jsonrpc/codec.py": "import asyncio"}),
+        (CORES, {"peerwire/jsonrpc/transport.py": "import asyncio"}),
         (CORES, {"symposium/bus/broker.py": "import peerwire.fd", "peerwire/fd.py": "import os"}),
         (SIBLINGS, {"symposium/mods/a.py": "import symposium.mods.b", "symposium/mods/b.py": ""}),
         (

@@ -251,7 +251,7 @@ BOUNDARIES: Mapping[str, str] = {
     "symposium.conductor.outcomes.guarded_wait": "a mod: what it does with a message later",
     "symposium.conductor.stage.contained": "a component in this process: its own work",
 }
-"""Where any error is caught, and for whom; `peerwire.jsonrpc.boundary` is the one for handlers."""
+"""Where any error is caught, and for whom; `peerwire.errors` is the one for handlers."""
 
 
 def words_of(node: ast.AST) -> list[str]:

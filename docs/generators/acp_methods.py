@@ -1,7 +1,6 @@
 """The list of ACP's methods, from the table the program itself uses."""
 
-from peerwire.acp.methods import METHODS, Method
-from peerwire.acp.roles import Role
+from peerwire.acp.methods import METHODS, Method, Role
 
 PAGE = "reference/acp-methods.md"
 

@@ -20,7 +20,7 @@ _MODULES = {
     "Needs": "symposium.conductor.needs",
     "Refuse": "symposium.conductor.component",
     "Reply": "symposium.conductor.component",
-    "RpcError": "peerwire.jsonrpc.errors",
+    "RpcError": "peerwire.errors",
     "from_agent": "symposium.conductor.component",
     "from_client": "symposium.conductor.component",
     "has_capability": "symposium.conductor.meta",

@@ -1,4 +1,4 @@
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.conductor.component import (
     Answer,
     ComponentSpec,

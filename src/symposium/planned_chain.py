@@ -7,8 +7,7 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from peerwire.errors import LocalError
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, LocalError, RpcError
 from symposium.catalog import builtin_mods, find_mod, installed_mods
 from symposium.chain_spec import ChainSpec
 from symposium.conductor.agent_first import agent_first

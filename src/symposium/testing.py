@@ -12,10 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from peerwire.errors import LocalError
-from peerwire.jsonrpc.boundary import Boundary
+from peerwire.errors import METHOD_NOT_FOUND, Boundary, LocalError, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.handlers import Handlers, Reply, Request, RequestHandler
 from peerwire.jsonrpc.transport import Transport
 from peerwire.testing import Recorder

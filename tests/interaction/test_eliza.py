@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.errors import INVALID_PARAMS, RpcError
 from peerwire.transports.command import Command
 from symposium.conductor.blueprint import Program
 from symposium.testing import chain_of

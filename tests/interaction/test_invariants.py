@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from tests.support.random_inputs import random_source
 from tests.support.scenes import Peer, Scene, bare, inner, scene
 
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.transport import Overlong, Transport
 from symposium.conductor.blueprint import Component, InProcess
 from symposium.conductor.component import (
     Crossing,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.support.scenes import VERSION_ONE, Scene, Stand, bare, inner, mods, proxy_scene, scene
 
-from peerwire.jsonrpc.errors import PARSE_ERROR, REQUEST_CANCELLED
+from peerwire.errors import PARSE_ERROR, REQUEST_CANCELLED
 from symposium.conductor.component import (
     Crossing,
     Drop,

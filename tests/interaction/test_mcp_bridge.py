@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from tests.support.scenes import mods, scene
 
-from peerwire.errors import PeerwireError
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.errors import INVALID_PARAMS, PeerwireError, RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.mcp.client import open_server
-from peerwire.mcp.server import McpServer
+from peerwire.mcp.session import McpServer
 from symposium.conductor.blueprint import Blueprint, InProcess, Served
 from symposium.conductor.bridge.agent_side import Mode
 from symposium.conductor.bridge.bridge import Bridge

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
+from peerwire.errors import METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.mcp.client import open_server
 from symposium.testing import FakeAgent, FakeEditor, chain_of

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND, REQUEST_CANCELLED, RpcError
+from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.mcp.client import open_server
-from peerwire.mcp.over_acp import Tunnels
+from peerwire.mcp.session import Tunnels
 from symposium.agents.testy.scenario import ListTools, render_command
 from symposium.conductor.component import Crossing, Forward, Mod, from_client
 from symposium.conductor.tool import ToolContext

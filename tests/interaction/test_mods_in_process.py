@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.scenes import Peer, Scene, bare, inner, mods, scene
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.conductor.component import (
     Answer,
     Crossing,

@@ -16,7 +16,7 @@ from tests.support.scenes import (
 )
 
 from peerwire.acp.names import Dialect
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.transports.command import Command
 from symposium.conductor.blueprint import Blueprint, InProcess, Program, Served
 from symposium.conductor.component import Crossing, Forward, Mod, Refuse, Reply, from_client

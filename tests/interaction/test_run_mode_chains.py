@@ -7,7 +7,7 @@ import pytest
 from tests.support.run_scenes import CONFIG, HOST_CAPABILITIES, MENU, RunScene, run_scene
 from tests.support.scenes import VERSION_ONE, Peer
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
+from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from symposium.run_mode.chat_commands import COMMANDS
 from symposium.run_mode.trouble import KEPT
 

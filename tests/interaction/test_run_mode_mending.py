@@ -8,7 +8,7 @@ import pytest
 from tests.support.run_scenes import CONFIG, RunScene, run_scene
 from tests.support.scenes import Peer
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS
+from peerwire.errors import INVALID_PARAMS
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.trouble import CHOICES, KEPT, STILL
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.run_scenes import CONFIG, MENU, RunScene, run_scene
 
-from peerwire.jsonrpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND
+from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND
 from symposium.run_mode.revival_terms import RevivalTerms
 from symposium.run_mode.trouble import KEPT
 

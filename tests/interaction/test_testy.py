@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.transports.command import Command
 from symposium.agents.testy.scenario import COMMAND_NAMES, parse_command, render_command

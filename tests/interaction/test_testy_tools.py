@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.handlers import Request
 from symposium.agents.testy.scenario import CallTool, ListTools, render_command
 from symposium.testing import ECHO_SERVER, FakeEditor, Turn, chain_of

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.testing import LinePeer

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import h11
 import pytest
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.mcp.client import open_server
-from peerwire.mcp.sse import EventReader
+from peerwire.mcp.streamable_http import EventReader
 from symposium.conductor.bridge import http_client, http_endpoint
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 

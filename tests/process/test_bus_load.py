@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.daemons import Yard, yard
 
-from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Overlong
 from peerwire.transports.unix import connect_unix
 from symposium.bus.messages.daemon_status import DaemonStatus
 from symposium.bus.roles import Role

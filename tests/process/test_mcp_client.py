@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from peerwire.errors import PeerwireError, SpawnError
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.errors import INVALID_PARAMS, PeerwireError, RpcError, SpawnError
 from peerwire.mcp.client import open_server
-from peerwire.mcp.server import McpError, McpServer
+from peerwire.mcp.session import McpError, McpServer
 
 ECHO = {"name": "echo", "command": sys.executable, "args": ["-m", "peerwire.mcp.echo_server"]}
 

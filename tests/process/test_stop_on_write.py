@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 from tests.support.task_desk import until
 
-from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Overlong
 from peerwire.transports.command import Command
 from peerwire.transports.process import ProcessTransport, spawn
 from peerwire.transports.stop_on_write import StopOnWrite

@@ -18,13 +18,19 @@ from typing import Any
 import pytest
 
 from peerwire.errors import SpawnError
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.transports.child import Child
+from peerwire.jsonrpc.transport import Overlong
+from peerwire.testing import LineRecorder, everything_served
 from peerwire.transports.command import Command, parse_command
-from peerwire.transports.process import EXIT_GRACE, ProcessExitedError, ProcessTransport, spawn
-from peerwire.transports.recorder import LineRecorder, everything_served
-from peerwire.transports.stderr import LONGEST_LINE, TAIL
-from peerwire.transports.tap import TappedTransport
+from peerwire.transports.memory import TappedTransport
+from peerwire.transports.process import (
+    EXIT_GRACE,
+    LONGEST_LINE,
+    TAIL,
+    Child,
+    ProcessExitedError,
+    ProcessTransport,
+    spawn,
+)
 
 SHORT = 0.05
 """Seconds of a grace that must run out."""

@@ -7,18 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.transport import Overlong, Transport
+from peerwire.testing import LineRecorder
 from peerwire.transports.command import Command
 from peerwire.transports.memory import memory_pair
 from peerwire.transports.process import spawn
-from peerwire.transports.recorder import LineRecorder
 from peerwire.transports.unix import connect_unix, serve_unix
 
 STDIO = """if True:
     import asyncio
-    from peerwire.transports.recorder import LineRecorder
-    from peerwire.transports.stdio import stdio_transport
+    from peerwire.testing import LineRecorder
+    from peerwire.transports.fd import stdio_transport
 
     async def main():
         transport = stdio_transport()

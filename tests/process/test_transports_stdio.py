@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from peerwire.errors import TransportError
-from peerwire.transports.recorder import LineRecorder
-from peerwire.transports.stdio import stdio_transport
+from peerwire.testing import LineRecorder
+from peerwire.transports.fd import stdio_transport
 
 ECHO = """if True:
     import asyncio, os, sys
     from peerwire.errors import TransportError
-    from peerwire.transports.recorder import LineRecorder
-    from peerwire.transports.stdio import stdio_transport
+    from peerwire.testing import LineRecorder
+    from peerwire.transports.fd import stdio_transport
 
     async def main():
         try:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from peerwire.testing import LineRecorder, everything_served
 from peerwire.transports import unix
 from peerwire.transports.fd import FdTransport
-from peerwire.transports.recorder import LineRecorder, everything_served
 from peerwire.transports.unix import UnixListener, connect_unix, peer_uid, serve_unix
 
 

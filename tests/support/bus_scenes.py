@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Overlong
 from symposium.bus.actions import Action, Close, Deliver, Warn
 from symposium.bus.broker import Broker
 from symposium.bus.history import History

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from peerwire.transports.recorder import LineRecorder
+from peerwire.testing import LineRecorder
 from peerwire.transports.unix import connect_unix
 from symposium.bus.answers import Answers
 from symposium.bus.client import BusClient, ClientSettings, Identity

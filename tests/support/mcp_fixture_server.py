@@ -13,7 +13,7 @@ from mcp import types
 from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
 from tests.support.mcp_fixture_part import FixturePart
 
-from peerwire.transports.stdio import stdio_transport
+from peerwire.transports.fd import stdio_transport
 from symposium.bus.client import ClientSettings
 from symposium.bus.dialling import dial_running
 from symposium.mcp_server.guard import App, Guard, Receive, Scope, Send

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Overlong
 from peerwire.transports.memory import MemoryTransport, memory_pair
 from symposium.bus.envelope import Address
 from symposium.bus.errors import BusRefusedError

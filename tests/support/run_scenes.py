@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 from tests.support.scenes import VERSION_ONE, Peer, Stand
 
-from peerwire.jsonrpc.boundary import Boundary
+from peerwire.errors import Boundary
 from peerwire.testing import PATIENCE, Recorder
 from peerwire.transports.memory import memory_pair
 from symposium.chain_spec import ChainSpec

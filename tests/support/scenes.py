@@ -10,9 +10,8 @@ from typing import Any
 from tests.support.bare_proxy import ERAS, BareProxy
 
 from peerwire.acp.names import Dialect
-from peerwire.jsonrpc.boundary import Boundary
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.transport import Transport
+from peerwire.errors import Boundary
+from peerwire.jsonrpc.transport import Overlong, Transport
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
 from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program, Served

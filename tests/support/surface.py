@@ -21,9 +21,8 @@ from tests.support.session_wire import shape
 
 import symposium
 import symposium.testing
-from peerwire.acp.mcp_names import MCP_ERAS
 from peerwire.acp.methods import METHODS
-from peerwire.acp.names import ENVELOPES, ERAS, PROXY_INITIALIZE
+from peerwire.acp.names import ENVELOPES, ERAS, MCP_ERAS, PROXY_INITIALIZE
 from symposium.__main__ import main
 from symposium.bus import refusals
 from symposium.bus.catalog import message_types

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import symposium
-from peerwire.errors import LocalError
-from peerwire.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
+from peerwire.errors import METHOD_NOT_FOUND, LocalError, RpcError
 from peerwire.jsonrpc.handlers import Request
 from symposium.mods.arrow import Arrow
 from symposium.mods.arrow import spec as arrow

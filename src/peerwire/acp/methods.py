@@ -1,4 +1,4 @@
-"""Every method of ACP v1, stable and unstable, one row each: what it needs and who may send it.
+"""Every method of ACP v1, stable and unstable, one row each: who may send it, and what it needs.
 
 A vocabulary, not a gate: what stands here is for the ends that act on messages and for people who
 read. A hop carries methods that are not in this table like any other (acp-host §7.3, T2).
@@ -10,9 +10,28 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE
-from peerwire.acp.names import CANONICAL, ENVELOPES, ERAS, INITIALIZE
-from peerwire.acp.roles import COUNTERPART, Role
+from peerwire.acp.names import CANONICAL, CONNECT, DISCONNECT, ENVELOPES, ERAS, INITIALIZE, MESSAGE
+
+
+class Role(Enum):
+    """What a program is in a conversation; the values are what people write and read."""
+
+    CLIENT = "client"
+    AGENT = "agent"
+    PROXY = "proxy"
+    CONDUCTOR = "conductor"
+
+
+COUNTERPART: Final[Mapping[Role, Role]] = MappingProxyType(
+    {
+        Role.CLIENT: Role.AGENT,
+        Role.AGENT: Role.CLIENT,
+        Role.PROXY: Role.CONDUCTOR,
+        Role.CONDUCTOR: Role.PROXY,
+    }
+)
+"""Whom a role faces. A conductor also faces the client as its agent and the agent as its client."""
+
 
 UNSTABLE: Final = "unstable"
 """What `since` says of a method that only the unstable schema has."""

@@ -13,12 +13,9 @@ from msgspec import UNSET, UnsetType
 
 from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.answering import Answering
-from peerwire.jsonrpc.codec import MAX_LINE, Overlong
 from peerwire.jsonrpc.handlers import Handlers
-from peerwire.jsonrpc.inbox import CANCEL_REQUEST, Inbox
-from peerwire.jsonrpc.open_requests import Failure, OpenRequests
-from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.requests import CANCEL_REQUEST, Answering, Failure, Inbox, OpenRequests
+from peerwire.jsonrpc.transport import MAX_LINE, Overlong, Transport
 from peerwire.jsonrpc.values import Body, encode_value
 
 MAX_BACKLOG: Final = 2 * MAX_LINE

@@ -1,4 +1,4 @@
-"""One JSON-RPC 2.0 message: what arrived, told apart by its envelope; and the lines we write.
+"""One JSON-RPC 2.0 message: decode, encode, and the place of an answer in a batch.
 
 `id`, `params`, `result` and `error` stay the bytes they came as: nobody here interprets them, so
 nothing in them can be lost. Knows nothing of ACP, of sessions, or of who is asking.
@@ -7,15 +7,14 @@ nothing in them can be lost. Knows nothing of ACP, of sessions, or of who is ask
 import re
 from codecs import utf_8_decode
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from peerwire.jsonrpc.codec import Utf8Line
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError
-from peerwire.jsonrpc.scan import early_id
-from peerwire.jsonrpc.values import Body, decode_value, encode_value, items, members
+from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError
+from peerwire.jsonrpc.transport import Utf8Line
+from peerwire.jsonrpc.values import Body, decode_value, early_id, encode_value, items, members
 
 NULL_ID: Final = b"null"
 MAX_BATCH: Final = 10_000
@@ -312,3 +311,79 @@ def rpc_error(body: Body) -> RpcError:
         found.get("data"),
         message=message if isinstance(message, str) else None,
     )
+
+
+Send: TypeAlias = Callable[[bytes], None]
+"""Takes one line for a peer."""
+
+
+class Place(Protocol):
+    """Where the answer to one message goes."""
+
+    def send(self, answer: bytes) -> None:
+        """Take the answer, as a line."""
+        ...
+
+    def done(self) -> None:
+        """Take note that the message is handled and owes no answer."""
+        ...
+
+
+class Alone:
+    """The place of a message that came by itself: its answer goes straight out."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def send(self, answer: bytes) -> None:
+        """The answer, as a line."""
+        self._send(answer)
+
+    def done(self) -> None:
+        """Nothing waits for it."""
+
+
+class BatchReply:
+    """The answers to one batch: collected, and sent as one array when every entry is done.
+
+    Entries may finish in any order; the array has their order.
+    """
+
+    def __init__(self, entries: int, send: Send) -> None:
+        self._open = entries
+        self._answers: dict[int, bytes] = {}
+        self._send = send
+
+    def slot(self, index: int) -> "Slot":
+        """The place of entry `index`; a duplicate id in another entry has another slot."""
+        return Slot(self, index)
+
+    def settle(self, index: int, answer: bytes | None) -> None:
+        """Entry `index` is done; a notification or a response has no answer."""
+        if answer is not None:
+            self._answers[index] = answer
+        self._open -= 1
+        if self._open == 0 and self._answers:
+            self._send(b"[%b]" % b",".join(self._answers[at] for at in sorted(self._answers)))
+
+
+class Slot:
+    """One entry of a batch; what is told twice counts once."""
+
+    def __init__(self, batch: BatchReply, index: int) -> None:
+        self._batch = batch
+        self._index = index
+        self._settled = False
+
+    def send(self, answer: bytes) -> None:
+        """The entry's answer, as a line."""
+        self._settle(answer)
+
+    def done(self) -> None:
+        """The entry is handled and owes no answer."""
+        self._settle(None)
+
+    def _settle(self, answer: bytes | None) -> None:
+        if not self._settled:
+            self._settled = True
+            self._batch.settle(self._index, answer)

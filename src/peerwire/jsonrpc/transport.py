@@ -1,9 +1,151 @@
-"""What a transport promises: lines in order, a bound one can see, and one end."""
+"""The transport and listener ports, and the bounded line splitter. No I/O, no JSON."""
 
+from codecs import utf_8_decode
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from peerwire.jsonrpc.codec import Overlong
+from msgspec import Struct
+
+MAX_LINE: Final = 64 * 1024 * 1024
+"""Bytes of the longest line we carry (acp-host §7.3, T14); real agents send half a megabyte."""
+
+HEAD: Final = 256
+"""Bytes kept of each end of a line that is too long, to find out whom to tell."""
+
+BOM: Final = b"\xef\xbb\xbf"
+"""What some programs write before their first line; no part of it (RFC 8259 §8.1)."""
+
+
+LARGE: Final = 256 * 1024
+"""Bytes of a line from which on its UTF-8 is checked while the rest of it is on its way."""
+
+
+class Utf8Line(bytes):
+    """A line that was found to be UTF-8 when it was received."""
+
+    __slots__ = ()
+
+
+class Overlong(Struct, frozen=True):
+    """A line beyond the limit; its bytes are gone but for its two ends."""
+
+    head: bytes
+    limit: int
+    tail: bytes = b""
+
+
+class LineSplitter:
+    r"""Cuts a byte stream at newlines; a line may come in any number of pieces.
+
+    A lone `\r` is part of a line; one before the newline is white space to JSON. Empty lines are
+    dropped. Of a line beyond the limit no more is kept than the limit, and it is told of when it
+    ends, in its place.
+    """
+
+    def __init__(self, limit: int = MAX_LINE) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._checked = 0
+        self._cut = b""
+        self._is_utf8 = True
+        self._head = b""
+        self._tail = b""
+        self._at_start = True
+
+    @property
+    def held(self) -> int:
+        """Bytes kept of a line that is not complete yet."""
+        return self._held
+
+    def feed(self, data: bytes) -> list[bytes | Overlong]:
+        """All lines that `data` completes, in order, without their newlines."""
+        if self._at_start:
+            data = self._without_bom(data)
+        first = data.find(b"\n")
+        if first < 0:
+            self._hold(data)
+            if self._held > LARGE:
+                self._check()
+            return []
+        if 0 < first == len(data) - 1 <= self._limit and not self._held and not self._head:
+            return [data[:first]]
+        end = data.rfind(b"\n")
+        whole = data[:end]
+        lines: list[bytes | Overlong] = []
+        if self._held or self._head:
+            last, _, whole = whole.partition(b"\n")
+            lines += self._complete(last)
+        if len(whole) > self._limit:
+            lines += [self._bounded(line) for line in whole.split(b"\n") if line]
+        else:
+            lines += [line for line in whole.split(b"\n") if line]
+        self._hold(data[end + 1 :])
+        return lines
+
+    def finish(self) -> list[bytes | Overlong]:
+        """What is left when the stream ends without a newline."""
+        return self._complete(b"")
+
+    def _without_bom(self, data: bytes) -> bytes:
+        start = b"".join(self._parts) + data
+        if len(start) < len(BOM) and BOM.startswith(start):
+            return data
+        self._at_start = False
+        if not start.startswith(BOM):
+            return data
+        self._forget_parts()
+        return start.removeprefix(BOM)
+
+    def _bounded(self, line: bytes) -> bytes | Overlong:
+        if len(line) <= self._limit:
+            return line
+        return Overlong(line[:HEAD], self._limit, line[-HEAD:])
+
+    def _complete(self, last: bytes) -> list[bytes | Overlong]:
+        self._hold(last)
+        is_utf8 = bool(self._checked) and self._check() and not self._cut
+        line: bytes | Overlong = b"".join(self._parts)
+        if self._head:
+            line = Overlong(self._head, self._limit, self._tail)
+        self._forget_parts()
+        self._head = self._tail = b""
+        if is_utf8 and isinstance(line, bytes):
+            line = Utf8Line(line)
+        return [line] if line else []
+
+    def _check(self) -> bool:
+        """Check the parts that came since the last time; whether all so far are UTF-8."""
+        for part in self._parts[self._checked :] if self._is_utf8 else ():
+            text = self._cut + part if self._cut else part
+            try:
+                _, taken = utf_8_decode(text, "strict", False)  # noqa: FBT003 - takes no names
+            except UnicodeDecodeError:
+                self._is_utf8 = False
+                break
+            self._cut = text[taken:]
+        self._checked = len(self._parts)
+        return self._is_utf8
+
+    def _forget_parts(self) -> None:
+        self._parts.clear()
+        self._held = self._checked = 0
+        self._cut = b""
+        self._is_utf8 = True
+
+    def _hold(self, part: bytes) -> None:
+        if self._head:
+            self._tail = (self._tail + part[-HEAD:])[-HEAD:]
+            return
+        if part:
+            self._parts.append(part)
+            self._held += len(part)
+        if self._held > self._limit:
+            # Only the ends of the pieces are joined: the whole would take the limit a second time.
+            self._head = b"".join(piece[:HEAD] for piece in self._parts[:HEAD])[:HEAD]
+            self._tail = b"".join(piece[-HEAD:] for piece in self._parts[-HEAD:])[-HEAD:]
+            self._forget_parts()
+
 
 HIGH_WATER: Final = 64 * 1024
 """Bytes the peer has not taken yet above which it counts as slow."""

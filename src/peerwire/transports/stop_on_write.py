@@ -21,8 +21,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.transports.pipe_room import PipeRoom
+from peerwire.jsonrpc.transport import Overlong
+from peerwire.transports.fd_streams import PipeRoom
 
 LEADER_CHECKS: Final = (0.004, 0.02, 0.1)
 """Seconds of silence after which the leader of the group is checked: one system call."""

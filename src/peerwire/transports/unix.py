@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from peerwire.jsonrpc.codec import MAX_LINE
+from peerwire.jsonrpc.transport import MAX_LINE
 from peerwire.transports.fd import FdTransport
 
 WAITING: Final = 128

@@ -5,10 +5,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from peerwire.errors import ConnectionClosedError
-from peerwire.jsonrpc.boundary import Boundary
+from peerwire.errors import METHOD_NOT_FOUND, Boundary, ConnectionClosedError, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.handlers import Handlers
 from peerwire.transports.unix import connect_unix
 from symposium.agent_sessions.session import OF_TASK, SessionError, SessionKind, SessionSpec, Status

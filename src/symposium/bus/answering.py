@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import UNSET, Raw
 
-from peerwire.jsonrpc.boundary import Boundary
+from peerwire.errors import Boundary
 from symposium.bus import refusals
 from symposium.bus.answers import Answers, Asked, read_message
 from symposium.bus.envelope import (

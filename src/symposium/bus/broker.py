@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw
 
-from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Overlong
 from symposium.bus import refusals
 from symposium.bus.actions import Action, Deliver, Warn
 from symposium.bus.assignment import assign

@@ -16,8 +16,7 @@ from random import SystemRandom
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.transport import Overlong, Transport
 from symposium.bus import refusals
 from symposium.bus.answers import Answers
 from symposium.bus.dialling import dial

@@ -5,9 +5,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.transport import Transport
-from peerwire.transports.stdio import stdio_transport
+from peerwire.jsonrpc.transport import Overlong, Transport
+from peerwire.transports.fd import stdio_transport
 from peerwire.transports.unix import connect_unix
 from symposium.bus.dialling import dial
 from symposium.bus.envelope import MAX_LINE

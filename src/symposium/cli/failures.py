@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from errno import ENOENT
 from typing import Any, Final, cast
 
-from peerwire.errors import PeerwireError
-from peerwire.jsonrpc.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, RpcError
+from peerwire.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, PeerwireError, RpcError
 from symposium.bus.errors import BusRefusedError
 from symposium.cli.ending import ExitCode, Failure
 from symposium.errors import (

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, cast
 
-from peerwire.acp.params import InSession, read_params
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.acp.agent import InSession, read_params
+from peerwire.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.client.events import Change, ToolCall
 from symposium.client.files import Files

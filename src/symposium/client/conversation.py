@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from peerwire.errors import ConnectionClosedError, PeerwireError
+from peerwire.errors import INTERNAL_ERROR, ConnectionClosedError, PeerwireError, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.handlers import Handlers
 from peerwire.transports.memory import memory_pair
 from symposium.client.answers import CAPABILITIES, Answers, OnDecision

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
+from peerwire.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from symposium.config.regular_file import regular_content
 
 LARGEST: Final = 16 * 1024 * 1024

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from peerwire.acp.names import INITIALIZE
 from peerwire.errors import SpawnError
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.codec import Overlong
 from peerwire.jsonrpc.messages import Message
-from peerwire.jsonrpc.transport import Listener, Transport
+from peerwire.jsonrpc.transport import Listener, Overlong, Transport
 from peerwire.jsonrpc.values import decode_value, encode_value
 from peerwire.transports.process import spawn
 from symposium.conductor.blueprint import OnStderr, Program, StartWork

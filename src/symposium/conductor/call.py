@@ -4,7 +4,7 @@ from typing import Final, Protocol
 
 from msgspec import UNSET, Struct
 
-from peerwire.jsonrpc.errors import REQUEST_CANCELLED, RpcError
+from peerwire.errors import REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.messages import Message
 from symposium.conductor.component import Answer, Crossing, Forward, Handler
 from symposium.conductor.lanes import Started

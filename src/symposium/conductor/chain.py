@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from peerwire.jsonrpc.errors import REQUEST_CANCELLED, RpcError
+from peerwire.errors import REQUEST_CANCELLED, RpcError
 from symposium.conductor.call import BEFORE_ALL, Call, End, Step, stay
 from symposium.conductor.component import (
     EVERY_METHOD,

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.messages import (
     Message,
     error_response,

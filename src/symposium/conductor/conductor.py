@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Final
 
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE
-from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
+from peerwire.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.transport import Transport
 from symposium.conductor.blueprint import Instantiator
 from symposium.conductor.call import Call, Step

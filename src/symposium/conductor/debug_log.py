@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.transport import Listener, Transport
+from peerwire.jsonrpc.transport import Listener, Overlong, Transport
 from symposium.conductor.record_file import RecordFile, new_file, time_stem
 from symposium.redaction import UNREADABLE, Redactor
 

@@ -15,8 +15,8 @@ from peerwire.acp.names import (
     Names,
     wrap,
 )
+from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.values import Body
 from symposium.conductor.call import Call

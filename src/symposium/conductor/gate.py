@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
+from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.call import Call, Step

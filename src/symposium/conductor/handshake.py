@@ -12,8 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from peerwire.acp.names import ATTEMPTS, ERAS, INITIALIZE, Dialect
-from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.errors import (
+from peerwire.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -21,6 +20,7 @@ from peerwire.jsonrpc.errors import (
     REQUEST_CANCELLED,
     RpcError,
 )
+from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.values import as_object, encode_value
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing

@@ -13,17 +13,16 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from peerwire.acp.names import CANONICAL, ENVELOPES, INITIALIZE, Dialect, Envelope, unwrap
-from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.batch import Alone, BatchReply, Place
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.errors import (
+from peerwire.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     RpcError,
 )
-from peerwire.jsonrpc.messages import Batch, Malformed, Message
+from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.messages import Alone, Batch, BatchReply, Malformed, Message, Place
+from peerwire.jsonrpc.transport import Overlong
 from peerwire.jsonrpc.values import Body
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing

@@ -8,8 +8,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from peerwire.acp.mcp_names import SETUP_METHODS
-from peerwire.acp.names import INITIALIZE
+from peerwire.acp.names import INITIALIZE, SETUP_METHODS
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.blueprint import Component, InProcess
 from symposium.conductor.bridge.agent_side import Mode

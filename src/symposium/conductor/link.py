@@ -9,10 +9,9 @@ from enum import Enum
 from typing import Final, Protocol
 
 from peerwire.acp.names import CANONICAL, Dialect
+from peerwire.errors import RpcError
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.errors import RpcError
-from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.transport import Overlong, Transport
 from symposium.conductor.call import Call
 from symposium.conductor.chain import Way
 from symposium.conductor.component import Answer

@@ -5,8 +5,7 @@ import logging
 from typing import Any, Protocol
 
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE, Dialect
-from peerwire.jsonrpc.boundary import Boundary
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, Boundary, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.blueprint import Instantiator
 from symposium.conductor.call import Call

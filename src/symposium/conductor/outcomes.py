@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, RpcError
 from symposium.conductor.component import Answer, Crossing, Forward, Outcome, Refuse, Reply
 
 FAULTS: Final = "symposium.mods"

@@ -12,8 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from peerwire.errors import TransportError
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, RpcError, TransportError
 from peerwire.transports.process import ProcessExitedError
 from symposium.conductor.assembly import Watcher, Workshop, assemble
 from symposium.conductor.blueprint import InProcess, Instantiator, Program, Served

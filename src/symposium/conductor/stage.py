@@ -5,8 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeAlias
 
-from peerwire.errors import SpawnError
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, RpcError, SpawnError
 from peerwire.jsonrpc.transport import HIGH_WATER, Transport
 from peerwire.transports.memory import MemoryTransport, memory_pair
 from peerwire.transports.process import spawn

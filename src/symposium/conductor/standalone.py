@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from peerwire.transports.stdio import stdio_transport
+from peerwire.transports.fd import stdio_transport
 from symposium.conductor.blueprint import Blueprint, InProcess
 from symposium.conductor.component import Mod
 from symposium.conductor.conductor import Conductor, Settings

@@ -8,7 +8,7 @@ from typing import Any, Protocol, get_type_hints
 
 import msgspec
 
-from peerwire.jsonrpc.boundary import Boundary
+from peerwire.errors import Boundary
 from peerwire.jsonrpc.values import encode_value
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, Final, cast
 
-from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE, SETUP_METHODS, UNKNOWN_CONNECTION
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.acp.names import CONNECT, DISCONNECT, MESSAGE, SETUP_METHODS, UNKNOWN_CONNECTION
+from peerwire.errors import INVALID_PARAMS, RpcError
 from symposium.conductor.component import (
     EVERY_METHOD,
     UNCHANGED,

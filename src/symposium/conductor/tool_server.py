@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Protocol, cast
 from uuid import uuid4
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
-from peerwire.mcp.server import NEWEST, REVISIONS
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from peerwire.mcp.session import NEWEST, REVISIONS
 from symposium.conductor.tool import Tool, ToolFunction
 
 LIST_CHANGED: Final = "notifications/tools/list_changed"

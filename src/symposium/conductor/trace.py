@@ -14,8 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from peerwire.acp.mcp_names import MCP_ERAS, MESSAGE, McpDialect
-from peerwire.acp.names import CANONICAL, ERAS, INITIALIZE
+from peerwire.acp.names import CANONICAL, ERAS, INITIALIZE, MCP_ERAS, MESSAGE, McpDialect
 from peerwire.jsonrpc.messages import quoted
 from peerwire.jsonrpc.values import Body, encode_value
 from symposium.conductor.component import (

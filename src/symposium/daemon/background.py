@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from peerwire.jsonrpc.boundary import Boundary
+from peerwire.errors import Boundary
 from symposium.errors import SymposiumError
 
 READY: Final = b"READY"

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from symposium.ide.documents import first_file
 from symposium.ide.operations import (
     DIAGNOSTICS,

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from peerwire.errors import PeerwireError
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, PeerwireError, RpcError
 from peerwire.jsonrpc.transport import Transport
 from symposium.ide.framed_process import spawn_framed
 from symposium.ide.language_server import LanguageServer

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, INVALID_REQUEST, RpcError, invalid_params
+from peerwire.errors import INVALID_PARAMS, INVALID_REQUEST, RpcError, invalid_params
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.keeper_client import ANSWER, CANCEL, QUESTIONS, SAY, WATCH

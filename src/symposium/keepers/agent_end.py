@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.errors import StepError
 from symposium.plain_text import one_line, plain_text

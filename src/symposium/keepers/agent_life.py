@@ -13,9 +13,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from peerwire.errors import PeerwireError
-from peerwire.jsonrpc.boundary import Boundary
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import Boundary, PeerwireError, RpcError
 from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import as_object
 from symposium.agent_label import agent_label

@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, Self
 
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.transport import Overlong, Transport
+from peerwire.transports.memory import TappedTransport
 from peerwire.transports.process import ProcessTransport
 from peerwire.transports.stop_on_write import StopOnWrite
-from peerwire.transports.tap import TappedTransport
 from symposium.keepers.approval_habit import ApprovalHabit
 from symposium.keepers.halting import HOLD, Halting, groups_writing
 

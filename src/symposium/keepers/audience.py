@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from peerwire.jsonrpc.errors import invalid_params
+from peerwire.errors import invalid_params
 from peerwire.jsonrpc.handlers import Request
 from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.keeper_client import EVENT

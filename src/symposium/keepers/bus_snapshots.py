@@ -5,8 +5,7 @@ import logging
 from dataclasses import dataclass
 from typing import Final, Self
 
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.transport import Overlong, Transport
 from symposium.bus.client import BusClient, ClientSettings, Identity
 from symposium.bus.dialling import returning
 from symposium.bus.envelope import Sender

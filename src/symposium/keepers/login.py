@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
+from peerwire.errors import AUTH_REQUIRED, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.session import Login
 from symposium.errors import StepError

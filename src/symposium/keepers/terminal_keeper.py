@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import invalid_params
+from peerwire.errors import invalid_params
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.agent_sessions.keeper_client import ATTACH, INPUT, OUTPUT, RESIZE
 from symposium.agent_sessions.session import (

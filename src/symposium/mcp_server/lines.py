@@ -13,11 +13,10 @@ from typing import Final, Generic, Self, TypeVar
 
 from msgspec import Raw
 
+from peerwire.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc import messages
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
-from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.transport import Overlong, Transport
 from peerwire.jsonrpc.values import encode_value
 
 MOST_WAITING: Final = 256

@@ -1,7 +1,7 @@
 """Runs our own server over standard input and output, for one agent."""
 
 from peerwire.jsonrpc.transport import Transport
-from peerwire.transports.stdio import stdio_transport
+from peerwire.transports.fd import stdio_transport
 from symposium.mcp_server.lines import MOST_BYTES
 from symposium.mcp_server.notices import own_server, with_notices
 from symposium.mcp_server.opening import at_work

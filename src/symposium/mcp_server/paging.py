@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.errors import INVALID_PARAMS, RpcError
 
 PAGE: Final = 100
 """Entries of one piece."""

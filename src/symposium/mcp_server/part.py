@@ -7,7 +7,7 @@ is asked. Knows nothing of the SDK.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.errors import INVALID_PARAMS, RpcError
 from symposium.mcp_server.tool import News
 
 Json: TypeAlias = dict[str, Any]

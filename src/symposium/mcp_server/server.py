@@ -25,7 +25,7 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.transport import Transport
 from symposium.mcp_server.lines import BadLineError, LineStreams
 from symposium.mcp_server.paging import page

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_type_h
 import msgspec
 from msgspec import Struct
 
-from peerwire.jsonrpc.boundary import Boundary
+from peerwire.errors import Boundary
 from symposium.errors import SymposiumError
 from symposium.mcp_server.workplace import Workplace
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.conductor.component import ComponentSpec, Neighbour
 from symposium.conductor.needs import Needs
 from symposium.conductor.tool_mod import ToolMod

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any, cast
 
-from peerwire.acp.mcp_names import SETUP_METHODS
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.acp.names import SETUP_METHODS
+from peerwire.errors import INVALID_PARAMS, RpcError
 from symposium.conductor.component import (
     Answer,
     ComponentSpec,

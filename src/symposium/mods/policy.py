@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from peerwire.acp.mcp_names import SETUP_METHODS
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.acp.names import SETUP_METHODS
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.component import (
     Answer,

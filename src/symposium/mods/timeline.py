@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from peerwire.acp.mcp_names import SETUP_METHODS
+from peerwire.acp.names import SETUP_METHODS
 from symposium.conductor.component import (
     Answer,
     ComponentSpec,

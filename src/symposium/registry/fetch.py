@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from peerwire.jsonrpc.boundary import Boundary
+from peerwire.errors import Boundary
 from symposium.registry.wish import FetchError, Got, Wish
 
 INDEX_TIME: Final = 10.0

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from msgspec import UNSET
 
-from peerwire.jsonrpc.errors import AUTH_REQUIRED, INVALID_PARAMS, REQUEST_CANCELLED, RpcError
+from peerwire.errors import AUTH_REQUIRED, INVALID_PARAMS, REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.call import Asker, Call
 from symposium.conductor.component import Answer, Crossing

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.link import Link
 from symposium.conductor.needs import Needs

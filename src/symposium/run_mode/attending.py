@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from peerwire.jsonrpc.boundary import Boundary
+from peerwire.errors import Boundary
 from symposium.run_mode.chat_commands import CONFIG
 from symposium.run_mode.conversation import Conversation
 from symposium.run_mode.trouble import KEPT

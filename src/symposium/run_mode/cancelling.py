@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, RpcError
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing
 from symposium.run_mode.floor import Floor

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object
 from peerwire.transports.command import Command
 from symposium.catalog import OTHER_NAMES, agent_names, mod_names

@@ -10,8 +10,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from peerwire.jsonrpc.boundary import Boundary
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, Boundary, RpcError
 from peerwire.jsonrpc.transport import Transport
 from symposium.conductor.call import Call
 from symposium.conductor.conductor import CLOSE_GRACE

@@ -3,8 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from peerwire.jsonrpc.boundary import Boundary
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import Boundary, RpcError
 from symposium.config.user_config import Config, ConfigError, load
 from symposium.run_mode.chat_commands import our_commands, text_line, update_line
 from symposium.run_mode.conversation import Conversation, Input, Script

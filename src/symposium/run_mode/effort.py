@@ -5,7 +5,7 @@ import logging
 from collections import deque
 from contextlib import suppress
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.config.user_config import Config
 from symposium.run_mode.chat_commands import text_line, update_line

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import AUTH_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
+from peerwire.errors import AUTH_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing

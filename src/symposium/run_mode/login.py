@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
+from peerwire.errors import AUTH_REQUIRED, RpcError
 from peerwire.jsonrpc.values import as_object, encode_value
 from symposium.conductor.component import Crossing
 from symposium.config.user_config import Config

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.component import Crossing
 from symposium.config.broken_file import content_of, save_anew

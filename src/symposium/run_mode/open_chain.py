@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, cast
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.conductor.blueprint import Program
 from symposium.conductor.call import Asker, Call
 from symposium.conductor.chain import Way

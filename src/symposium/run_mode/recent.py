@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Overlong
 
 MOST_RECENT: Final = 400
 """Lines that are kept for a summary of what the agent has said last; the reads that hold them."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from peerwire.acp.names import INITIALIZE
-from peerwire.jsonrpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from symposium.conductor.call import Asker, Call, Step
 from symposium.conductor.chain import Way, join
 from symposium.conductor.component import Answer, Crossing, Direction, Drop, Outcome

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.sessions import Session
 

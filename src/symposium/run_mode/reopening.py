@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object, decode_value, encode_value
 from symposium.conductor.component import Answer, Crossing
 from symposium.run_mode.open_chain import OpenChain

@@ -7,7 +7,7 @@ not asked for: an interrupted prompt is offered, a fresh context is called so.
 from contextlib import suppress
 from typing import Final, Protocol
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, RpcError
 from symposium.conductor.component import Answer
 from symposium.config.user_config import Config, ConfigError, load
 from symposium.run_mode.care import Waiting

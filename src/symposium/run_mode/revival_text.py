@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, TypeAlias
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.plain_text import one_line
 

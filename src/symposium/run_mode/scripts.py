@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.config.broken_file import content_of
 from symposium.config.user_config import Config, ConfigError, Loaded, load

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
+from peerwire.errors import INVALID_REQUEST, RpcError
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer
 from symposium.run_mode.askers import Closing, Turn, pass_new_session

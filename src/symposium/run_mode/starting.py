@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from peerwire.acp.names import INITIALIZE
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
+from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.call import Step

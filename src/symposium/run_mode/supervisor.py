@@ -5,8 +5,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
-from peerwire.jsonrpc.boundary import Boundary
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, Boundary, RpcError
 from symposium.conductor.conductor import RELAY_GRACE
 from symposium.conductor.gate import SHUTTING_DOWN
 from symposium.conductor.link import Link

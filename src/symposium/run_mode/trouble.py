@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from peerwire.jsonrpc.errors import AUTH_REQUIRED, RpcError
+from peerwire.errors import AUTH_REQUIRED, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.handshake import VERSION_MISMATCH
 from symposium.config.component_source import shown_agent

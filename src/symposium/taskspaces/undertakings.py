@@ -5,7 +5,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
-from peerwire.jsonrpc.boundary import Boundary
+from peerwire.errors import Boundary
 
 _log = logging.getLogger(__name__)
 

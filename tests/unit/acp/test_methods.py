@@ -4,8 +4,15 @@ from typing import Any
 
 import pytest
 
-from peerwire.acp.methods import METHODS, Kind, is_offered, may_send, missing_params
-from peerwire.acp.roles import COUNTERPART, Role
+from peerwire.acp.methods import (
+    COUNTERPART,
+    METHODS,
+    Kind,
+    Role,
+    is_offered,
+    may_send,
+    missing_params,
+)
 
 TO_AGENT = [
     "initialize",

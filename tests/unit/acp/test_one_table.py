@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from peerwire.acp.mcp_names import MCP_ERAS
-from peerwire.acp.names import ENVELOPES, ERAS, INITIALIZE, PROXY_INITIALIZE
+from peerwire.acp.names import ENVELOPES, ERAS, INITIALIZE, MCP_ERAS, PROXY_INITIALIZE
 
 SOURCES = Path(__file__).parents[3] / "src"
-TABLES = {"peerwire/acp/names.py", "peerwire/acp/mcp_names.py", "peerwire/acp/methods.py"}
+TABLES = {"peerwire/acp/names.py", "peerwire/acp/methods.py"}
 
 
 def wire_names() -> set[str]:

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from peerwire.acp.turns import Turns
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.acp.agent import Turns
+from peerwire.errors import INVALID_PARAMS, RpcError
 
 
 async def forever() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from symposium.conductor.tool import Content, Tool, ToolContext
 from symposium.conductor.tool_server import LIST_CHANGED, ToolConnection, ToolServer
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.bus_scenes import SENDER, Scene
 
-from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Overlong
 from symposium.bus.open_requests import MOST_OPEN
 from symposium.bus.peers import FRESH
 

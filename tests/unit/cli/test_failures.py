@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.errors import ConnectionClosedError, LocalError
-from peerwire.jsonrpc.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, RpcError
+from peerwire.errors import (
+    AUTH_REQUIRED,
+    RESOURCE_NOT_FOUND,
+    ConnectionClosedError,
+    LocalError,
+    RpcError,
+)
 from symposium.bus.errors import BusRefusedError
 from symposium.cli.ending import MEANINGS, ExitCode, Failure
 from symposium.cli.failures import LONGEST_SHOWN, failure_of

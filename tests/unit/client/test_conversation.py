@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from symposium.client.answers import Answers

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
+from peerwire.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from symposium.client.files import LARGEST, Files
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from peerwire.acp.names import ERAS, Dialect, unwrap, wrap
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.messages import Message
 from symposium.conductor.call import Call
 from symposium.conductor.chain import Way, join

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Overlong
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
 from symposium.conductor.debug_log import DebugLog, open_debug_log

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from peerwire.acp.mcp_names import MCP_ERAS
-from peerwire.acp.names import ENVELOPES, ERAS, PROXY_INITIALIZE
+from peerwire.acp.names import ENVELOPES, ERAS, MCP_ERAS, PROXY_INITIALIZE
 
 SOURCES = Path(__file__).parents[3] / "src"
 TABLES = SOURCES / "peerwire" / "acp"

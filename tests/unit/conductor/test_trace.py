@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.conductor.component import Answer, Crossing, Forward, Interception
 from symposium.conductor.record_file import new_file
 from symposium.conductor.trace import Recorder

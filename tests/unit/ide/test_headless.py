@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec import convert
 
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.testing import Recorder

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.jsonrpc.batch import Alone, BatchReply
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.messages import Alone, BatchReply
 from peerwire.testing import LinePeer, Recorder, facing_bytes, running
 from peerwire.transports.memory import MemoryTransport, memory_pair
 

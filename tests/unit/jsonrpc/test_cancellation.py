@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.testing import Recorder, connected_pair, facing_bytes
 

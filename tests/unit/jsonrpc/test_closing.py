@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from peerwire.errors import ConnectionClosedError
+from peerwire.errors import ConnectionClosedError, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.testing import LinePeer, Recorder, connected_pair, facing_bytes, running
 from peerwire.transports.memory import memory_pair

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.jsonrpc.codec import HEAD, LineSplitter, Overlong
+from peerwire.jsonrpc.transport import HEAD, LineSplitter, Overlong
 
 
 def split(*pieces: bytes, limit: int = 1000) -> list[bytes | Overlong]:

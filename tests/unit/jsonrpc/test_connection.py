@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from peerwire.errors import ConnectionClosedError
-from peerwire.jsonrpc.answering import MAX_RUNNING
-from peerwire.jsonrpc.codec import LineSplitter
+from peerwire.errors import INVALID_REQUEST, ConnectionClosedError, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request, RequestHandler
+from peerwire.jsonrpc.requests import MAX_RUNNING
+from peerwire.jsonrpc.transport import LineSplitter
 from peerwire.testing import LinePeer, Recorder, connected_pair, facing_bytes, running
 from peerwire.transports.memory import memory_pair
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError, invalid_params
+from peerwire.errors import INVALID_PARAMS, RpcError, invalid_params
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.testing import LinePeer, facing_bytes
 

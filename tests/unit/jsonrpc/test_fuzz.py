@@ -14,10 +14,10 @@ from typing import Any, cast
 import pytest
 from tests.support.random_inputs import random_source
 
-from peerwire.jsonrpc.codec import LineSplitter, Overlong
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.transport import LineSplitter, Overlong
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
 

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from peerwire.jsonrpc.codec import LARGE, LineSplitter, Overlong, Utf8Line
 from peerwire.jsonrpc.messages import (
     Malformed,
     Message,
@@ -14,6 +13,7 @@ from peerwire.jsonrpc.messages import (
     request,
     result_response,
 )
+from peerwire.jsonrpc.transport import LARGE, LineSplitter, Overlong, Utf8Line
 
 PIECE = 64 * 1024
 

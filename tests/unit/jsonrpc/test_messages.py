@@ -9,17 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Raw, UnsetType
 
+from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, STANDARD_TEXT, RpcError
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.errors import (
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    STANDARD_TEXT,
-    RpcError,
-)
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
-from peerwire.jsonrpc.scan import strict_decoder
-from peerwire.jsonrpc.values import encode_value
+from peerwire.jsonrpc.values import encode_value, strict_decoder
 
 texts = st.text(st.characters(codec=None, exclude_categories=[]))
 values = st.recursive(

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from peerwire.jsonrpc.scan import early_id, object_members
-from peerwire.jsonrpc.values import decode_value, encode_value, members
+from peerwire.jsonrpc.values import decode_value, early_id, encode_value, members, object_members
 
 texts = st.text(st.characters(codec=None, exclude_categories=[]))
 scalars = (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.mcp.server import McpError, McpServer, Tool
+from peerwire.mcp.session import McpError, McpServer, Tool
 
 
 class ScriptedWire:

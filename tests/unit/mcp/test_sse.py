@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.mcp.sse import EventReader, event
+from peerwire.mcp.streamable_http import EventReader, event
 
 LINES = st.binary(max_size=40).filter(lambda data: not set(data) & set(b"\r\n"))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.mcp_scenes import Told, workplace_in
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.mcp_server import tools as package
 from symposium.mcp_server.paging import PAGE, page
 from symposium.mcp_server.registry import all_tools, instructions

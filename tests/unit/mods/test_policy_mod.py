@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.handlers import Request
 from symposium.mods.policy import FORBIDDEN, PolicyMod
 from symposium.testing import FakeAgent, FakeEditor, chain_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.mods.policy import FORBIDDEN, PolicyMod
 from symposium.policy.notes import PolicyNote, read_note
 from symposium.testing import FakeAgent, FakeEditor, chain_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.handlers import Request
 from symposium.mods.timeline import TimelineMod
 from symposium.testing import FakeAgent, chain_of

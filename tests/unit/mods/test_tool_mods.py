@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.support.packages import tar_gz
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.catalog import find_mod
 from symposium.chain_spec import read_chain
 from symposium.conductor.tool import ToolContext

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.transports.memory import memory_pair
 from symposium.chain_spec import read_chain
 from symposium.conductor.blueprint import Blueprint, InProcess

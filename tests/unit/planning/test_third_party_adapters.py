@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.chain_spec import read_chain
 from symposium.conductor.component import ComponentSpec, Mod
 from symposium.conductor.needs import Needs

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.conductor.blueprint import InProcess, Program, Served
 from symposium.conductor.component import Crossing, Forward
 from symposium.config.component_source import ComponentSource

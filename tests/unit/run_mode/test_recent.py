@@ -2,7 +2,7 @@
 
 import pytest
 
-from peerwire.jsonrpc.codec import Overlong
+from peerwire.jsonrpc.transport import Overlong
 from symposium.run_mode.recent import LONGEST_RECENT, MOST_RECENT, Recent
 
 

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from peerwire.jsonrpc.codec import Overlong
-from peerwire.jsonrpc.transport import HIGH_WATER, LOW_WATER, Transport
+from peerwire.jsonrpc.transport import HIGH_WATER, LOW_WATER, Overlong, Transport
+from peerwire.testing import LineRecorder, everything_served, pipe_pair
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.memory import memory_pair
-from peerwire.transports.recorder import LineRecorder, everything_served, pipe_pair
 
 LIMIT = 8 * 1024 * 1024
 

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from peerwire.jsonrpc.codec import MAX_LINE, Overlong
-from peerwire.jsonrpc.transport import HIGH_WATER
+from peerwire.jsonrpc.transport import HIGH_WATER, MAX_LINE, Overlong
+from peerwire.testing import LineRecorder, everything_served, pipe_pair
 from peerwire.transports.fd import FdTransport
-from peerwire.transports.fd_reader import AT_ONCE, LAST_READ, READ_SIZE, FdReader
-from peerwire.transports.recorder import LineRecorder, everything_served, pipe_pair
+from peerwire.transports.fd_streams import AT_ONCE, LAST_READ, READ_SIZE, FdReader
 
 
 def open_descriptors() -> set[str]:

@@ -4,8 +4,8 @@ import pytest
 
 from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc.transport import HIGH_WATER
+from peerwire.testing import LineRecorder, everything_served
 from peerwire.transports.memory import memory_pair
-from peerwire.transports.recorder import LineRecorder, everything_served
 
 
 @pytest.mark.requirement("process.memory-transport")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from peerwire.transports.pipe_room import WIDE, WIDEN_ABOVE, PipeRoom
+from peerwire.transports.fd_streams import WIDE, WIDEN_ABOVE, PipeRoom
 
 GET = getattr(fcntl, "F_GETPIPE_SZ", 0)
 SET = getattr(fcntl, "F_SETPIPE_SZ", 0)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.transports.fd_reader import LAST_READ
-from peerwire.transports.recorder import everything_served
-from peerwire.transports.stderr import LONGEST_LINE, TAIL, Stderr, StderrLines
+from peerwire.testing import everything_served
+from peerwire.transports.fd_streams import LAST_READ
+from peerwire.transports.process import LONGEST_LINE, TAIL, Stderr, StderrLines
 
 
 @pytest.mark.requirement("process.stderr-any-cut")

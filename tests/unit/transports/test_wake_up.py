@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from peerwire.transports.wake_up import WakeUp
+from peerwire.transports.fd import WakeUp
 
 
 @pytest.mark.requirement("process.routing-writes")

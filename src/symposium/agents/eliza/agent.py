@@ -7,10 +7,9 @@ from uuid import uuid4
 
 from msgspec import Struct, field
 
-from peerwire.acp.params import InSession, Prompt, SetUp, SetUpAgain, read_params
-from peerwire.acp.turns import Turns
+from peerwire.acp.agent import InSession, Prompt, SetUp, SetUpAgain, Turns, read_params
+from peerwire.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from symposium.agents.eliza.commands import (

@@ -5,10 +5,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from peerwire.errors import PeerwireError
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import PeerwireError, RpcError
 from peerwire.mcp.client import open_server
-from peerwire.mcp.server import McpServer
+from peerwire.mcp.session import McpServer
 from symposium.agents.eliza.commands import (
     ListTools,
     UseTool,

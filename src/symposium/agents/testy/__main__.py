@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from peerwire.transports.stdio import stdio_transport
+from peerwire.transports.fd import stdio_transport
 from symposium.agents.testy.agent import serve_testy
 
 INTERRUPTED = 130

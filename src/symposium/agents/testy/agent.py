@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
-from peerwire.acp.params import Initialize, Prompt, read_params
+from peerwire.acp.agent import Initialize, Prompt, read_params
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import decode_value
-from peerwire.mcp.over_acp import Tunnels
+from peerwire.mcp.session import Tunnels
 from symposium.agents.testy.scenario import ScenarioError, parse_command
 from symposium.agents.testy.sessions import Session, Sessions
 from symposium.agents.testy.turn import END_TURN, Client, ScenarioTurn

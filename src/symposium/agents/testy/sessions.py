@@ -4,17 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from peerwire.acp.params import (
+from peerwire.acp.agent import (
     InSession,
     ListSessions,
     SetConfigOption,
     SetMode,
     SetUp,
     SetUpAgain,
+    Turns,
     read_params,
 )
-from peerwire.acp.turns import Turns
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.agents.testy.updates import Update, config_options, modes
 

@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from peerwire.acp.turns import CANCELLED
-from peerwire.errors import PeerwireError
+from peerwire.acp.agent import CANCELLED
+from peerwire.errors import INVALID_PARAMS, PeerwireError, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.values import encode_value
 from peerwire.mcp.client import open_server
-from peerwire.mcp.over_acp import Tunnels
-from peerwire.mcp.server import Tool, ToolResult
+from peerwire.mcp.session import Tool, ToolResult, Tunnels
 from symposium.agents.testy.requests import (
     ClientRequest,
     callbacks,

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from peerwire.transports.stdio import stdio_transport
+from peerwire.transports.fd import stdio_transport
 from symposium.chain_spec import DEFAULT_MODS, ChainSpec, check_policy
 from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.host_socket import told_of

@@ -5,7 +5,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from peerwire.transports.stdio import stdio_transport
+from peerwire.transports.fd import stdio_transport
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.agent_names import agent_spec
 from symposium.cli.at_terminal import say_what_it_waits_for

@@ -2,7 +2,7 @@
 
 import click
 
-from peerwire.transports.stdio import stdio_transport
+from peerwire.transports.fd import stdio_transport
 from symposium.agents.testy.agent import serve_testy
 from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.options import example

@@ -4,10 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias, cast
 
-from peerwire.acp.mcp_names import DISCONNECT, MESSAGE, SETUP_METHODS
-from peerwire.acp.names import INITIALIZE
-from peerwire.errors import ConnectionClosedError
-from peerwire.jsonrpc.errors import INVALID_PARAMS, RpcError
+from peerwire.acp.names import DISCONNECT, INITIALIZE, MESSAGE, SETUP_METHODS
+from peerwire.errors import INVALID_PARAMS, ConnectionClosedError, RpcError
 from symposium.conductor.bridge.agent_side import (
     Mode,
     Way,

@@ -7,11 +7,12 @@ server id and by connection id; the agent in ours, unless it declares the first 
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from peerwire.acp.mcp_names import (
+from peerwire.acp.names import (
     CONNECT,
     CONNECTS,
     DISCONNECT,
     DISCONNECTS,
+    INITIALIZE,
     MCP_ERAS,
     MESSAGE,
     MESSAGES,
@@ -21,8 +22,7 @@ from peerwire.acp.mcp_names import (
     canonical_members,
     renamed,
 )
-from peerwire.acp.names import INITIALIZE
-from peerwire.jsonrpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from symposium.conductor.bridge.agent_side import Mode, speaks_first_era
 from symposium.conductor.bridge.declarations import server_id
 from symposium.conductor.bridge.tunnel import unknown_connection

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from msgspec import UNSET
 
+from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.values import decode_value, encode_value
 from symposium.conductor.bridge.http_wire import HttpConversation

@@ -11,8 +11,8 @@ from typing import Any, Final
 import h11
 from msgspec import UNSET
 
+from peerwire.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
 from peerwire.jsonrpc.values import encode_value
 from symposium.conductor.bridge.forms import http_declaration

@@ -7,7 +7,7 @@ from typing import Final
 
 import h11
 
-from peerwire.mcp.sse import event
+from peerwire.mcp.streamable_http import event
 
 MAX_HEAD: Final = 16 * 1024
 """Bytes of a request's head; agents send far less."""

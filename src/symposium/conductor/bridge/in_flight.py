@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Any, Final, cast
 
-from peerwire.jsonrpc.errors import REQUEST_CANCELLED, RpcError
+from peerwire.errors import REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.messages import id_key
 from peerwire.jsonrpc.values import encode_value
 

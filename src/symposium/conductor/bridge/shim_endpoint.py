@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from msgspec import UNSET, Raw, UnsetType
 
+from peerwire.errors import RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.values import encode_value
-from peerwire.mcp.lines import McpLines
+from peerwire.mcp.client import McpLines
 from peerwire.transports.fd import FdTransport
 from symposium.conductor.bridge.forms import stdio_declaration
 from symposium.conductor.bridge.in_flight import CANCELLED, InFlight

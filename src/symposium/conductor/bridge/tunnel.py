@@ -6,8 +6,8 @@ from typing import Any, Protocol, cast
 
 from msgspec import UNSET, Raw, UnsetType
 
-from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE, UNKNOWN_CONNECTION
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+from peerwire.acp.names import CONNECT, DISCONNECT, MESSAGE, UNKNOWN_CONNECTION
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from symposium.conductor.component import Neighbour
 
 

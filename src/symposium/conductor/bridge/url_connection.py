@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, cast
 
-from peerwire.errors import PeerwireError
+from peerwire.errors import INTERNAL_ERROR, PeerwireError, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.values import as_object
 from peerwire.mcp.streamable_http import HttpTransport

@@ -8,8 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from peerwire.acp.mcp_names import CONNECT, DISCONNECT, MESSAGE, SETUP_METHODS
-from peerwire.acp.names import INITIALIZE
+from peerwire.acp.names import CONNECT, DISCONNECT, INITIALIZE, MESSAGE, SETUP_METHODS
 from peerwire.jsonrpc.values import as_object, encode_value
 from symposium.conductor.bridge.agent_side import Mode, takes_servers_over
 from symposium.conductor.bridge.url_sides import AgentSide, ServerSide

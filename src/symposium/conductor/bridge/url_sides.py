@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from peerwire.acp.mcp_names import MESSAGE
+from peerwire.acp.names import MESSAGE
 from symposium.conductor.component import Neighbour
 
 

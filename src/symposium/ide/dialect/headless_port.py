@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from peerwire.jsonrpc.errors import RpcError
+from peerwire.errors import RpcError
 from symposium.ide.dialect.port import At, IdeError
 from symposium.ide.headless import Headless
 from symposium.ide.operations import (

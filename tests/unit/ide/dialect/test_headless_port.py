@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, RpcError
 from symposium.ide.dialect.evaluator import run
 from symposium.ide.dialect.headless_port import HeadlessPort
 from symposium.ide.dialect.port import IdeError

@@ -1,0 +1,422 @@
+"""Requests of a connection: the incoming queue, the replies owed, and the replies awaited."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from msgspec import UNSET, Struct
+
+from peerwire.errors import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    REQUEST_CANCELLED,
+    Boundary,
+    ConnectionClosedError,
+    RpcError,
+    invalid_params,
+)
+from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.messages import (
+    NULL_ID,
+    Alone,
+    Batch,
+    BatchReply,
+    Malformed,
+    Message,
+    Place,
+    Send,
+    error_response,
+    id_key,
+    quote,
+    result_response,
+    rpc_error,
+)
+from peerwire.jsonrpc.transport import Overlong, Transport
+from peerwire.jsonrpc.values import decode_value, encode_value
+
+MAX_RUNNING: Final = 10_000
+"""Requests of one peer that may wait for their answers at a time; each is a task and its params."""
+
+_log = logging.getLogger(__name__)
+
+
+class _Owed(Struct):
+    request: Request
+    reply: Awaitable[Any]
+    place: Place
+    has_begun: bool = False
+
+
+class Answering:
+    """Calls the handlers; those that wait run as tasks of the group it is given."""
+
+    def __init__(self, handlers: Handlers, tasks: asyncio.TaskGroup) -> None:
+        self._handlers = handlers
+        self._tasks = tasks
+        self._running: dict[asyncio.Task[None], _Owed] = {}
+        self._is_ending = False
+
+    def take_request(self, method: str, message: Message, request_id: bytes, place: Place) -> bool:
+        """Have it answered; whether a coroutine was started, which has yet to run at all."""
+        try:
+            request = Request(method, _params(message), request_id)
+        except ValueError as reason:
+            error = invalid_params(str(reason), quote(bytes(message.params or b"")))
+            self._refuse(Request(method, None, request_id), error, place)
+            return False
+        handler = self._handlers.requests.get(method, self._handlers.other_request)
+        if handler is None:
+            self._refuse(request, RpcError(METHOD_NOT_FOUND, method), place)
+            return False
+        if len(self._running) >= MAX_RUNNING:
+            data = {"reason": "too_many_open_requests", "limit": MAX_RUNNING}
+            self._refuse(request, RpcError(INTERNAL_ERROR, data), place)
+            return False
+        reply: Any = None
+        with Boundary() as caught:
+            reply = handler(request)
+        if hasattr(reply, "__await__"):
+            self._start(request, reply, place)
+            return True
+        self._answer(request, reply, caught.error, place)
+        return False
+
+    def take_notification(self, method: str, message: Message) -> None:
+        """Tell whoever handles it; nothing is ever answered."""
+        handler = self._handlers.notifications.get(method)
+        other = self._handlers.other_notification
+        with Boundary() as caught:
+            params = _params(message)
+            if handler is not None:
+                handler(params)
+            elif other is not None:
+                other(method, params)
+        if caught.error is not None:
+            _log.error("the handler of notification %s failed", method, exc_info=caught.error)
+
+    def cancel(self, message: Message) -> None:
+        """The peer takes back the request it names; what names none is ignored (acp-host §1.8)."""
+        try:
+            params = _params(message)
+            if not isinstance(params, Mapping):
+                return
+            named = cast("Mapping[str, Any]", params)
+            if "requestId" not in named:
+                return
+            key = id_key(encode_value(named["requestId"]))
+        except ValueError:
+            return
+        for task, owed in self._running.items():
+            cancellation = owed.request.cancellation
+            if not cancellation.is_requested and id_key(owed.request.id) == key:
+                cancellation.is_requested = True
+                task.cancel()
+
+    def stop(self) -> int:
+        """The connection ends: whoever still works is cancelled, and answers; how many did."""
+        self._is_ending = True
+        for task in self._running:
+            task.cancel()
+        return len(self._running)
+
+    def _start(self, request: Request, reply: Awaitable[Any], place: Place) -> None:
+        owed = _Owed(request, reply, place)
+        task = self._tasks.create_task(self._answer_later(owed))
+        self._running[task] = owed
+        task.add_done_callback(self._finished)
+
+    async def _answer_later(self, owed: _Owed) -> None:
+        owed.has_begun = True
+        result: Any = None
+        with Boundary() as caught:
+            try:
+                result = await owed.reply
+            except asyncio.CancelledError:
+                # The answer is owed all the same, whoever it was that cancelled.
+                self._refuse(owed.request, self._reason_of_cancellation(owed.request), owed.place)
+                return
+        self._answer(owed.request, result, caught.error, owed.place)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        owed = self._running.pop(task)
+        if not owed.has_begun:
+            # Cancelled between its making and its first step, a task never enters its function.
+            if asyncio.iscoroutine(owed.reply):
+                owed.reply.close()
+            self._refuse(owed.request, self._reason_of_cancellation(owed.request), owed.place)
+
+    def _reason_of_cancellation(self, request: Request) -> RpcError:
+        if request.cancellation.is_requested:
+            return RpcError(REQUEST_CANCELLED)
+        reason = "the connection ends" if self._is_ending else "the handler gave up"
+        return RpcError(INTERNAL_ERROR, {"reason": reason})
+
+    def _answer(self, request: Request, result: Any, error: Exception | None, place: Place) -> None:
+        body = b""
+        if error is None:
+            with Boundary() as caught:  # the methods of a value's own class may run in there
+                body = encode_value(result)
+            error = caught.error
+        if error is None:
+            place.send(result_response(request.id, body))
+        else:
+            self._refuse(request, error, place)
+
+    def _refuse(self, request: Request, error: Exception, place: Place) -> None:
+        if not isinstance(error, RpcError):
+            _log.error("the handler of %s failed", request.method, exc_info=error)
+            error = RpcError(INTERNAL_ERROR, str(error) or type(error).__name__)
+        place.send(error_response(request.id, error_body(error)))
+
+
+def _params(message: Message) -> Any:
+    return None if message.params is UNSET else decode_value(message.params)
+
+
+def error_body(error: RpcError) -> bytes:
+    """The error object as JSON; what has no JSON form in its `data` is shown as text."""
+    try:
+        return encode_value(error.body())
+    except (TypeError, ValueError):
+        shown = ascii(error.data)
+        return encode_value(RpcError(error.code, shown, message=error.message).body())
+
+
+OnResult: TypeAlias = Callable[[Any], None]
+
+LONGEST_SHOWN: Final = 64
+"""Bytes of a stranger's id that a log line shows."""
+
+
+class Failure(Struct, frozen=True):
+    """An answer that is an error; a value and not a raise, so that it may find nobody waiting."""
+
+    error: Exception
+
+
+class _Open(Struct, frozen=True):
+    answer: asyncio.Future[Any]
+    on_result: OnResult | None
+
+
+class OpenRequests:
+    """Gives out ids and takes answers; an id is never used twice, so a late answer finds nobody."""
+
+    def __init__(self) -> None:
+        self._open: dict[bytes, _Open] = {}
+        self._last_id = 0
+        self._over: str | None = None
+
+    def add(self, on_result: OnResult | None = None) -> tuple[bytes, asyncio.Future[Any]]:
+        """The id of one more request, and the future of its result or `Failure`.
+
+        Raises:
+            ConnectionClosedError: no answer can come any more.
+        """
+        if self._over is not None:
+            raise ConnectionClosedError(self._over)
+        key = self.skip()
+        answer = asyncio.get_running_loop().create_future()
+        self._open[key] = _Open(answer, on_result)
+        return key, answer
+
+    def skip(self) -> bytes:
+        """The id of a request whose answer nobody will look at."""
+        self._last_id += 1
+        return b"%d" % self._last_id
+
+    def give_up(self, key: bytes) -> bool:
+        """Nobody waits for this answer any more; whether it was still to come."""
+        return self._open.pop(key, None) is not None
+
+    def settle(self, response: Message) -> None:
+        """Give a response to whoever waits for it."""
+        key = NULL_ID if response.id is UNSET else id_key(response.id)
+        waiting = self._open.pop(key, None)
+        if waiting is None:
+            self._log_unexpected(key, response)
+        elif not waiting.answer.done():
+            outcome = _outcome(response, waiting.on_result)
+            # `on_result` may itself have cancelled who waits.
+            if not waiting.answer.done():
+                waiting.answer.set_result(outcome)
+
+    def fail(self, key: bytes, error: Exception) -> None:
+        """The answer to this request came and cannot be read."""
+        waiting = self._open.pop(id_key(key), None)
+        if waiting is not None and not waiting.answer.done():
+            waiting.answer.set_result(Failure(error))
+
+    def fail_all(self, reason: str) -> int:
+        """No answer will come any more; how many were still to come."""
+        count = len(self._open)
+        if self._over is None:
+            self._over = reason
+        for waiting in self._open.values():
+            if not waiting.answer.done():
+                waiting.answer.set_result(Failure(ConnectionClosedError(self._over)))
+        self._open.clear()
+        return count
+
+    def _log_unexpected(self, key: bytes, response: Message) -> None:
+        shown = key[:LONGEST_SHOWN].decode(errors="replace")
+        if key == NULL_ID and response.error is not UNSET:
+            _log.warning(
+                "the peer could not read something we wrote: %s", rpc_error(response.error)
+            )
+        elif len(key) < LONGEST_SHOWN and key.isdigit() and int(key) <= self._last_id:
+            _log.debug("a late answer to request %s, which was given up", shown)
+        else:
+            _log.warning("an answer to a request we never made: id %s", shown)
+
+
+def _outcome(response: Message, on_result: OnResult | None) -> Any:
+    result, error = response.result, response.error
+    # A peer that writes both members, one of them null, means the other.
+    if error is not UNSET and (result is UNSET or bytes(error) != NULL_ID):
+        return Failure(rpc_error(error))
+    try:
+        value = None if result is UNSET else decode_value(result)
+    except ValueError as reason:
+        data = {"reason": f"the answer cannot be read: {reason}"}
+        return Failure(RpcError(INTERNAL_ERROR, data))
+    if on_result is not None:
+        with Boundary() as caught:
+            on_result(value)
+        if caught.error is not None:
+            return Failure(caught.error)
+    return value
+
+
+CANCEL_REQUEST: Final = "$/cancel_request"
+
+MAX_SHOWN: Final = 200
+"""Bytes of a line that is not JSON-RPC that are logged."""
+
+
+class Inbox:
+    """Takes lines as they come; holds the rest of a read back while a handler starts.
+
+    It holds two reads at most: the one that started a handler, and one more that found it waiting.
+    """
+
+    def __init__(
+        self, transport: Transport, answering: Answering, asked: OpenRequests, send: Send
+    ) -> None:
+        self._transport = transport
+        self._answering = answering
+        self._asked = asked
+        self._send = send
+        self._alone = Alone(send)
+        self._waiting: deque[tuple[bytes | Overlong, Place]] = deque()
+        self._has_started_one = False
+        self._holds_reading = False
+        self._is_closed = False
+        self._has_warned = False
+        self._when_empty: Callable[[], None] | None = None
+
+    def receive(self, lines: Sequence[bytes | Overlong]) -> None:
+        """Take these lines behind those before them."""
+        if self._is_closed:
+            return
+        self._waiting.extend([(line, self._alone) for line in lines])
+        if not self._has_started_one:
+            self._take_waiting()
+        elif not self._holds_reading:
+            self._holds_reading = True
+            self._transport.pause_reading()
+
+    def when_empty(self, then: Callable[[], None]) -> None:
+        """Call `then` once everything is taken; at once, if it is."""
+        self._when_empty = then
+        if not self._waiting:
+            then()
+
+    def close(self) -> None:
+        """Take nothing any more."""
+        self._is_closed = True
+        self._waiting.clear()
+
+    def _take_waiting(self) -> None:
+        self._has_started_one = False
+        while self._waiting:
+            line, place = self._waiting.popleft()
+            if self._take(line, place):
+                # Its coroutine is due in this turn of the loop; what follows, in the next: a
+                # `session/cancel` finds the prompt before it at work.
+                self._has_started_one = True
+                asyncio.get_running_loop().call_soon(self._take_waiting)
+                return
+        if self._holds_reading and not self._is_closed:
+            self._holds_reading = False
+            self._transport.resume_reading()
+        if self._when_empty is not None:
+            self._when_empty()
+
+    def _take(self, line: bytes | Overlong, place: Place) -> bool:
+        """Handle one line; whether that started a coroutine."""
+        incoming = _overlong(line) if isinstance(line, Overlong) else wire.decode(line)
+        match incoming:
+            case Message():
+                return self._take_message(incoming, place)
+            case Batch(lines):
+                return self._take_batch(lines, place)
+            case malformed:
+                if not self._has_warned:
+                    _warn_once(line)
+                    self._has_warned = True
+                return self._take_malformed(malformed, place)
+
+    def _take_message(self, message: Message, place: Place) -> bool:
+        fault = wire.check(message)
+        if fault is not None:
+            return self._take_malformed(fault, place)
+        if message.method is UNSET:
+            self._asked.settle(message)
+            place.done()
+        elif message.id is not UNSET:
+            request_id = bytes(message.id)
+            return self._answering.take_request(message.method, message, request_id, place)
+        else:
+            if message.method == CANCEL_REQUEST:
+                self._answering.cancel(message)
+            else:
+                self._answering.take_notification(message.method, message)
+            place.done()
+        return False
+
+    def _take_batch(self, lines: Sequence[bytes], place: Place) -> Literal[False]:
+        if not lines or place is not self._alone:
+            reason = "a batch inside a batch" if lines else "an empty batch"
+            error = RpcError(INVALID_REQUEST, reason)
+            return self._take_malformed(Malformed(error, answer=True), place)
+        reply = BatchReply(len(lines), self._send)
+        entries = [(line, reply.slot(index)) for index, line in enumerate(lines)]
+        self._waiting.extendleft(reversed(entries))
+        return False
+
+    def _take_malformed(self, malformed: Malformed, place: Place) -> Literal[False]:
+        _log.debug("the peer wrote an invalid message: %s", malformed.error.message)
+        if malformed.answer:
+            place.send(wire.error_response(malformed.id, error_body(malformed.error)))
+        else:
+            self._asked.fail(malformed.id, RpcError(INTERNAL_ERROR, malformed.error.data))
+            place.done()
+        return False
+
+
+def _warn_once(line: bytes | Overlong) -> None:
+    """Show the first line that is not JSON-RPC: a program of another kind writes many."""
+    head = line.head if isinstance(line, Overlong) else line
+    text = head[:MAX_SHOWN].decode(errors="replace").encode("unicode_escape").decode()
+    _log.warning("the peer wrote text that is not JSON-RPC; the first line: %s", text)
+
+
+def _overlong(line: Overlong) -> Malformed:
+    error = RpcError(INVALID_REQUEST, {"reason": "line_too_long", "limit": line.limit})
+    request_id, is_response = wire.early_id(line.head, line.tail) or (wire.NULL_ID, False)
+    return Malformed(error, answer=not is_response, id=request_id)
