@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from localio.text import plain_text
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.failures import failure_of
 from symposium.client.conversation import Conversation, Terms, converse
@@ -22,7 +23,6 @@ from symposium.client.permissions import Decision, DenyAll, Permission
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
 from symposium.errors import SymposiumError
-from symposium.plain_text import plain_text
 
 SHOUT: Final = shlex.join([sys.executable, str(Path(__file__).with_name("shout.py"))])
 MODS: Final = ("arrow", SHOUT, "echo")

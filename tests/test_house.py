@@ -274,7 +274,7 @@ def test_the_agent_comes_when_it_holds_something() -> None:
     names = {package.name for package in packages() if package.parent == ROOT / "src"}
     project = tomllib.loads(text_of("pyproject.toml"))["project"]
 
-    assert names == {"peerwire", "symposium"}
+    assert names == {"localio", "peerwire", "symposium"}
     assert project["scripts"].keys() == {"symposium"}
 
 

@@ -22,7 +22,7 @@ MOST_PARAMETERS = 6
 
 IMPORTS_LATE: Mapping[str, str] = {
     "symposium.conductor.run_mod": "a mod's file is also imported by hosts, which never call it",
-    "peerwire.catalog": "a list is for who asks for one",
+    "localio.plugins": "a list is for who asks for one",
     "symposium.catalog": "what is installed is read only for a mod that is no built-in",
     "symposium.run_mode.revival": "most agents do not die",
     "symposium.run_mode.config_agent": "what runs is told who asks; few sessions have two names",
@@ -57,7 +57,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.cli.front": "errors are put in words only where there is one",
     "symposium.agents.eliza.agent": "an MCP client is for who is told to use a tool",
     "symposium.policy.judge": "scripts are read with a grammar and tables, which no start needs",
-    "symposium.near_names": "only a name that is wrong is compared with others",
+    "localio.text": "only a name that is wrong is compared with others",
 }
 """Module to reason: the few that import inside a function, so that the program starts fast."""
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from peerwire.catalog import has_module, module_name, names_in, only_object
+from localio.plugins import has_module, module_name, names_in, only_object
 from peerwire.errors import LocalError
 from symposium.conductor.agent_spec import AgentSpec
 from symposium.conductor.component import ComponentSpec

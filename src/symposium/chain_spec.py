@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from localio.text import near_names
 from peerwire.acp.names import Dialect
 from peerwire.errors import LocalError
 from peerwire.transports.command import Command, CommandError, parse_command
@@ -21,7 +22,6 @@ from symposium.conductor.component import ComponentSpec
 from symposium.config.paths import policy_file
 from symposium.errors import SpecError
 from symposium.mods.policy import BeforeYes, PolicyMod
-from symposium.near_names import near_names
 from symposium.policy.verdict import exists
 
 DEFAULTS: Final = "defaults"
@@ -113,7 +113,7 @@ def read_chain(
     environments = [each.command.env for each in programs if isinstance(each, Program)]
     secrets = [value for environment in environments for value in environment.values()]
     for environment in filter(None, environments):
-        from symposium.redaction import agent_secrets, learn  # noqa: PLC0415 - only who sets any
+        from localio.redaction import agent_secrets, learn  # noqa: PLC0415 - only who sets any
 
         learn(agent_secrets(environment))
     return ChainSpec(tuple(mods), end, tuple(secrets), bridge)

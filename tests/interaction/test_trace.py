@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from localio.redaction import REDACTED
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.jsonrpc.transport import Transport
@@ -19,7 +20,6 @@ from symposium.conductor.component import Crossing, Forward, Mod, Outcome, Reply
 from symposium.conductor.conductor import Conductor, Settings
 from symposium.conductor.trace import open_trace
 from symposium.mods.arrow import Arrow
-from symposium.redaction import REDACTED
 from symposium.testing import FakeAgent, FakeEditor, ModLike, chain_of
 
 Event: TypeAlias = dict[str, Any]

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
 
+from localio import files
 from symposium.bus.envelope import Address
 from symposium.bus.exchange import OnProgress
 from symposium.bus.messages.delete_taskspace import Decided, DeleteTaskspace
@@ -26,7 +27,6 @@ from symposium.bus.messages.spawn_taskspace import Spawned, SpawnTaskspace
 from symposium.bus.messages.taskspace_state import TaskspaceState
 from symposium.bus.shapes import Recorded
 from symposium.bus.vocabulary import Request, payload_of
-from symposium.config import atomic_file
 from symposium.mcp_server import latest, outbox, reporting, tool
 from symposium.mcp_server.tools import (
     delete_taskspace,
@@ -37,7 +37,7 @@ from symposium.mcp_server.tools import (
 from symposium.mcp_server.workplace import Workplace
 
 MODULES: Final[Sequence[ModuleType]] = (
-    *(outbox, reporting, latest, atomic_file, log_progress, signal_user, delete_taskspace),
+    *(outbox, reporting, latest, files, log_progress, signal_user, delete_taskspace),
     *(spawn_taskspace, tool),
 )
 FILES: Final = frozenset(module.__file__ for module in MODULES)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.support.task_desk import Desk, until
 
-from symposium.local_time import day_of
+from localio.text import day_of
 
 
 def statuses(desk: Desk) -> dict[str, str]:

@@ -9,11 +9,11 @@ import pytest
 from tests.support.listening import Mailbox
 from tests.support.task_desk import Desk, until
 
+from localio.files import storage_error_text, write_whole
 from symposium.bus.answering import Answering
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.envelope import Envelope, Sender, envelope_of, read_outcome
 from symposium.bus.messages.list_inbox import Inbox, ListInbox
-from symposium.config.atomic_file import storage_error_text, write_whole
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.journal import Journal

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from localio import redaction
+from localio.redaction import REDACTED, Redactor, agent_secrets
 from peerwire.jsonrpc.values import decode_value
-from symposium import redaction
 from symposium.agent_sessions.session import SessionKind, SessionSpec, secrets_of
 from symposium.agent_sessions.store import SessionStore
 from symposium.chain_spec import read_chain
@@ -14,7 +15,6 @@ from symposium.config.paths import Paths
 from symposium.daemon.tasks.environments import Environments, TaskSecrets
 from symposium.keepers.event_log import EventLog
 from symposium.keepers.terminal_keeper import TerminalKeeper
-from symposium.redaction import REDACTED, Redactor, agent_secrets
 from symposium.timelines.store import TimelineStore
 
 SECRET = "correct horse battery"  # noqa: S105 - of these tests

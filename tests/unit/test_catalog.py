@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from peerwire.catalog import only_object
+from localio.plugins import only_object
 from peerwire.errors import LocalError
 from symposium.catalog import (
     builtin_agents,

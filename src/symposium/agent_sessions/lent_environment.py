@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from localio.files import make_private_directory
 from peerwire.transports.unix import peer_uid
 from symposium.agent_sessions.session import SessionError
-from symposium.config.private_directory import make_private_directory
 
 HANDOVER_TIMEOUT: Final = 10.0
 """Seconds in which it must have come."""

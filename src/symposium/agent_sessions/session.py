@@ -11,9 +11,9 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
+from localio.redaction import agent_secrets
 from peerwire.transports.command import CommandError, parse_command
 from symposium.errors import NotFoundError, SymposiumError
-from symposium.redaction import agent_secrets
 
 
 class SessionError(SymposiumError):

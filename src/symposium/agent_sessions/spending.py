@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import DecodeError, Struct, ValidationError, field, json
 
-from symposium.config.atomic_file import write_whole
+from localio.files import write_whole
 
 FILE: Final = "spent.json"
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import DecodeError, ValidationError, json
 
+from localio.files import make_private_directory, write_whole
 from symposium.agent_sessions.session import (
     SessionError,
     SessionNotFoundError,
@@ -18,9 +19,7 @@ from symposium.agent_sessions.session import (
     Status,
     session_id,
 )
-from symposium.config.atomic_file import write_whole
 from symposium.config.paths import Paths
-from symposium.config.private_directory import make_private_directory
 
 SPEC: Final = "session.json"
 STATE: Final = "state.json"

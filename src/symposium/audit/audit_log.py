@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
+from localio.files import PRIVATE_FILE_MODE
+from localio.redaction import Redactor
 from peerwire.jsonrpc.values import decode_value, encode_value
 from symposium.audit.chain_of_lines import Fault, Line, Mark, faults, moved_on, sealed
-from symposium.config.atomic_file import PRIVATE_FILE_MODE
-from symposium.redaction import Redactor
 
 LARGEST: Final = 1024 * 1024
 """Bytes at which a file is put aside."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from msgspec import UNSET, Raw
 
+from localio.files import storage_error_text
 from peerwire.errors import Boundary
 from symposium.bus import refusals
 from symposium.bus.answers import Answers, Asked, read_message
@@ -21,7 +22,6 @@ from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.cancel_request import CancelRequest
 from symposium.bus.messages.progress import Progress
 from symposium.bus.vocabulary import Message, PayloadError, payload_of, reply_type
-from symposium.config.atomic_file import storage_error_text
 from symposium.errors import BadValueError, NotFoundError, SymposiumError
 
 _log = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw
 
+from localio.text import near_names
 from peerwire.jsonrpc.transport import Overlong
 from symposium.bus import refusals
 from symposium.bus.actions import Action, Deliver, Warn
@@ -36,7 +37,6 @@ from symposium.bus.open_requests import MOST_OPEN, OpenRequest, OpenRequests
 from symposium.bus.peers import EVERYTHING, Canonical, Door, Peer, Peers, plain_parts
 from symposium.bus.roles import GIVEN, Role
 from symposium.bus.vocabulary import About, Message, PayloadError, Target, read_as
-from symposium.near_names import near_names
 
 _UNSEEN: Final = frozenset({"presence", "who", "history", "daemon_status"})
 """Types that nobody would look for in the history."""

@@ -6,7 +6,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Final, cast
 
-from peerwire.catalog import names_in
+from localio.plugins import names_in
 from peerwire.errors import LocalError
 from symposium.bus.roles import Role
 from symposium.bus.vocabulary import Message

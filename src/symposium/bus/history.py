@@ -7,8 +7,8 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from localio.redaction import Redactor
 from symposium.bus.shapes import Logged
-from symposium.redaction import Redactor
 
 MOST_MESSAGES: Final = 1024
 """Messages that are remembered (bus §1.1)."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from localio.files import make_private_directory
 from symposium.bus.errors import BusError
 from symposium.config.paths import paths
-from symposium.config.private_directory import make_private_directory
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
+from localio.files import write_whole
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.place import MeetingPlace, meeting_place
-from symposium.config.atomic_file import write_whole
 
 IDLE_TIMEOUT: Final = 30.0
 """Seconds without anybody connected after which the daemon ends (bus §1.1)."""

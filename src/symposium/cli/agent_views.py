@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from localio.text import iso_of, one_line
 from peerwire.jsonrpc.values import encode_value
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
-from symposium.local_time import iso_of
-from symposium.plain_text import one_line
 from symposium.registry.directory import KnownAgent
 from symposium.registry.handshake import Handshake
 from symposium.registry.receipts import Receipt

@@ -6,9 +6,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
+from localio.text import clipped, one_line, pieces
 from symposium.client.permissions import Chosen, Decision, Permission, refused
 from symposium.client.wishes import Wish, wish_of
-from symposium.plain_text import clipped, one_line, pieces
 
 WIDTH: Final = 100
 LINES_SHOWN: Final = 30

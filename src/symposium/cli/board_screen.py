@@ -10,13 +10,12 @@ import click
 from msgspec import to_builtins
 from msgspec.json import encode
 
+from localio.text import one_line, second_of
 from symposium.bus.messages.inbox_changed import InboxChanged
 from symposium.bus.messages.taskspace_changed import TaskspaceChanged
 from symposium.bus.vocabulary import Announcement
 from symposium.cli.task_board import Board, Group, Line
 from symposium.cli.tasks import task_line
-from symposium.local_time import second_of
-from symposium.plain_text import one_line
 
 ENTER: Final = "\x1b[?1049h\x1b[?25l"
 """The screen of a full-screen program, without a cursor."""

@@ -9,12 +9,11 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Raw
 
+from localio.redaction import REDACTED
+from localio.text import clock_of, one_line
 from symposium.bus.envelope import Envelope, EnvelopeError, read_envelope
 from symposium.bus.shapes import Logged
 from symposium.errors import SymposiumError
-from symposium.local_time import clock_of
-from symposium.plain_text import one_line
-from symposium.redaction import REDACTED
 
 _WIDTH: Final = 160
 

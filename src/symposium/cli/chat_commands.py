@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from localio.text import one_line
 from symposium.cli.chat_view import ChatView
 from symposium.client.events import Command
 from symposium.client.session_settings import MODE, MODEL, Choice, Setting
 from symposium.errors import SymposiumError
-from symposium.plain_text import one_line
 
 LONGEST: Final = 1000
 """Characters of a line that is not cut to the width of the others."""

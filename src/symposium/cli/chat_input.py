@@ -17,11 +17,11 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
+from localio.files import make_private_directory
+from localio.text import one_line, plain_text
 from symposium.cli.chat_commands import COMMANDS, is_own
 from symposium.cli.stdin_lines import lines_typed_ahead
 from symposium.client.events import Command
-from symposium.config.private_directory import make_private_directory
-from symposium.plain_text import one_line, plain_text
 
 PROMPT: Final = "> "
 CONTINUED: Final = "… "

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from localio.text import one_line
 from peerwire.jsonrpc.values import as_object
 from symposium.client.events import ModeChange, OptionsChange, SessionState, Title, Usage
 from symposium.client.session_settings import MODE, MODEL, SessionSettings
-from symposium.plain_text import one_line
 
 SEPARATOR: Final = " · "
 NAME_WIDTH: Final = 40

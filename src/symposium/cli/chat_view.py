@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 
 import click
 
+from localio.text import one_line, plain_text
 from symposium.cli.chat_status import ChatStatus
 from symposium.cli.event_words import note_lines
 from symposium.cli.markdown_lines import NARROWEST, Span, wrapped
@@ -26,7 +27,6 @@ from symposium.client.events import (
 )
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.wishes import wish_of
-from symposium.plain_text import one_line, plain_text
 from symposium.policy.notes import PolicyNote
 
 WIDTH: Final = 100

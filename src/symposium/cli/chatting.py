@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from localio.text import plain_text
 from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc.values import as_object
 from symposium.chain_spec import ChainSpec
@@ -34,7 +35,6 @@ from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
 from symposium.errors import StepError, SymposiumError
-from symposium.plain_text import plain_text
 
 HELP: Final = (
     "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up brings back what you wrote.",

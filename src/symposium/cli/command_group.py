@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from symposium.near_names import near_names
+from localio.text import near_names
 
 EQUIVALENTS: Final = (
     frozenset({"rm", "remove", "delete", "del", "forget", "revoke"}),

@@ -9,8 +9,8 @@ from typing import Any, Final
 import click
 from msgspec import Struct
 
+from localio.text import plain_text
 from symposium.cli.logs import log_stderr
-from symposium.plain_text import plain_text
 
 DOCS: Final = "docs/reference/exit-codes.md"
 

@@ -5,8 +5,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from localio.text import clipped, one_line, plain_text
 from peerwire.jsonrpc.values import as_object
-from symposium.plain_text import clipped, one_line, plain_text
 from symposium.task_prompt import user_words
 
 WIDTH: Final = 100

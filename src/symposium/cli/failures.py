@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from errno import ENOENT
 from typing import Any, Final, cast
 
+from localio.text import plain_text
 from peerwire.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, PeerwireError, RpcError
 from symposium.bus.errors import BusRefusedError
 from symposium.cli.ending import ExitCode, Failure
@@ -17,7 +18,6 @@ from symposium.errors import (
     StepError,
     SymposiumError,
 )
-from symposium.plain_text import plain_text
 from symposium.policy.verdict import PolicyError
 
 STDERR_SHOWN: Final = 5

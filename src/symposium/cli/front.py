@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from peerwire.catalog import has_module, module_name, names_in
+from localio.plugins import has_module, module_name, names_in
 from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode, Failure, ended_by_reader, say
 from symposium.cli.quick_imports import quick_imports

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from localio.files import make_private_directory
 from peerwire.jsonrpc.transport import Overlong
 from symposium.cli.hosts import hosts_folder
-from symposium.config.private_directory import make_private_directory
 
 PARENT: Final = "SYMPOSIUM_HOST"
 """The variable by which a host finds out that it was started inside another."""

@@ -10,8 +10,8 @@ from typing import Final
 from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
+from localio.files import write_whole
 from symposium.bus.task_shapes import InboxChoice, InboxItem
-from symposium.config.atomic_file import write_whole
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError, SymposiumError
 

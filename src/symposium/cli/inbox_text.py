@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from localio.text import one_line, pieces
 from symposium.bus.task_shapes import InboxItem
-from symposium.plain_text import one_line, pieces
 
 WIDTH: Final = 100
 

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from localio.text import plain_text
 from symposium.conductor.outcomes import FAULTS
-from symposium.plain_text import plain_text
 
 FORM: Final = "symposium %(levelname)s %(name)s: %(message)s"
 

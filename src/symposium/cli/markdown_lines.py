@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from prompt_toolkit.utils import get_cwidth
 
-from symposium.plain_text import plain_text
+from localio.text import plain_text
 
 BOLD: Final = "1"
 DIM: Final = "2"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from localio.text import plain_text
 from symposium.cli.markdown_lines import (
     CODE,
     DIM,
@@ -14,7 +15,6 @@ from symposium.cli.markdown_lines import (
     is_settled,
     markdown_lines,
 )
-from symposium.plain_text import plain_text
 
 LARGEST_BLOCK: Final = 8192
 """Characters of a paragraph or of a line of code that wait for their end."""

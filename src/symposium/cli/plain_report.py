@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from localio.text import one_line, plain_text
 from symposium.cli.ending import Failure
 from symposium.cli.event_words import note_lines
 from symposium.cli.output import Output
 from symposium.client.events import Other, Plan, Text, ToolCall, read_event
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.wishes import wish_of
-from symposium.plain_text import one_line, plain_text
 from symposium.policy.notes import PolicyNote
 
 WIDTH: Final = 100

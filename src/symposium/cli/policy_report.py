@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from localio.text import one_line
 from symposium.config.paths import policy_file
-from symposium.plain_text import one_line
 from symposium.policy.actions import Workspace
 from symposium.policy.examples import prove
 from symposium.policy.judge import Policy

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
+from localio.text import one_line
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.values import as_object
 from symposium.chain_spec import ChainSpec
@@ -33,7 +34,6 @@ from symposium.client.wishes import wish_of
 from symposium.conductor.blueprint import Blueprint
 from symposium.conductor.conductor import Settings
 from symposium.errors import SymposiumError
-from symposium.plain_text import one_line
 from symposium.policy.notes import read_note
 
 STOP_CODES: Final = {

@@ -5,9 +5,9 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from localio.redaction import secret_values
 from symposium.conductor.debug_log import DebugLog, open_debug_log
 from symposium.conductor.trace import Recorder, open_trace
-from symposium.redaction import secret_values
 
 
 @contextmanager

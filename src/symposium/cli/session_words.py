@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import click
 
+from localio.text import one_line
 from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.keeper_client import CANCEL, DESCRIBE, QUESTIONS, SAY
 from symposium.cli.event_words import WIDTH, event_text
-from symposium.plain_text import one_line
 
 
 def say_answer(method: str, answer: Mapping[str, Any]) -> None:

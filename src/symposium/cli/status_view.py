@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from localio.text import minute_of, one_line
 from peerwire.jsonrpc.values import as_object
-from symposium.local_time import minute_of
-from symposium.plain_text import one_line
 
 _WIDTH = 120
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from localio.text import clock_of, one_line
 from symposium.bus.messages.inbox_changed import InboxChanged
 from symposium.bus.messages.taskspace_changed import TaskspaceChanged
 from symposium.bus.task_shapes import InboxItem, TaskView
 from symposium.cli.tasks import glyph_of
-from symposium.local_time import clock_of
-from symposium.plain_text import one_line
 
 NAME_WIDTH: Final = 28
 STATE_WIDTH: Final = 21

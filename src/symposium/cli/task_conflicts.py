@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from localio.text import one_line
 from symposium.bus.messages.find_overlaps import ConflictView, OverlapView
-from symposium.plain_text import one_line
 
 BASE: Final = "base"
 """What stands for the base branch in the place of a taskspace."""

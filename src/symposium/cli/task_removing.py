@@ -6,6 +6,7 @@ from typing import Final
 import click
 from msgspec import to_builtins
 
+from localio.text import day_of
 from symposium.bus.messages.remove_taskspace import RemoveTaskspace
 from symposium.bus.messages.report_taskspace import ReportTaskspace, SafetyReport
 from symposium.bus.task_shapes import TaskView
@@ -13,7 +14,6 @@ from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode
 from symposium.cli.stdin_lines import ask_line
 from symposium.cli.tasks import ask, is_interactive
-from symposium.local_time import day_of
 from symposium.taskspaces.deletion.archive import DAYS
 
 _ARCHIVE: Final = "Archive and delete it? It can be brought back. [Y/n] "

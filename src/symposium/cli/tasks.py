@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import click
 from msgspec import to_builtins
 
+from localio.text import minute_of, one_line, second_of
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.client import BusClient
 from symposium.bus.messages.find_taskspace import FindTaskspace
@@ -22,8 +23,6 @@ from symposium.cli.bus_options import client_for
 from symposium.cli.running import run
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
-from symposium.local_time import minute_of, second_of
-from symposium.plain_text import one_line
 
 GLYPHS: Final = {
     "setting up": "…",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from peerwire.catalog import module_name, names_in, only_object
+from localio.plugins import module_name, names_in, only_object
 from symposium.agent_sessions.keeper_client import AgentSessions
 from symposium.agent_sessions.session import Status
 from symposium.agent_sessions.store import SessionStore

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from localio.text import one_line, plain_text
 from symposium.agent_sessions.keeper_client import EVENT, WATCH, reach
 from symposium.agent_sessions.session import SessionKind
 from symposium.agent_sessions.store import SessionStore
@@ -18,7 +19,6 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.event_words import event_text, note_lines
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.keepers.event_log import EventLog
-from symposium.plain_text import one_line, plain_text
 from symposium.policy.notes import PolicyNote
 
 _WIDTH = 100

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from symposium.config.regular_file import regular_content
+from localio.files import regular_content
 from symposium.errors import SymposiumError
 
 LARGEST: Final = 512 * 1024

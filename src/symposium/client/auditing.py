@@ -61,8 +61,8 @@ class _Record:
             _log.warning("a permission is not on record: %s", error)
 
     def _open(self) -> Callable[[Sequence[Entry]], None]:
+        from localio.redaction import Redactor, secret_values  # noqa: PLC0415 - the same
         from symposium.audit.audit_log import AuditLog  # noqa: PLC0415 - see IMPORTS_LATE
-        from symposium.redaction import Redactor, secret_values  # noqa: PLC0415 - the same
 
         redactor = Redactor((*self._secrets, *secret_values(os.environ)))
         log = AuditLog(paths().audit, redactor)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Final
 
+from localio.files import regular_content
 from peerwire.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
-from symposium.config.regular_file import regular_content
 
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes of the largest file that is read for an agent."""

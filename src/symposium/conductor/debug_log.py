@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from localio.redaction import UNREADABLE, Redactor
 from peerwire.jsonrpc.transport import Listener, Overlong, Transport
 from symposium.conductor.record_file import RecordFile, new_file, time_stem
-from symposium.redaction import UNREADABLE, Redactor
 
 HEADER: Final = b"=== Conductor Debug Log ==="
 

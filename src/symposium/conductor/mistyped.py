@@ -40,8 +40,8 @@ def checked(component: InProcess) -> list[Interception]:
 
 
 def _meant(method: str) -> str | None:
+    from localio.text import near_names  # noqa: PLC0415 - the same
     from peerwire.acp.methods import METHODS  # noqa: PLC0415 - see IMPORTS_LATE
-    from symposium.near_names import near_names  # noqa: PLC0415 - the same
 
     if method in METHODS:
         return None

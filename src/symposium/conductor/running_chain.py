@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from localio.text import one_line
 from peerwire.errors import INTERNAL_ERROR, RpcError, TransportError
 from peerwire.transports.process import ProcessExitedError
 from symposium.conductor.assembly import Watcher, Workshop, assemble
@@ -34,7 +35,6 @@ from symposium.conductor.link import (
 )
 from symposium.conductor.measures import Measures
 from symposium.conductor.stage import Stage, Tap, contained
-from symposium.plain_text import one_line
 
 _log = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from localio.redaction import UNREADABLE, Redactor
 from peerwire.acp.names import CANONICAL, ERAS, INITIALIZE, MCP_ERAS, MESSAGE, McpDialect
 from peerwire.jsonrpc.messages import quoted
 from peerwire.jsonrpc.values import Body, encode_value
@@ -29,7 +30,6 @@ from symposium.conductor.component import (
 )
 from symposium.conductor.hop_ids import CANCEL_REQUEST
 from symposium.conductor.record_file import RecordFile, new_file, time_stem
-from symposium.redaction import UNREADABLE, Redactor
 
 _log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from symposium.config.atomic_file import PRIVATE_FILE_MODE, check_writable, write_whole
+from localio.files import PRIVATE_FILE_MODE, check_writable, write_whole
 from symposium.config.user_config import (
     Config,
     ConfigChangedError,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from symposium.config.atomic_file import read_text
+from localio.files import read_text
 from symposium.config.component_source import ComponentSource, SourceError, read_source
 from symposium.config.jsonc import JsoncError, parse
 from symposium.config.paths import Paths

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from localio.files import check_writable, read_text, write_whole
 from peerwire.transports.command import CommandError, command_json, parse_command
-from symposium.config.atomic_file import check_writable, read_text, write_whole
 from symposium.config.component_source import ComponentSource, SourceError, read_source
 from symposium.config.jsonc import JsoncError, node_at, parse, place
 from symposium.errors import SymposiumError

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from localio.redaction import Redactor, secret_values
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import UnixListener, serve_unix
 from symposium.bus.answers import Answers, Asked
@@ -34,7 +35,6 @@ from symposium.daemon.idle import Idleness
 from symposium.daemon.inside import Inside
 from symposium.daemon.part import PART_GRACE, Part
 from symposium.daemon.switchboard import Switchboard
-from symposium.redaction import Redactor, secret_values
 
 WAITING: Final = 4096
 """Connections the kernel keeps until they are taken: a thousand may come at once."""

@@ -8,7 +8,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
 
-from symposium.redaction import Redactor, secret_values
+from localio.redaction import Redactor, secret_values
 
 MOST_BYTES: Final = 2 * 1024 * 1024
 """Bytes of the file before it is put aside."""

@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 
-from peerwire.catalog import module_name, names_in, only_object
+from localio.plugins import module_name, names_in, only_object
 from symposium.bus.place import meeting_place
 from symposium.bus.starting import DaemonOptions, remember
 from symposium.config.paths import keep_runtime, paths

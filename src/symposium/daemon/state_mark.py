@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
-from symposium.config.atomic_file import write_whole
+from localio.files import write_whole
 
 _FILE: Final = "taskspaces.daemon"
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from localio.git_settings import find_git_directories
 from symposium.errors import SymposiumError
-from symposium.git_isolation.git_directories import find_git_directories
 from symposium.git_isolation.isolation import (
     GitConfigError,
     Isolation,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
-from symposium.config.atomic_file import check_writable, read_text, write_whole
+from localio.files import check_writable, read_text, write_whole
 from symposium.editors import block_change, json_change
 from symposium.editors.editor import CommandLine, JsonSetting, OwnFile, Setting, Surroundings
 from symposium.editors.launch import Launch

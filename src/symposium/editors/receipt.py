@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from symposium.config.atomic_file import read_text, write_whole
+from localio.files import read_text, write_whole
 from symposium.errors import SymposiumError
 
 

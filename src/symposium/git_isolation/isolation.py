@@ -8,15 +8,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from symposium.errors import SymposiumError
-from symposium.git_isolation.allowed_settings import (
+from localio.git_settings import (
+    GitDirectories,
     Setting,
     allowed,
     is_on,
     last_value,
+    repository_at,
     unknown_extensions,
 )
-from symposium.git_isolation.git_directories import GitDirectories, repository_at
+from symposium.errors import SymposiumError
 from symposium.git_isolation.stand_in import (
     common_of,
     config_of,

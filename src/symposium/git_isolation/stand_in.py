@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from localio.files import make_private_directory
+from localio.git_settings import GitDirectories, Setting, as_config_file, repository_at
 from symposium.config.paths import paths
-from symposium.config.private_directory import make_private_directory
-from symposium.git_isolation.allowed_settings import Setting, as_config_file
-from symposium.git_isolation.git_directories import GitDirectories, repository_at
 
 LINKED: Final = (
     *("objects", "refs", "packed-refs", "logs", "info", "shallow", "worktrees"),

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from symposium.guidance.front_matter import part
+from localio.markdown import part
 
 Layer: TypeAlias = Literal["project", "team", "user", "built-in"]
 """Who said it. The first that has a text of an id is the one that is heard."""

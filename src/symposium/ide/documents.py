@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
-from symposium.config.regular_file import regular_content
+from localio.files import regular_content
 from symposium.ide.columns import to_column
 from symposium.ide.operations import FileLocation, FileRange
 

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from localio.files import storage_error_text
+from localio.redaction import learn, secret_values
 from peerwire.errors import INVALID_PARAMS, INVALID_REQUEST, RpcError, invalid_params
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from peerwire.jsonrpc.values import as_object
@@ -22,7 +24,6 @@ from symposium.agent_sessions.session import (
 )
 from symposium.agent_sessions.store import SessionStore
 from symposium.client.permissions import Decision, Permission
-from symposium.config.atomic_file import storage_error_text
 from symposium.keepers.agent_life import AgentLife, Around
 from symposium.keepers.audience import Audience
 from symposium.keepers.before_tools import BeforeTools
@@ -32,7 +33,6 @@ from symposium.keepers.notes import Notes
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import Purse
 from symposium.keepers.questions import Questions
-from symposium.redaction import learn, secret_values
 
 
 class AcpKeeper:

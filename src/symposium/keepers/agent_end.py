@@ -4,10 +4,10 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from localio.text import one_line, plain_text
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.errors import StepError
-from symposium.plain_text import one_line, plain_text
 
 WIDTH: Final = 200
 """Characters of the last words of an agent that are shown."""

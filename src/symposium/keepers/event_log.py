@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from msgspec import Raw
 
+from localio.redaction import Redactor
 from peerwire.jsonrpc.values import as_object, decode_value, encode_value
-from symposium.redaction import Redactor
 
 VERSION: Final = 1
 """Of the envelope."""

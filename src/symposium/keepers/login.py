@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from localio.text import exact
 from peerwire.errors import AUTH_REQUIRED, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.session import Login
 from symposium.errors import StepError
-from symposium.plain_text import exact
 from symposium.run_mode.auth_methods import auth_methods
 
 INBOX: Final = "where you answer with retry: the agent is started with what you have there"

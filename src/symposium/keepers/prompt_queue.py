@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
+from localio.files import write_whole
 from symposium.agent_sessions.session import SessionError
-from symposium.config.atomic_file import write_whole
 
 MOST: Final = 100
 """Prompts that may wait."""

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from localio.redaction import Redactor, secret_values
+from localio.text import plain_text
 from peerwire.errors import invalid_params
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.agent_sessions.keeper_client import ATTACH, INPUT, OUTPUT, RESIZE
@@ -26,8 +28,6 @@ from symposium.agent_sessions.store import TERMINAL_LOG
 from symposium.keepers.keeper import OnState, Viewer
 from symposium.keepers.processes import processes_of_session
 from symposium.keepers.scrollback import Scrollback
-from symposium.plain_text import plain_text
-from symposium.redaction import Redactor, secret_values
 from symposium.registry.path_probe import look_up, usual_path
 
 GRACE: Final = 3.0

@@ -15,11 +15,11 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Raw, Struct
 
+from localio.files import sync_directory, write_whole
 from symposium.bus.catalog import message_types
 from symposium.bus.errors import BusError, BusRefusedError
 from symposium.bus.refusals import GONE, NO_HANDLER, TIMEOUT
 from symposium.bus.vocabulary import Message, PayloadError, Request, payload_of
-from symposium.config.atomic_file import sync_directory, write_whole
 from symposium.mcp_server.bus_port import Bus
 
 FOLDER: Final = "outbox"

@@ -5,7 +5,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final, get_args
 
-from peerwire.catalog import module_name, names_in, only_object
+from localio.plugins import module_name, names_in, only_object
 from peerwire.errors import LocalError
 from symposium.mcp_server.tool import Tool, Topic
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, TypeAlias, cast
 import msgspec
 from msgspec import Meta
 
+from localio.files import regular_content
 from symposium.build_tools.project import (
     MOST_MANIFEST,
     MOST_PATIENCE,
@@ -18,7 +19,6 @@ from symposium.conductor.component import ComponentSpec
 from symposium.conductor.tool import ToolContext
 from symposium.conductor.tool_mod import ToolMod
 from symposium.conductor.tool_server import ToolServer
-from symposium.config.regular_file import regular_content
 
 SERVER: Final = "npm"
 """What the agent knows the tools by."""

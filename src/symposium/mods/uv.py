@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, TypeAlias, cast
 
 from msgspec import Meta
 
+from localio.files import regular_content
 from symposium.build_tools.project import (
     MOST_MANIFEST,
     MOST_PATIENCE,
@@ -20,7 +21,6 @@ from symposium.conductor.component import ComponentSpec
 from symposium.conductor.tool import ToolContext
 from symposium.conductor.tool_mod import ToolMod
 from symposium.conductor.tool_server import ToolServer
-from symposium.config.regular_file import regular_content
 
 SERVER: Final = "uv"
 """What the agent knows the tools by."""

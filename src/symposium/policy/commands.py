@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from localio.shell import SimpleCommand
 from symposium.policy.actions import RunScript, Workspace
 from symposium.policy.programs.arguments import understand
 from symposium.policy.programs.meanings import Use
 from symposium.policy.reach import Reach, Touch, directories_of
 from symposium.policy.rules import Effect, Reason, Rule, strictest
-from symposium.policy.script import SimpleCommand
 from symposium.policy.unwrapped import Found, everything_in, guessed_words
 
 

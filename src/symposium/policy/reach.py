@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from localio.shell import READS, WRITES, Redirect
 from symposium.policy.actions import Access, Workspace
 from symposium.policy.programs.meanings import Use
 from symposium.policy.programs.vocabulary import Kind
 from symposium.policy.rules import STRICTNESS, Effect, Rule, is_of_git
-from symposium.policy.script import READS, WRITES, Redirect
 from symposium.policy.unwrapped import Everything, program_name
 
 _HARMLESS: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "-"})

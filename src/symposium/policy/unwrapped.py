@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from localio.shell import Redirect, Script, SimpleCommand, Word, read_script
 from symposium.policy.programs.arguments import understand
 from symposium.policy.programs.catalog import system_program
 from symposium.policy.programs.vocabulary import Kind, is_harmless
-from symposium.policy.script import Redirect, Script, SimpleCommand, Word, read_script
 
 DEEPEST: Final = 8
 """Scripts within scripts that are followed; what lies deeper is a doubt."""

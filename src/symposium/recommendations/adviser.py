@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from symposium.config.atomic_file import read_text
+from localio.files import read_text
 from symposium.config.paths import Paths
 from symposium.config.user_config import ModEntry
 from symposium.recommendations.comparison import Changes, compare

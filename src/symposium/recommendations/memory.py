@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from symposium.config.atomic_file import read_text, write_whole
+from localio.files import read_text, write_whole
 from symposium.errors import SymposiumError
 from symposium.recommendations.comparison import Answers
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
-from symposium.config.regular_file import regular_content
+from localio.files import regular_content
 from symposium.recommendations.cargo_names import crates_of_lock, crates_of_manifests
 from symposium.recommendations.facts import Ecosystem, Facts, canonical
 from symposium.recommendations.npm_names import packages_of_manifest, workspaces_of

@@ -8,9 +8,9 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
+from localio.text import near_names
 from peerwire.transports.command import command_json
 from symposium.errors import SpecError
-from symposium.near_names import near_names
 from symposium.registry.agent_ids import (
     built_in_agents,
     is_built_in,

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from peerwire.catalog import has_module, names_in
+from localio.plugins import has_module, names_in
 
 _AGENTS: Final = "symposium.agents"
 _MODS: Final = "symposium.mods"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from localio.text import plain_text
 from peerwire.acp.methods import METHODS, is_offered
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.connection import Connection
@@ -13,7 +14,6 @@ from peerwire.jsonrpc.handlers import Handlers
 from peerwire.transports.command import Command, shown
 from peerwire.transports.process import ProcessExitedError, spawn
 from symposium.errors import PatienceError, SymposiumError
-from symposium.plain_text import plain_text
 
 HANDSHAKE_TIME: Final = 30.0
 """Seconds that an agent has to answer `initialize`."""

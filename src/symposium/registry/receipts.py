@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from localio.files import write_whole
 from peerwire.transports.command import Command
-from symposium.config.atomic_file import write_whole
 
 RECEIPT: Final = ".symposium-receipt.json"
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from localio.text import plain_text
 from symposium.errors import SymposiumError
-from symposium.plain_text import plain_text
 from symposium.registry.overheard import Talker, overhear
 from symposium.registry.path_probe import look_up, usual_path
 

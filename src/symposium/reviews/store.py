@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from symposium.config.atomic_file import write_whole
+from localio.files import write_whole
 from symposium.errors import NotFoundError, SymposiumError
 from symposium.reviews.feedback import Feedback, with_feedback
 from symposium.reviews.model import Review

@@ -6,8 +6,8 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
+from localio.text import one_line
 from peerwire.jsonrpc.values import as_object
-from symposium.plain_text import one_line
 
 _WIDTH: Final = 300
 

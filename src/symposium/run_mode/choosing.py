@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias
 
+from localio.text import near_names
 from peerwire.transports.command import Command, CommandError, parse_command
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import ModEntry
-from symposium.near_names import near_names
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 from symposium.run_mode.conversation import Conversation
 from symposium.run_mode.menu_text import code, render_agents, render_mods

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from localio.text import one_line
 from peerwire.errors import AUTH_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.call import Call
 from symposium.conductor.component import Answer, Crossing
 from symposium.conductor.handshake import answered_version, pin_version, select_version
 from symposium.config.user_config import ConfigError, Loaded, load
-from symposium.plain_text import one_line
 from symposium.planned_chain import VERSION
 from symposium.planning.advertisement import before_agent
 from symposium.run_mode.askers import (

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
+from localio.text import plain_text
 from symposium.catalog import OTHER_NAMES
 from symposium.config.user_config import ConfigError, ModEntry, load, save
 from symposium.errors import SymposiumError
-from symposium.plain_text import plain_text
 from symposium.recommendations.adviser import Advice, Adviser
 from symposium.recommendations.comparison import Addition, Changes, Removal, applied
 from symposium.recommendations.effects import effects_of

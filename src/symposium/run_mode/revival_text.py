@@ -2,9 +2,9 @@
 
 from typing import Final, Literal, TypeAlias
 
+from localio.text import one_line
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
-from symposium.plain_text import one_line
 
 Return: TypeAlias = Literal["session/resume", "session/load", "fresh"]
 """How a session came to its new agent: by one of these requests, or as a new one."""

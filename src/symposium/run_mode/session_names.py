@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from localio.files import write_whole
 from peerwire.jsonrpc.values import as_object, decode_value, encode_value
-from symposium.config.atomic_file import write_whole
 from symposium.config.user_config import Config
 
 MOST: Final = 1000

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
+from localio.text import plain_text
 from peerwire.errors import AUTH_REQUIRED, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.conductor.handshake import VERSION_MISMATCH
 from symposium.config.component_source import shown_agent
 from symposium.config.user_config import Config, ConfigError
-from symposium.plain_text import plain_text
 
 LAST_WORDS: Final = 8
 """Lines of a program's standard error that are shown."""

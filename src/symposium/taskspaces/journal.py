@@ -13,8 +13,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from symposium.config.atomic_file import storage_error_text
-from symposium.config.private_directory import make_private_directory
+from localio.files import make_private_directory, storage_error_text
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.journal_upgrade import upgrade_to_2
 from symposium.taskspaces.model import Taskspace

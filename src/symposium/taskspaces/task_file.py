@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from symposium.config.atomic_file import write_whole
+from localio.files import write_whole
 from symposium.taskspaces.failures import RefusedNameError
 from symposium.taskspaces.layouts import TASK_FOLDER
 from symposium.taskspaces.model import (

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from symposium.plain_text import one_line
+from localio.text import one_line
 from symposium.task_prompt import user_words
 from symposium.timelines.entry import Entry
 

@@ -9,10 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from localio.redaction import Redactor, secret_values
 from peerwire.jsonrpc.values import decode_value, encode_value
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
-from symposium.redaction import Redactor, secret_values
 from symposium.task_prompt import user_words
 from symposium.timelines.entry import VERSION, Entry, read_entries, texts, write_entry
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
+from localio.text import one_line
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE
 from peerwire.jsonrpc.values import decode_value
-from symposium.plain_text import one_line
 from symposium.trace_view.events import Event, Kind
 
 MAX_PREVIEW: Final = 160

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from symposium.config.atomic_file import PRIVATE_FILE_MODE, write_whole
+from localio.files import PRIVATE_FILE_MODE, write_whole
 from symposium.trust.item import Item, TrustError
 
 FILE: Final = "trust.json"

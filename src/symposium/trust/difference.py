@@ -3,7 +3,7 @@
 import difflib
 from typing import Final
 
-from symposium.plain_text import plain_text
+from localio.text import plain_text
 
 MOST_LINES: Final = 200
 """Lines that are shown; how many more there are is said."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from symposium.plain_text import plain_text
+from localio.text import plain_text
 from symposium.trust.difference import MOST_LINES
 from symposium.trust.foreign import KIND
 from symposium.trust.item import Effect, EffectKind

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from symposium.config.regular_file import regular_content
+from localio.files import regular_content
 from symposium.errors import SymposiumError
 from symposium.ide.dialect.workspace import Workspace
 from symposium.ide.operations import FileRange

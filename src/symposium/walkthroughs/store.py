@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from symposium.config.atomic_file import write_whole
+from localio.files import write_whole
 from symposium.errors import NotFoundError
 from symposium.walkthroughs.document import WalkthroughError
 from symposium.walkthroughs.grammar import MOST_CHARACTERS

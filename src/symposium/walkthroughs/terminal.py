@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from localio.text import plain_text
 from symposium.diffs.model import Changes, FileChange
 from symposium.ide.operations import FileRange
-from symposium.plain_text import plain_text
 from symposium.walkthroughs.document import (
     BLOCK,
     ActionBlock,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from localio.redaction import Redactor
 from symposium.audit.audit_log import MOST_KEPT, AuditLog
-from symposium.redaction import Redactor
 
 NOW = "audit.ndjson"
 

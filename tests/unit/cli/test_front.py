@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from symposium.plain_text import one_line, plain_text
+from localio.text import one_line, plain_text
 
 LISTING: Final = """
 import sys

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from peerwire.catalog import names_in
+from localio.plugins import names_in
 from symposium.__main__ import main
 from symposium.cli.ending import ExitCode
 

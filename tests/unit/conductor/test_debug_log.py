@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from localio.redaction import REDACTED, Redactor
 from peerwire.jsonrpc.transport import Overlong
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
 from symposium.conductor.debug_log import DebugLog, open_debug_log
 from symposium.conductor.record_file import new_file
-from symposium.redaction import REDACTED, Redactor
 
 pytestmark = pytest.mark.requirement("conductor.debug-log")
 

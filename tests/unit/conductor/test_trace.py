@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
+from localio.redaction import REDACTED, Redactor
 from peerwire.errors import RpcError
 from symposium.conductor.component import Answer, Crossing, Forward, Interception
 from symposium.conductor.record_file import new_file
 from symposium.conductor.trace import Recorder
-from symposium.redaction import REDACTED, Redactor
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

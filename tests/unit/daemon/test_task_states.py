@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from localio.text import minute_of
 from symposium.agent_sessions.session import AS_ASKED, SessionState, Status
 from symposium.daemon.tasks.task_agents import why_ended
 from symposium.daemon.tasks.task_views import QUIET, Now, task_view
-from symposium.local_time import minute_of
 from symposium.taskspaces.log_book import LogSummary
 from symposium.taskspaces.model import Layout, Standing, Taskspace
 from symposium.taskspaces.setting_up import UNTRUSTED

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.catalog import module_name, names_in, only_object
+from localio.plugins import module_name, names_in, only_object
 from symposium.editors.editor import (
     CommandLine,
     Editor,

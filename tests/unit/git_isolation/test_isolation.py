@@ -13,7 +13,7 @@ from tests.support.taskspace_scenes import (
     settings_file,
 )
 
-from symposium.git_isolation.git_directories import find_git_directories
+from localio.git_settings import find_git_directories
 from symposium.git_isolation.isolation import GitConfigError, clean_environment, isolate
 from symposium.taskspaces.git.program import Git
 

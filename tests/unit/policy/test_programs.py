@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from localio.shell import read_script
 from symposium.policy.actions import Access, RunScript, Workspace
 from symposium.policy.judge import Judgement, Policy
 from symposium.policy.policy_file import PolicyError, read_policy
@@ -12,7 +13,6 @@ from symposium.policy.programs.catalog import PROGRAMS
 from symposium.policy.programs.little_languages import awk_is_plain, sed_is_plain
 from symposium.policy.programs.vocabulary import Program, operand_kinds, option_kinds
 from symposium.policy.rules import INSIDE, Effect, Rule
-from symposium.policy.script import read_script
 
 HERE = Path(__file__).parent
 UNKNOWN = ("mytool", "just", "./gradlew")

@@ -9,6 +9,7 @@ from dataclasses import replace
 import click
 from msgspec import structs
 
+from localio.text import near_names
 from peerwire.transports.command import Command, parse_command, shown
 from symposium.catalog import agent_names
 from symposium.cli.agent_names import notify
@@ -27,7 +28,6 @@ from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
 from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError, SpecError, SymposiumError
-from symposium.near_names import near_names
 from symposium.registry.added import AddedAgent, id_of
 from symposium.registry.directory import KnownAgent, RegistryDirectory
 from symposium.registry.handshake import HANDSHAKE_TIME, shake_hands

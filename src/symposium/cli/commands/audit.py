@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from localio.text import one_line, second_of
 from peerwire.jsonrpc.values import as_object
 from symposium.audit.audit_log import AuditLog
 from symposium.cli.command_group import CommandGroup
@@ -14,8 +15,6 @@ from symposium.cli.options import example
 from symposium.client.events import read_tool_call
 from symposium.client.wishes import wish_of
 from symposium.config.paths import paths
-from symposium.local_time import second_of
-from symposium.plain_text import one_line
 
 _WIDTH = 60
 

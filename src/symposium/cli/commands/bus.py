@@ -7,6 +7,7 @@ from typing import Any, cast
 import click
 from msgspec import Raw, to_builtins
 
+from localio.text import near_names
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.catalog import message_types
 from symposium.bus.client import BusClient
@@ -33,7 +34,6 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.running import run
 from symposium.errors import NotFoundError, SymposiumError
-from symposium.near_names import near_names
 
 TYPE = click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this type.")
 FROM = click.option(

@@ -12,6 +12,7 @@ from textwrap import wrap
 import click
 from msgspec import to_builtins
 
+from localio.text import plain_text, second_of
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.daemon_status import DaemonInfo, DaemonStatus
 from symposium.bus.messages.stop_daemon import StopDaemon
@@ -26,8 +27,6 @@ from symposium.cli.running import run
 from symposium.daemon.background import RUNNING, in_background
 from symposium.daemon.process import serve
 from symposium.errors import NotFoundError
-from symposium.local_time import second_of
-from symposium.plain_text import plain_text
 
 _WIDE = 80
 """Characters of a line of what the daemon answers."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 from msgspec import to_builtins
 
+from localio.text import clipped, minute_of, pieces
 from symposium.bus.messages.answer_inbox import AnswerInbox
 from symposium.bus.messages.list_inbox import ListInbox
 from symposium.bus.messages.put_off_inbox import PutOffInbox
@@ -27,8 +28,6 @@ from symposium.cli.inbox_text import WIDTH, is_whole, short_text
 from symposium.cli.options import example
 from symposium.cli.task_agents import surroundings_to_start
 from symposium.cli.tasks import ask, doing
-from symposium.local_time import minute_of
-from symposium.plain_text import clipped, pieces
 
 LINES_SHOWN = 12
 """Lines of a change or a script that a list shows."""

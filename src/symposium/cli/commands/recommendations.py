@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from localio.text import plain_text
 from symposium.cli.agent_views import print_json, print_table
 from symposium.cli.command_group import CommandGroup
 from symposium.cli.options import example
@@ -15,7 +16,6 @@ from symposium.cli.running import run
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry, load
 from symposium.errors import SymposiumError
-from symposium.plain_text import plain_text
 from symposium.recommendations.comparison import Answers
 from symposium.recommendations.effects import effects_of
 from symposium.recommendations.facts import Facts

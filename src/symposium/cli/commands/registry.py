@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from localio.text import plain_text
 from peerwire.transports.command import Command
 from symposium.catalog import builtin_mods
 from symposium.cli.agent_views import print_json, server_json
@@ -16,7 +17,6 @@ from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry
-from symposium.plain_text import plain_text
 from symposium.registry.directory import BUILT_IN
 from symposium.registry.entries import Entry
 from symposium.registry.index import Loaded

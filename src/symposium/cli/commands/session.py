@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import click
 
+from localio.text import one_line
 from symposium.agent_label import agent_label
 from symposium.agent_sessions.keeper_client import (
     ANSWER,
@@ -40,7 +41,6 @@ from symposium.cli.session_words import say_answer
 from symposium.cli.task_agents import environment_for
 from symposium.cli.watching import FOLLOW, look, watch_events
 from symposium.config.paths import paths
-from symposium.plain_text import one_line
 from symposium.taskspaces.agent_commands import TERMINAL
 
 _WIDTH = 60

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 from msgspec import to_builtins
 
+from localio.text import second_of
 from symposium.agent_sessions.keeper_client import SAY, AgentSessions, reach
 from symposium.agent_sessions.session import SessionKind
 from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
@@ -45,7 +46,6 @@ from symposium.cli.tasks import (
     undone_lines,
 )
 from symposium.cli.watching import FOLLOW, look, watch_events
-from symposium.local_time import second_of
 
 TASK = click.argument("task")
 

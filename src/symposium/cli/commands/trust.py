@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from localio.text import day_of, plain_text
 from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
@@ -14,8 +15,6 @@ from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
-from symposium.local_time import day_of
-from symposium.plain_text import plain_text
 from symposium.recommendations.adviser import Advice, Adviser
 from symposium.run_mode.advice import adviser_for
 from symposium.trust.decision_file import Decision

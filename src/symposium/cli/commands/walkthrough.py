@@ -11,13 +11,13 @@ from typing import Any, Final, TypeVar
 import click
 import msgspec
 
+from localio.files import write_whole
+from localio.text import minute_of
 from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.command_group import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.running import run
 from symposium.cli.walkthroughs import Choice, chosen, project_stores, resolved
-from symposium.config.atomic_file import write_whole
-from symposium.local_time import minute_of
 from symposium.walkthroughs.page import Facts, page
 from symposium.walkthroughs.store import HOW_ONE_COMES
 from symposium.walkthroughs.terminal import PLAIN, Drawing, TextLine, fault_lines, text_lines

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
+from localio.redaction import Redactor, secret_values
 from symposium.agent_sessions.lent_environment import borrow
 from symposium.agent_sessions.session import secrets_of
 from symposium.agent_sessions.store import SessionStore
 from symposium.errors import SymposiumError
-from symposium.redaction import Redactor, secret_values
 from symposium.taskspaces.model import Taskspace
 
 OURS: Final = frozenset({"HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"})

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from localio.text import minute_of
 from symposium.agent_sessions.keeper_client import ANSWER, SAY, reach
 from symposium.agent_sessions.session import SessionKind
 from symposium.agent_sessions.store import SessionStore
@@ -25,7 +26,6 @@ from symposium.daemon.tasks.session_servers import NOTHING, AgentNow
 from symposium.daemon.tasks.setup_questions import TRUST_KIND as SET_UP
 from symposium.daemon.tasks.setup_questions import SetUpQuestions
 from symposium.daemon.tasks.setup_trust import SetUpTrust
-from symposium.local_time import minute_of
 from symposium.taskspaces.deletion.requests import Decision, DeletionRequest
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
+from localio.files import write_whole
 from symposium.bus.task_shapes import InboxItem
-from symposium.config.atomic_file import write_whole
 
 PERIOD: Final = 300.0
 """Seconds between two calls at least."""

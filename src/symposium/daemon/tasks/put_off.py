@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import DecodeError, ValidationError, json
 
-from symposium.config.atomic_file import write_whole
+from localio.files import write_whole
 
 REMEMBERED: Final = 1000
 """Items that are known to have been put off."""

@@ -4,10 +4,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
+from localio.text import exact
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.task_shapes import InboxChoice, InboxItem
 from symposium.daemon.tasks.setup_trust import SetUpTrust
-from symposium.plain_text import exact
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import Standing, Taskspace
 from symposium.taskspaces.setting_up import DECLINED, UNTRUSTED

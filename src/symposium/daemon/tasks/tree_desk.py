@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from localio.text import minute_of
 from symposium.agent_sessions.session import SessionSpec
 from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
@@ -24,7 +25,6 @@ from symposium.bus.messages.undo_taskspace import Undone, UndoTaskspace
 from symposium.daemon.tasks.resolving import Resolving
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_views import snapshot_view, task_view
-from symposium.local_time import minute_of
 from symposium.taskspaces.deletion.removal import BranchFate, Keeping
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine

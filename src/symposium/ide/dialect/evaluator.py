@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from localio.text import near_names
 from symposium.ide.dialect.document_functions import Action, Comment, GitDiff
 from symposium.ide.dialect.file_functions import FindFiles, Lines, Search, SearchFiles
 from symposium.ide.dialect.function import DialectError, Function, Hint, Scope, by_name, name_of
@@ -23,7 +24,6 @@ from symposium.ide.dialect.symbol_functions import (
 )
 from symposium.ide.dialect.syntax import Array, Call, Expression, Literal, Object
 from symposium.ide.dialect.workspace import Workspace
-from symposium.near_names import near_names
 
 FUNCTIONS: Final[Sequence[type[Function]]] = (
     *(FindDefinitions, FindReferences, Callers, GetSymbolInfo, DefinitionAt, Diagnostics),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from symposium.config.regular_file import regular_content
+from localio.files import regular_content
 from symposium.ide.dialect.function import DialectError, Function, Hint, Scope
 from symposium.ide.dialect.search import Wanted, search_files
 from symposium.ide.operations import FileLocation, FileRange

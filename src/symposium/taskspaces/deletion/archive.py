@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from symposium.config.atomic_file import sync_directory, write_whole
+from localio.files import sync_directory, write_whole
 from symposium.taskspaces.deletion.inside import all_of, repositories_in
 from symposium.taskspaces.deletion.work_tree_checks import kept_ignored, of_repository, status_of
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError

@@ -12,13 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from localio.git_settings import GitDirectories, Setting, find_git_directories, git_directories_at
 from symposium.diffs.git import end_process, start_process
-from symposium.git_isolation.allowed_settings import Setting
-from symposium.git_isolation.git_directories import (
-    GitDirectories,
-    find_git_directories,
-    git_directories_at,
-)
 from symposium.git_isolation.isolation import (
     GitConfigError,
     Isolation,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.config.atomic_file import write_whole
+from localio.files import write_whole
 from symposium.git_isolation.stand_in import common_of
 from symposium.taskspaces.failures import AbsentError, TaskspaceError
 from symposium.taskspaces.git.program import Git

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from symposium.plain_text import exact
+from localio.text import exact
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.ground import Ground

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.config.atomic_file import write_whole
+from localio.files import write_whole
 from symposium.taskspaces.snapshots.branches import (
     HEADS,
     LINK,

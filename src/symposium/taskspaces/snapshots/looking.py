@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from symposium.config.atomic_file import write_whole
+from localio.files import write_whole
 from symposium.taskspaces.snapshots.gitdir import admin_directory
 from symposium.taskspaces.snapshots.inotify import Watch, WatchError
 from symposium.taskspaces.snapshots.mirror import Mirror, decode, encode

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from symposium.config.atomic_file import write_whole
+from localio.files import write_whole
 from symposium.taskspaces.failures import GitCommandError, TaskspaceError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.snapshots.objects import (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.guidance.front_matter import Parted, part
+from localio.markdown import Parted, part
 from symposium.guidance.text import GuidanceText
 
 

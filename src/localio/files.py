@@ -1,4 +1,4 @@
-"""Files that are whole at every moment: the old text or the new one, whatever happens meanwhile."""
+"""Files: atomic writes, private directories, and bounded reads."""
 
 import os
 import stat
@@ -92,3 +92,45 @@ def sync_directory(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+PRIVATE_DIRECTORY_MODE: Final = 0o700
+
+
+def make_private_directory(directory: Path) -> None:
+    """Make a directory, and each missing one above it, for this user alone; those there stay.
+
+    `Path.mkdir` gives its mode to the last one only: what else it makes, everybody can read, and
+    the directory of the sockets would then be refused by whoever comes next (users §7.4).
+
+    Raises:
+        OSError: it cannot be made, or something else has its name.
+    """
+    if not directory.parent.is_dir():
+        make_private_directory(directory.parent)
+    directory.mkdir(mode=PRIVATE_DIRECTORY_MODE, exist_ok=True)
+
+
+def regular_content(path: Path, most: int) -> bytes:
+    """What a file holds.
+
+    Args:
+        path: links are followed.
+        most: bytes that it may have.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is a pipe, a device or a directory, or larger.
+    """
+    # A pipe that nobody writes to would be waited for.
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("it is no file")
+        with open(handle, "rb", closefd=False) as file:
+            content = file.read(most + 1)
+    finally:
+        os.close(handle)
+    if len(content) > most:
+        raise ValueError(f"it is larger than {most} bytes")
+    return content

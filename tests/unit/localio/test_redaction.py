@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from symposium.redaction import REDACTED, SHAPES, UNREADABLE, Redactor, names_secret, secret_values
+from localio.redaction import REDACTED, SHAPES, UNREADABLE, Redactor, names_secret, secret_values
 
 pytestmark = pytest.mark.requirement("conductor.trace-redaction")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.config.regular_file import regular_content
+from localio.files import regular_content
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.config.atomic_file import read_text, write_whole
+from localio.files import read_text, write_whole
 
 
 @pytest.mark.requirement("config.save-read-only")

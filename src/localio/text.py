@@ -1,7 +1,9 @@
-"""Makes a stranger's text safe for a terminal: what controls it is shown instead of obeyed."""
+"""Text for people: safe for terminals, near matches, and local times."""
 
 import re
 import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Final
 
 _CONTROLS: Final = (
@@ -53,3 +55,59 @@ def _visible(found: re.Match[str]) -> str:
     if code < 0x20:  # noqa: PLR2004 - the C0 controls, which Unicode has pictures of
         return chr(_PICTURES + code)
     return "␡" if code == 0x7F else f"<U+{code:04X}>"  # noqa: PLR2004 - DEL has one too
+
+
+def near_names(name: str, known: Iterable[str]) -> list[str]:
+    """The most alike first, at most three; letter case does not count."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
+
+    by_fold = {each.casefold(): each for each in known}
+    return [by_fold[fold] for fold in get_close_matches(name.casefold(), by_fold, n=3)]
+
+
+_WIDTH = 32
+
+
+def minute_of(moment: str | float) -> str:
+    """Day, hour and minute.
+
+    Args:
+        moment: ISO 8601, in UTC where it names no zone, or seconds since 1970. What is no moment
+            is shown as it stands.
+    """
+    return _shown(moment, "%Y-%m-%d %H:%M")
+
+
+def second_of(moment: str | float) -> str:
+    """Day, hour, minute and second of a moment as `minute_of` takes it."""
+    return _shown(moment, "%Y-%m-%d %H:%M:%S")
+
+
+def day_of(moment: str | float) -> str:
+    """The day of a moment as `minute_of` takes it."""
+    return _shown(moment, "%Y-%m-%d")
+
+
+def clock_of(moment: str | float) -> str:
+    """The time of day, to the microsecond, of a moment as `minute_of` takes it."""
+    return _shown(moment, "%H:%M:%S.%f")
+
+
+def iso_of(seconds: float) -> str:
+    """Seconds since 1970 as programs read them: ISO 8601 in UTC, and it says so."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _shown(moment: str | float, form: str) -> str:
+    try:
+        return _read(moment).astimezone().strftime(form)
+    except (ValueError, OverflowError, OSError):
+        # A file of an earlier version, or of another program: no reason to show nothing.
+        return one_line(str(moment), width=_WIDTH)
+
+
+def _read(moment: str | float) -> datetime:
+    if not isinstance(moment, str):
+        return datetime.fromtimestamp(moment, UTC)
+    found = datetime.fromisoformat(moment)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
