@@ -1,4 +1,4 @@
-"""The message types of the bus by name: one class in each module of `bus/messages/`."""
+"""The message types of the bus by name: the classes in the modules of `bus/messages/`."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -19,10 +19,15 @@ def message_types() -> Mapping[str, type[Message]]:
     """Every message class by its type's name; imports them all.
 
     Raises:
-        LocalError: a module holds no message class, two, or one of another name.
+        LocalError: a module holds no message class, or two classes have one name.
     """
-    names = [name.replace("-", "_") for name in names_in(MESSAGES)]
-    return MappingProxyType({name: _only_class(name) for name in names})
+    types: dict[str, type[Message]] = {}
+    for name in names_in(MESSAGES):
+        for kind in _classes_of(name.replace("-", "_")):
+            if kind.about.type in types:
+                raise LocalError(f"two messages are called {kind.about.type}")
+            types[kind.about.type] = kind
+    return MappingProxyType(dict(sorted(types.items())))
 
 
 @cache
@@ -31,14 +36,12 @@ def sendable_by(role: Role) -> frozenset[str]:
     return frozenset(n for n, kind in message_types().items() if role in kind.about.sent_by)
 
 
-def _only_class(name: str) -> type[Message]:
+def _classes_of(name: str) -> list[type[Message]]:
     module = import_module(f"{MESSAGES}.{name}")
     found = [value for value in vars(module).values() if _is_message_of(value, module.__name__)]
-    types = [cast("type[Message]", each) for each in found]
-    if len(types) != 1 or types[0].about.type != name:
-        said = ", ".join(each.about.type for each in types) or "none"
-        raise LocalError(f"{module.__name__} must hold one message, called {name}; found: {said}")
-    return types[0]
+    if not found:
+        raise LocalError(f"{module.__name__} holds no message")
+    return [cast("type[Message]", each) for each in found]
 
 
 def _is_message_of(value: object, module: str) -> bool:

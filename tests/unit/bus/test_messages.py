@@ -1,6 +1,7 @@
 """Message types: each is held by its class, and the reference's lines are read and written."""
 
 import json
+import re
 import sys
 from enum import Enum
 from pathlib import Path
@@ -79,7 +80,7 @@ def test_a_message_class_says_what_the_bus_must_know(kind: type[Message]) -> Non
     is_request = issubclass(kind, Request)
 
     assert kind.__doc__, "what it is for"
-    assert about.type == kind.__module__.rpartition(".")[2]
+    assert about.type == re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
     assert about.sent_by <= frozenset(Role)
     assert about.source
     assert is_request != issubclass(kind, Announcement)
@@ -89,7 +90,7 @@ def test_a_message_class_says_what_the_bus_must_know(kind: type[Message]) -> Non
 
 
 @pytest.mark.requirement("bus.one-class-each")
-def test_a_module_without_its_one_message_is_refused(
+def test_a_module_without_a_message_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "odd_messages"
@@ -99,7 +100,31 @@ def test_a_module_without_its_one_message_is_refused(
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setattr(catalog, "MESSAGES", "odd_messages")
 
-    with pytest.raises(LocalError, match="must hold one message, called nothing; found: none"):
+    with pytest.raises(LocalError, match=r"odd_messages\.nothing holds no message"):
+        message_types.__wrapped__()
+
+
+@pytest.mark.requirement("bus.one-class-each")
+def test_two_messages_of_one_name_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "twin_messages"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    code = (
+        "from typing import ClassVar\n"
+        "from symposium.bus.roles import Role\n"
+        "from symposium.bus.vocabulary import About, Announcement, Target\n"
+        "class Twin(Announcement, frozen=True):\n"
+        "    about: ClassVar = About(\n"
+        "        'twin', sent_by=frozenset(Role), target=Target.BROKER, source='a test')\n"
+    )
+    for name in ("first", "second"):
+        (package / f"{name}.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(catalog, "MESSAGES", "twin_messages")
+
+    with pytest.raises(LocalError, match="two messages are called twin"):
         message_types.__wrapped__()
 
 
