@@ -21,11 +21,10 @@ from uuid import uuid4
 
 from bench.tasks import AT, fill, run, say
 from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.connect import DaemonOptions
 from symposium.bus.envelope import Sender
-from symposium.bus.messages.log_progress import LogProgress
-from symposium.bus.roles import Role
-from symposium.bus.shapes import ProgressCategory
-from symposium.bus.starting import DaemonOptions
+from symposium.bus.messages.agents import LogProgress, ProgressCategory
+from symposium.bus.protocol import Role
 from symposium.taskspaces import log_book
 from symposium.taskspaces.journal import Journal
 from symposium.taskspaces.model import Category, LogEntry

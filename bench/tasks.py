@@ -22,14 +22,10 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.connect import DaemonOptions
 from symposium.bus.envelope import Sender
-from symposium.bus.messages.find_taskspace import FindTaskspace
-from symposium.bus.messages.list_inbox import ListInbox
-from symposium.bus.messages.list_taskspaces import ListTaskspaces
-from symposium.bus.messages.show_taskspace import ShowTaskspace
-from symposium.bus.roles import Role
-from symposium.bus.starting import DaemonOptions
-from symposium.bus.vocabulary import Request
+from symposium.bus.messages.tasks import FindTaskspace, ListInbox, ListTaskspaces, ShowTaskspace
+from symposium.bus.protocol import Request, Role
 from symposium.taskspaces import log_book
 from symposium.taskspaces.ground import file_of
 from symposium.taskspaces.journal import Journal, save

@@ -23,14 +23,12 @@ from typing import Final
 
 from bench.tasks import PROGRAM, WHO, git, run, say
 from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.connect import DaemonOptions
 from symposium.bus.envelope import Sender
-from symposium.bus.messages.answer_inbox import AnswerInbox
-from symposium.bus.messages.daemon_status import DaemonStatus
-from symposium.bus.messages.list_inbox import ListInbox
-from symposium.bus.messages.list_taskspaces import ListTaskspaces
-from symposium.bus.messages.signal_user import SignalUser
-from symposium.bus.roles import Role
-from symposium.bus.starting import DaemonOptions
+from symposium.bus.messages.agents import SignalUser
+from symposium.bus.messages.broker import DaemonStatus
+from symposium.bus.messages.tasks import AnswerInbox, ListInbox, ListTaskspaces
+from symposium.bus.protocol import Role
 
 AGENT: Final = Path("tests/process/agents/streaming_agent.py").absolute()
 AGENTS: Final = 12

@@ -24,8 +24,8 @@ from symposium.agent_sessions.keeper_client import EVENT, SAY, WATCH, reach
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
-from symposium.bus.messages.undo_taskspace import UndoTaskspace
-from symposium.bus.roles import Role
+from symposium.bus.messages.worktrees import UndoTaskspace
+from symposium.bus.protocol import Role
 from symposium.config.paths import paths
 
 AGENT: Final = Path(__file__).parents[1] / "tests/process/agents/chaos_agent.py"

@@ -9,9 +9,7 @@ from typing import Any, ForwardRef, Literal, TypeGuard, Union, get_args, get_ori
 
 from msgspec import Struct
 
-from symposium.bus.catalog import message_types
-from symposium.bus.roles import Role
-from symposium.bus.vocabulary import Message, Target, fields_of, reply_type
+from symposium.bus.protocol import Message, Role, Target, fields_of, message_types, reply_type
 
 PAGE = "reference/bus-messages.md"
 

@@ -20,13 +20,17 @@ from uuid import uuid4
 from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
 
 from localio import files
+from symposium.bus.endpoint import OnProgress
 from symposium.bus.envelope import Address
-from symposium.bus.exchange import OnProgress
-from symposium.bus.messages.delete_taskspace import Decided, DeleteTaskspace
-from symposium.bus.messages.spawn_taskspace import Spawned, SpawnTaskspace
-from symposium.bus.messages.taskspace_state import TaskspaceState
-from symposium.bus.shapes import Recorded
-from symposium.bus.vocabulary import Request, payload_of
+from symposium.bus.messages.agents import (
+    Decided,
+    DeleteTaskspace,
+    Recorded,
+    Spawned,
+    SpawnTaskspace,
+    TaskspaceState,
+)
+from symposium.bus.protocol import Request, payload_of
 from symposium.mcp_server import latest, outbox, reporting, tool
 from symposium.mcp_server.tools import (
     delete_taskspace,

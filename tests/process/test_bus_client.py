@@ -11,9 +11,8 @@ from tests.support.daemons import Gone, Yard, yard
 
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import MOST_ENDED, BusClient, ClientSettings, Identity
-from symposium.bus.dialling import dial, dial_running
+from symposium.bus.connect import dial, dial_running
 from symposium.bus.envelope import MAX_LINE, Sender
 from symposium.bus.errors import (
     BusLostError,
@@ -21,17 +20,18 @@ from symposium.bus.errors import (
     BusRefusedError,
     BusUnreachableError,
 )
-from symposium.bus.messages.daemon_status import DaemonStatus
-from symposium.bus.messages.get_selection import GetSelection
-from symposium.bus.messages.hello import PROTOCOL
-from symposium.bus.messages.log import Log
-from symposium.bus.messages.polo import Polo
-from symposium.bus.messages.presence import Presence
-from symposium.bus.messages.present_walkthrough import PresentWalkthrough
-from symposium.bus.messages.who import Who
-from symposium.bus.roles import Role
-from symposium.bus.shapes import Selection, WindowKind
-from symposium.bus.vocabulary import Done
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.broker import (
+    PROTOCOL,
+    DaemonStatus,
+    Log,
+    Polo,
+    Presence,
+    Who,
+    WindowKind,
+)
+from symposium.bus.messages.editor import GetSelection, PresentWalkthrough, Selection
+from symposium.bus.protocol import Done, Role
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -14,20 +14,14 @@ from tests.support import dying_daemon
 from tests.support.daemons import Gone, Yard, yard
 
 from peerwire.jsonrpc.transport import Transport
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.dialling import dial_running
+from symposium.bus.connect import DaemonOptions, dial_running, meeting_place
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError, BusRefusedError, BusUnreachableError
-from symposium.bus.messages.get_selection import GetSelection
-from symposium.bus.messages.presence import Presence
-from symposium.bus.messages.present_walkthrough import PresentWalkthrough
-from symposium.bus.messages.who import Who
-from symposium.bus.place import meeting_place
-from symposium.bus.roles import Role
-from symposium.bus.shapes import Selection, WindowKind
-from symposium.bus.starting import DaemonOptions
-from symposium.bus.vocabulary import Done
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.broker import Presence, Who, WindowKind
+from symposium.bus.messages.editor import GetSelection, PresentWalkthrough, Selection
+from symposium.bus.protocol import Done, Role
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -12,8 +12,8 @@ from tests.support.daemons import Yard, yard
 
 from peerwire.jsonrpc.transport import Overlong
 from peerwire.transports.unix import connect_unix
-from symposium.bus.messages.daemon_status import DaemonStatus
-from symposium.bus.roles import Role
+from symposium.bus.messages.broker import DaemonStatus
+from symposium.bus.protocol import Role
 from symposium.daemon.pressure import CLIENT_BACKLOG
 
 pytestmark = pytest.mark.timeout(240)

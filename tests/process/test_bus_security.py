@@ -11,15 +11,12 @@ import pytest
 from tests.support.daemons import Raw, Yard, yard
 from tests.support.mcp_process import repository_in
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
-from symposium.bus.messages.create_taskspace import CreateTaskspace
-from symposium.bus.messages.get_selection import GetSelection
-from symposium.bus.messages.list_taskspaces import ListTaskspaces
-from symposium.bus.messages.presence import Presence
-from symposium.bus.roles import Role
-from symposium.bus.shapes import Selection, WindowKind
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.broker import Presence, WindowKind
+from symposium.bus.messages.editor import GetSelection, Selection
+from symposium.bus.messages.tasks import AdoptTaskspace, CreateTaskspace, ListTaskspaces
+from symposium.bus.protocol import Role
 
 pytestmark = pytest.mark.timeout(240)
 

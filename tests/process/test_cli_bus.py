@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 from tests.support.daemons import Yard, yard
 
-from symposium.bus.answers import Answers, Asked
-from symposium.bus.messages.get_selection import GetSelection
-from symposium.bus.messages.log import Log
-from symposium.bus.messages.polo import Polo
-from symposium.bus.messages.presence import Presence
-from symposium.bus.roles import Role
-from symposium.bus.shapes import Selection, WindowKind
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.broker import Log, Polo, Presence, WindowKind
+from symposium.bus.messages.editor import GetSelection, Selection
+from symposium.bus.protocol import Role
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -12,17 +12,14 @@ from pathlib import Path
 import pytest
 from tests.support.daemons import Gone, Raw, Yard, yard
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.dialling import returning
+from symposium.bus.connect import DaemonOptions, MeetingPlace, PlaceError, returning
 from symposium.bus.envelope import MAX_LINE, Sender
 from symposium.bus.errors import BusError, BusUnreachableError
-from symposium.bus.messages.daemon_status import DaemonStatus
-from symposium.bus.messages.log import Log
-from symposium.bus.messages.reload_window import ReloadWindow
-from symposium.bus.place import MeetingPlace, PlaceError
-from symposium.bus.roles import Role
-from symposium.bus.starting import DaemonOptions
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.broker import DaemonStatus, Log
+from symposium.bus.messages.editor import ReloadWindow
+from symposium.bus.protocol import Role
 from symposium.daemon.claim import starting
 
 pytestmark = pytest.mark.timeout(240)

@@ -9,10 +9,9 @@ from tests.support.daemons import Yard, yard
 from tests.support.git_repository import GitRepository
 from tests.support.mcp_process import joined, repository_in, speaking
 
-from symposium.bus.answers import Answers, Asked
-from symposium.bus.messages.create_synthetic_pr import CreateSyntheticPr
-from symposium.bus.messages.user_feedback import UserFeedback
-from symposium.bus.roles import Role
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.editor import CreateSyntheticPr, UserFeedback
+from symposium.bus.protocol import Role
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -14,13 +14,11 @@ from tests.support.daemons import Yard, yard
 from tests.support.mcp_process import GREETING, Spoken, joined, repository_in, speaking
 from tests.support.mcp_scenes import TASK
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.envelope import Address
-from symposium.bus.messages.get_selection import GetSelection
-from symposium.bus.messages.presence import Presence
-from symposium.bus.messages.store_reference import StoreReference
-from symposium.bus.roles import Role
-from symposium.bus.shapes import Selection, WindowKind
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.broker import Presence, WindowKind
+from symposium.bus.messages.editor import GetSelection, Selection, StoreReference
+from symposium.bus.protocol import Role
 
 pytestmark = pytest.mark.timeout(240)
 

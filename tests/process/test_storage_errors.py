@@ -10,10 +10,9 @@ from tests.support.listening import Mailbox
 from tests.support.task_desk import Desk, until
 
 from localio.files import storage_error_text, write_whole
-from symposium.bus.answering import Answering
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.envelope import Envelope, Sender, envelope_of, read_outcome
-from symposium.bus.messages.list_inbox import Inbox, ListInbox
+from symposium.bus.handlers import Answering, Answers, Asked
+from symposium.bus.messages.tasks import Inbox, ListInbox
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.journal import Journal

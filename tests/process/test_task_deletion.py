@@ -9,24 +9,22 @@ import pytest
 from tests.support.daemons import Raw, Yard, yard
 from tests.support.mcp_process import repository_in
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.envelope import read_envelope
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.create_taskspace import CreateTaskspace
-from symposium.bus.messages.delete_taskspace import DeleteTaskspace
-from symposium.bus.messages.list_inbox import ListInbox
-from symposium.bus.messages.log_progress import LogProgress
-from symposium.bus.messages.presence import Presence
-from symposium.bus.messages.register_taskspace_window import RegisterTaskspaceWindow
-from symposium.bus.messages.remove_taskspace import RemoveTaskspace
-from symposium.bus.messages.signal_user import SignalUser
-from symposium.bus.messages.spawn_taskspace import SpawnTaskspace
-from symposium.bus.messages.taskspace_state import TaskspaceState
-from symposium.bus.messages.taskspace_will_delete import TaskspaceWillDelete
-from symposium.bus.messages.update_taskspace import UpdateTaskspace
-from symposium.bus.roles import Role
-from symposium.bus.shapes import WindowKind
-from symposium.bus.vocabulary import Request
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.agents import (
+    DeleteTaskspace,
+    LogProgress,
+    SignalUser,
+    SpawnTaskspace,
+    TaskspaceState,
+    UpdateTaskspace,
+)
+from symposium.bus.messages.broker import Presence, WindowKind
+from symposium.bus.messages.editor import RegisterTaskspaceWindow
+from symposium.bus.messages.tasks import CreateTaskspace, ListInbox
+from symposium.bus.messages.worktrees import RemoveTaskspace, TaskspaceWillDelete
+from symposium.bus.protocol import Request, Role
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from tests.support.inside_daemon import daemon_of
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.snapshot_taskspace import Snapped, SnapshotTaskspace
-from symposium.bus.roles import Role
-from symposium.bus.task_shapes import SnapshotView
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.tasks import SnapshotView
+from symposium.bus.messages.worktrees import Snapped, SnapshotTaskspace
+from symposium.bus.protocol import Role
 from symposium.daemon.part import Bus
 from symposium.keepers.bus_snapshots import BusSnapshots
 

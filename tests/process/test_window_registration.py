@@ -7,18 +7,16 @@ import pytest
 from tests.support.daemons import Yard, yard
 from tests.support.mcp_process import repository_in
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.dialling import dial_running
+from symposium.bus.connect import dial_running
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.create_taskspace import CreateTaskspace
-from symposium.bus.messages.get_selection import GetSelection
-from symposium.bus.messages.log_progress import LogProgress
-from symposium.bus.messages.register_taskspace_window import RegisterTaskspaceWindow
-from symposium.bus.messages.report_taskspace import ReportTaskspace
-from symposium.bus.roles import Role
-from symposium.bus.shapes import Selection
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.agents import LogProgress
+from symposium.bus.messages.editor import GetSelection, RegisterTaskspaceWindow, Selection
+from symposium.bus.messages.tasks import CreateTaskspace
+from symposium.bus.messages.worktrees import ReportTaskspace
+from symposium.bus.protocol import Role
 
 pytestmark = pytest.mark.timeout(60)
 

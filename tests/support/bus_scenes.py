@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from peerwire.jsonrpc.transport import Overlong
-from symposium.bus.actions import Action, Close, Deliver, Warn
 from symposium.bus.broker import Broker
-from symposium.bus.history import History
+from symposium.bus.broker_requests import History
 from symposium.bus.peers import Door
+from symposium.bus.routing import Action, Close, Deliver, Warn
 
 NOW = 1_700_000_000.0
 

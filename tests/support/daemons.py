@@ -11,14 +11,12 @@ from pathlib import Path
 
 from peerwire.testing import LineRecorder
 from peerwire.transports.unix import connect_unix
-from symposium.bus.answers import Answers
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.dialling import dial, dial_running
+from symposium.bus.connect import DaemonOptions, dial, dial_running
 from symposium.bus.envelope import Sender
-from symposium.bus.messages.daemon_status import DaemonStatus
-from symposium.bus.messages.presence import Presence
-from symposium.bus.roles import Role
-from symposium.bus.starting import DaemonOptions
+from symposium.bus.handlers import Answers
+from symposium.bus.messages.broker import DaemonStatus, Presence
+from symposium.bus.protocol import Role
 
 
 @dataclass(slots=True)

@@ -13,8 +13,8 @@ import signal
 import sys
 from pathlib import Path
 
+from symposium.bus.connect import DaemonOptions
 from symposium.bus.envelope import Envelope
-from symposium.bus.starting import DaemonOptions
 from symposium.daemon import daemon, process
 from symposium.daemon.link import Lines
 from symposium.daemon.switchboard import Switchboard

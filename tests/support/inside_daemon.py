@@ -6,9 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from symposium.bus.client import ClientSettings
-from symposium.bus.dialling import dial_running
-from symposium.bus.place import MeetingPlace
-from symposium.bus.starting import DaemonOptions
+from symposium.bus.connect import DaemonOptions, MeetingPlace, dial_running
 from symposium.daemon.claim import claim, starting
 from symposium.daemon.daemon import Daemon, Setting
 from symposium.daemon.part import Part

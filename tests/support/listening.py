@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from symposium.bus.vocabulary import Announcement
+from symposium.bus.protocol import Announcement
 
 Value = TypeVar("Value")
 Heard = TypeVar("Heard", bound=Announcement)

@@ -15,7 +15,7 @@ from tests.support.mcp_fixture_part import FixturePart
 
 from peerwire.transports.fd import stdio_transport
 from symposium.bus.client import ClientSettings
-from symposium.bus.dialling import dial_running
+from symposium.bus.connect import dial_running
 from symposium.mcp_server.guard import App, Guard, Receive, Scope, Send
 from symposium.mcp_server.notices import with_notices
 from symposium.mcp_server.offering import Offering

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from symposium.bus.client import BusClient
-from symposium.bus.messages.who import Who
-from symposium.bus.shapes import Present
+from symposium.bus.messages.broker import Present, Who
 
 GREETING = {
     "protocolVersion": "2025-11-25",

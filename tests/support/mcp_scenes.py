@@ -9,11 +9,10 @@ from typing import Any
 
 from peerwire.jsonrpc.transport import Overlong
 from peerwire.transports.memory import MemoryTransport, memory_pair
-from symposium.bus.envelope import Address
+from symposium.bus.endpoint import OnProgress
+from symposium.bus.envelope import NO_HANDLER, Address
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.exchange import OnProgress
-from symposium.bus.refusals import NO_HANDLER
-from symposium.bus.vocabulary import Message, Request
+from symposium.bus.protocol import Message, Request
 from symposium.guidance.boot import BootPrompts
 from symposium.guidance.library import library_for
 from symposium.ide.dialect.port import IdePort, NoIde

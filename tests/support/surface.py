@@ -24,9 +24,9 @@ import symposium.testing
 from peerwire.acp.methods import METHODS
 from peerwire.acp.names import ENVELOPES, ERAS, MCP_ERAS, PROXY_INITIALIZE
 from symposium.__main__ import main
-from symposium.bus import refusals
-from symposium.bus.catalog import message_types
+from symposium.bus import envelope
 from symposium.bus.errors import BusRefusedError
+from symposium.bus.protocol import message_types
 from symposium.catalog import ENTRY_POINTS, OTHER_NAMES, agent_names, mod_names
 from symposium.cli.ending import ExitCode
 from symposium.cli.failures import failure_of
@@ -97,8 +97,10 @@ def exit_codes() -> Iterator[str]:
 
 
 def _bus_codes() -> list[str]:
-    values = vars(refusals)
+    values = vars(envelope)
+    # The module has the codes of refusals, and one name of a message beside them.
     names = [name for name in values if name.isupper() and isinstance(values[name], str)]
+    names.remove("RESPONSE")
     return sorted(values[name] for name in names if re.fullmatch("[a-z_]+", values[name]))
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.answers import Asked
 from symposium.bus.envelope import Sender
+from symposium.bus.handlers import Asked
 from symposium.config.paths import paths
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.inbox import Inbox

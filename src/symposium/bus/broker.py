@@ -1,4 +1,4 @@
-"""Who gets what on the bus: lines in, deliveries out; no socket.
+"""Routes lines to peers: lines in, deliveries out; no socket.
 
 Peers that have said hello speak version 2: each hears what is for it, and nothing else. Peers of
 the compat socket that have not are taken for version 1, and get what the reference's daemon would
@@ -13,11 +13,8 @@ from msgspec import UNSET, Raw
 
 from localio.text import near_names
 from peerwire.jsonrpc.transport import Overlong
-from symposium.bus import refusals
-from symposium.bus.actions import Action, Deliver, Warn
-from symposium.bus.assignment import assign
-from symposium.bus.catalog import message_types
-from symposium.bus.desk import Desk, cancelled
+from symposium.bus import envelope as refusals
+from symposium.bus.broker_requests import Desk, History, LegacyPeers, cancelled, passed_by
 from symposium.bus.envelope import (
     Envelope,
     EnvelopeError,
@@ -30,13 +27,61 @@ from symposium.bus.envelope import (
     version_one,
     write_envelope,
 )
-from symposium.bus.history import History, passed_by
-from symposium.bus.legacy import LegacyPeers
-from symposium.bus.messages.traffic import Traffic
-from symposium.bus.open_requests import MOST_OPEN, OpenRequest, OpenRequests
+from symposium.bus.messages.broker import Traffic
 from symposium.bus.peers import EVERYTHING, Canonical, Door, Peer, Peers, plain_parts
-from symposium.bus.roles import GIVEN, Role
-from symposium.bus.vocabulary import About, Message, PayloadError, Target, read_as
+from symposium.bus.protocol import (
+    GIVEN,
+    About,
+    Message,
+    PayloadError,
+    Role,
+    Target,
+    message_types,
+    read_as,
+)
+from symposium.bus.routing import (
+    MOST_OPEN,
+    Action,
+    Deliver,
+    OpenRequest,
+    OpenRequests,
+    Place,
+    Warn,
+    is_same_taskspace,
+    window_for,
+)
+
+
+def assign(about: About, envelope: Envelope, asker: Peer, peers: Peers, now: float) -> Peer | None:
+    """The peer of version 2 that is to answer; None if nobody can.
+
+    Whoever the envelope names, if it answers the type. Else, for a window, the one that the rules
+    of `routing` find, and the daemon where there is none; for an MCP server, the one that stands in
+    the asker's taskspace; for anything else the daemon, or whoever came first.
+    """
+    able = [each for each in peers.handlers(about.type) if each is not asker]
+    if envelope.to is not UNSET:
+        able = [each for each in able if each.is_meant(envelope.to)]
+    if len(able) <= 1 and envelope.to is not UNSET:
+        return able[0] if able else None
+    daemon = next((each for each in able if each.role is Role.DAEMON), None)
+    match about.target:
+        case Target.WINDOW:
+            return _window(envelope, able, peers, now) or daemon
+        case Target.MCP_SERVER:
+            here = [each for each in able if is_same_taskspace(each.taskspace, asker.taskspace)]
+            return (here or able or [None])[-1]
+        case _:
+            return daemon or next(iter(able), None)
+
+
+def _window(envelope: Envelope, able: list[Peer], peers: Peers, now: float) -> Peer | None:
+    sender = envelope.sender
+    directory = peers.directory(sender.working_directory)
+    place = Place(directory, sender.taskspace_uuid, sender.shell_pid)
+    found = window_for(place, peers.windows(able, now))
+    return None if found is None else peers.get(found.connection)
+
 
 _UNSEEN: Final = frozenset({"presence", "who", "history", "daemon_status"})
 """Types that nobody would look for in the history."""

@@ -17,18 +17,14 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from peerwire.jsonrpc.transport import Overlong, Transport
-from symposium.bus import refusals
-from symposium.bus.answers import Answers
-from symposium.bus.dialling import dial
+from symposium.bus import envelope as refusals
+from symposium.bus.connect import DaemonOptions, PlaceError, dial
+from symposium.bus.endpoint import CONNECT_TIMEOUT, Exchange, OnProgress
 from symposium.bus.envelope import MAX_LINE, Address, Envelope, Sender, write_envelope
 from symposium.bus.errors import BusEndedError, BusError, BusRefusedError, BusUnreachableError
-from symposium.bus.exchange import CONNECT_TIMEOUT, Exchange, OnProgress
-from symposium.bus.messages.hello import PROTOCOL, Hello, Welcome
-from symposium.bus.messages.presence import Presence
-from symposium.bus.place import PlaceError
-from symposium.bus.roles import Role
-from symposium.bus.starting import DaemonOptions
-from symposium.bus.vocabulary import Announcement, Request
+from symposium.bus.handlers import Answers
+from symposium.bus.messages.broker import PROTOCOL, Hello, Presence, Welcome
+from symposium.bus.protocol import Announcement, Request, Role
 
 FIRST_PAUSE: Final = 0.05
 """Seconds before the second attempt to connect; doubled with each."""

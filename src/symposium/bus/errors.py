@@ -35,7 +35,7 @@ class BusRefusedError(BusError):
     """What was asked was answered with an error.
 
     Attributes:
-        code: which kind (`symposium.bus.refusals`); empty from a peer of version 1.
+        code: which kind (`symposium.bus.envelope`); empty from a peer of version 1.
     """
 
     def __init__(self, message: str, code: str = "", hint: str = "") -> None:

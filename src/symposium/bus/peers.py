@@ -5,13 +5,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from symposium.bus.catalog import sendable_by
 from symposium.bus.envelope import Address, Sender, stamp
-from symposium.bus.messages.hello import Hello
-from symposium.bus.messages.presence import Presence
-from symposium.bus.roles import Role
+from symposium.bus.messages.broker import Hello, Presence, Present, WindowKind
+from symposium.bus.protocol import Role, sendable_by
 from symposium.bus.routing import Parts, Window, is_same_taskspace
-from symposium.bus.shapes import Present, WindowKind
 
 EVERYTHING: Final = "*"
 """What to subscribe to, to see the traffic."""

@@ -11,9 +11,8 @@ from msgspec import to_builtins
 from msgspec.json import encode
 
 from localio.text import one_line, second_of
-from symposium.bus.messages.inbox_changed import InboxChanged
-from symposium.bus.messages.taskspace_changed import TaskspaceChanged
-from symposium.bus.vocabulary import Announcement
+from symposium.bus.messages.changes import InboxChanged, TaskspaceChanged
+from symposium.bus.protocol import Announcement
 from symposium.cli.task_board import Board, Group, Line
 from symposium.cli.tasks import task_line
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from peerwire.jsonrpc.transport import Overlong, Transport
 from peerwire.transports.fd import stdio_transport
 from peerwire.transports.unix import connect_unix
-from symposium.bus.dialling import dial
+from symposium.bus.connect import DaemonOptions, dial
 from symposium.bus.envelope import MAX_LINE
 from symposium.bus.errors import BusUnreachableError
-from symposium.bus.starting import DaemonOptions
 from symposium.cli.ending import ExitCode
 
 

@@ -12,7 +12,7 @@ from msgspec import Raw
 from localio.redaction import REDACTED
 from localio.text import clock_of, one_line
 from symposium.bus.envelope import Envelope, EnvelopeError, read_envelope
-from symposium.bus.shapes import Logged
+from symposium.bus.messages.broker import Logged
 from symposium.errors import SymposiumError
 
 _WIDTH: Final = 160

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import click
 
-from symposium.bus.answers import Answers
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.dialling import dial_running
+from symposium.bus.connect import DaemonOptions, dial_running
 from symposium.bus.envelope import Sender
-from symposium.bus.roles import Role
-from symposium.bus.starting import DaemonOptions
+from symposium.bus.handlers import Answers
+from symposium.bus.protocol import Role
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 SOCKET = click.option(

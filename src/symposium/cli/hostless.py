@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.place import meeting_place
+from symposium.bus.connect import meeting_place
 from symposium.config.paths import paths
 
 

@@ -11,7 +11,7 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from localio.files import write_whole
-from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.bus.messages.tasks import InboxChoice, InboxItem
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError, SymposiumError
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from localio.text import one_line, pieces
-from symposium.bus.task_shapes import InboxItem
+from symposium.bus.messages.tasks import InboxItem
 
 WIDTH: Final = 100
 

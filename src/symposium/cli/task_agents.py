@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from peerwire.transports.command import Command, command_json
 from symposium.agent_sessions.lent_environment import lend
-from symposium.bus.task_shapes import InboxItem, TaskView
+from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.chain_spec import read_agent
 from symposium.cli.agent_names import agent_spec, configured_agent
 from symposium.conductor.blueprint import Program

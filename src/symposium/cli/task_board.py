@@ -7,9 +7,8 @@ from enum import Enum
 from typing import Final
 
 from localio.text import clock_of, one_line
-from symposium.bus.messages.inbox_changed import InboxChanged
-from symposium.bus.messages.taskspace_changed import TaskspaceChanged
-from symposium.bus.task_shapes import InboxItem, TaskView
+from symposium.bus.messages.changes import InboxChanged, TaskspaceChanged
+from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.cli.tasks import glyph_of
 
 NAME_WIDTH: Final = 28

@@ -22,7 +22,7 @@ from symposium.agent_sessions.keeper_client import (
 )
 from symposium.agent_sessions.session import SessionError
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.messages.undo_taskspace import UndoTaskspace
+from symposium.bus.messages.worktrees import UndoTaskspace
 from symposium.cli.asking import AskPerson
 from symposium.cli.chat_commands import LEAVE, ChatCommands, for_agent
 from symposium.cli.chat_input import Inputs, TypedInputs, history_file

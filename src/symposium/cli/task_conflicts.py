@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from localio.text import one_line
-from symposium.bus.messages.find_overlaps import ConflictView, OverlapView
+from symposium.bus.messages.worktrees import ConflictView, OverlapView
 
 BASE: Final = "base"
 """What stands for the base branch in the place of a taskspace."""

@@ -8,11 +8,10 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from symposium.bus.envelope import NOT_FOUND
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.land_taskspace import LandTaskspace
-from symposium.bus.messages.show_landing import LandingShown, ShowLanding
-from symposium.bus.refusals import NOT_FOUND
-from symposium.bus.task_shapes import TaskView
+from symposium.bus.messages.tasks import TaskView
+from symposium.bus.messages.worktrees import LandingShown, LandTaskspace, ShowLanding
 from symposium.chain_spec import check_policy
 from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode

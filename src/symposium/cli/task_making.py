@@ -9,10 +9,7 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from symposium.bus.messages.create_taskspace import CreateTaskspace
-from symposium.bus.messages.retry_taskspace import RetryTaskspace
-from symposium.bus.messages.show_taskspace import ShowTaskspace
-from symposium.bus.task_shapes import TaskView
+from symposium.bus.messages.tasks import CreateTaskspace, RetryTaskspace, ShowTaskspace, TaskView
 from symposium.chain_spec import check_policy
 from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from symposium.bus.task_shapes import TaskView
+from symposium.bus.messages.tasks import TaskView
 from symposium.cli.ending import ExitCode
 from symposium.diffs.git import open_repository
 from symposium.errors import NotFoundError

@@ -7,9 +7,8 @@ import click
 from msgspec import to_builtins
 
 from localio.text import day_of
-from symposium.bus.messages.remove_taskspace import RemoveTaskspace
-from symposium.bus.messages.report_taskspace import ReportTaskspace, SafetyReport
-from symposium.bus.task_shapes import TaskView
+from symposium.bus.messages.tasks import TaskView
+from symposium.bus.messages.worktrees import RemoveTaskspace, ReportTaskspace, SafetyReport
 from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode
 from symposium.cli.stdin_lines import ask_line

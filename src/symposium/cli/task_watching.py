@@ -10,18 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient
 from symposium.bus.errors import BusError
-from symposium.bus.messages.inbox_changed import InboxChanged
-from symposium.bus.messages.list_inbox import ListInbox
-from symposium.bus.messages.list_taskspaces import ListTaskspaces
-from symposium.bus.messages.presence import Presence
-from symposium.bus.messages.task_logged import TaskLogged
-from symposium.bus.messages.taskspace_changed import TaskspaceChanged
-from symposium.bus.messages.taskspace_gone import TaskspaceGone
-from symposium.bus.shapes import WindowKind
-from symposium.bus.vocabulary import Announcement
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.broker import Presence, WindowKind
+from symposium.bus.messages.changes import InboxChanged, TaskLogged, TaskspaceChanged, TaskspaceGone
+from symposium.bus.messages.tasks import ListInbox, ListTaskspaces
+from symposium.bus.protocol import Announcement
 from symposium.cli.board_screen import FullScreen, JsonLines, Lines
 from symposium.cli.bus_options import client_for
 from symposium.cli.task_board import Board

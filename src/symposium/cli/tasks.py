@@ -11,13 +11,18 @@ from msgspec import to_builtins
 from localio.text import minute_of, one_line, second_of
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.client import BusClient
-from symposium.bus.messages.find_taskspace import FindTaskspace
-from symposium.bus.messages.progress import Progress
-from symposium.bus.messages.show_taskspace import GuidanceReading, ShowTaskspace, TaskShown
-from symposium.bus.messages.undo_taskspace import Undone
-from symposium.bus.shapes import SIGNS, ProgressCategory
-from symposium.bus.task_shapes import SnapshotView, TaskView
-from symposium.bus.vocabulary import Request
+from symposium.bus.messages.agents import SIGNS, ProgressCategory
+from symposium.bus.messages.broker import Progress
+from symposium.bus.messages.tasks import (
+    FindTaskspace,
+    GuidanceReading,
+    ShowTaskspace,
+    SnapshotView,
+    TaskShown,
+    TaskView,
+)
+from symposium.bus.messages.worktrees import Undone
+from symposium.bus.protocol import Request
 from symposium.cli.agent_views import dated, print_json
 from symposium.cli.bus_options import client_for
 from symposium.cli.running import run

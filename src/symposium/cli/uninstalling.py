@@ -15,7 +15,7 @@ from symposium.agent_sessions.keeper_client import AgentSessions
 from symposium.agent_sessions.session import Status
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusError, BusUnreachableError
-from symposium.bus.messages.stop_daemon import StopDaemon
+from symposium.bus.messages.broker import StopDaemon
 from symposium.cli.bus_options import running_bus
 from symposium.cli.chat_input import history_file
 from symposium.config.paths import Paths

@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from symposium.bus.dialling import check_peer
+from symposium.bus.connect import MeetingPlace, check_peer, make_directory
 from symposium.bus.errors import BusError
-from symposium.bus.place import MeetingPlace, make_directory
 
 PROBE_TIME: Final = 2.0
 """Seconds in which whoever listens must take our connection."""

@@ -15,21 +15,16 @@ from uuid import uuid4
 from localio.redaction import Redactor, secret_values
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import UnixListener, serve_unix
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.broker import Broker
+from symposium.bus.broker_requests import History
+from symposium.bus.connect import DaemonOptions, MeetingPlace
 from symposium.bus.envelope import MAX_LINE
-from symposium.bus.history import History
-from symposium.bus.messages.daemon_status import DaemonInfo, DaemonStatus, Latency
-from symposium.bus.messages.hello import PROTOCOL
-from symposium.bus.messages.reload_window import ReloadWindow
-from symposium.bus.messages.stop_daemon import StopDaemon
-from symposium.bus.open_requests import Took
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.broker import PROTOCOL, DaemonInfo, DaemonStatus, Latency, StopDaemon
+from symposium.bus.messages.editor import ReloadWindow
 from symposium.bus.peers import Door
-from symposium.bus.place import MeetingPlace
-from symposium.bus.roles import GIVEN
-from symposium.bus.routing import Parts
-from symposium.bus.starting import DaemonOptions
-from symposium.bus.vocabulary import Done
+from symposium.bus.protocol import GIVEN, Done
+from symposium.bus.routing import Parts, Took
 from symposium.daemon.claim import starting
 from symposium.daemon.idle import Idleness
 from symposium.daemon.inside import Inside

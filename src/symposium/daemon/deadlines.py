@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from symposium.bus.actions import Action
 from symposium.bus.broker import Broker
+from symposium.bus.routing import Action
 
 
 class Deadlines:

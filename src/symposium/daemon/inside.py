@@ -4,15 +4,12 @@ import time
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from symposium.bus.answers import Answers
-from symposium.bus.envelope import Address, Envelope
-from symposium.bus.exchange import Exchange, OnProgress
-from symposium.bus.messages.hello import PROTOCOL, Hello
+from symposium.bus.endpoint import Exchange, OnProgress
+from symposium.bus.envelope import DAEMON_SENDER, Address, Envelope
+from symposium.bus.handlers import Answers
+from symposium.bus.messages.broker import PROTOCOL, Hello, Present
 from symposium.bus.peers import Door, Peer
-from symposium.bus.refusals import DAEMON_SENDER
-from symposium.bus.roles import GIVEN, Role
-from symposium.bus.shapes import Present
-from symposium.bus.vocabulary import Announcement, Request
+from symposium.bus.protocol import GIVEN, Announcement, Request, Role
 from symposium.daemon.switchboard import Switchboard
 
 DAEMON: Final = "daemon"

@@ -5,7 +5,7 @@ A part is one module under `daemon/parts/` that makes one `PartSpec`:
     class Taskspaces:
         def answers(self) -> Answers:
             answers = Answers()
-            answers.to(SpawnTaskspace, self._spawn)          # see symposium.bus.answers
+            answers.to(SpawnTaskspace, self._spawn)          # see symposium.bus.handlers
             return answers
 
         async def run(self, bus: Bus) -> None:
@@ -28,11 +28,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from symposium.bus.answers import Answers
+from symposium.bus.endpoint import OnProgress
 from symposium.bus.envelope import Address
-from symposium.bus.exchange import OnProgress
-from symposium.bus.shapes import Present
-from symposium.bus.vocabulary import Announcement, Request
+from symposium.bus.handlers import Answers
+from symposium.bus.messages.broker import Present
+from symposium.bus.protocol import Announcement, Request
 
 PART_GRACE: Final = 5.0
 """Seconds that a part has to end in."""

@@ -6,8 +6,7 @@ import os
 import signal
 
 from localio.plugins import module_name, names_in, only_object
-from symposium.bus.place import meeting_place
-from symposium.bus.starting import DaemonOptions, remember
+from symposium.bus.connect import DaemonOptions, meeting_place, remember
 from symposium.config.paths import keep_runtime, paths
 from symposium.daemon.background import READY, RUNNING, Tell
 from symposium.daemon.claim import RunningError, claim, claim_compat, starting

@@ -9,11 +9,11 @@ from itertools import chain
 from typing import Final
 
 from peerwire.transports.fd import FdTransport
-from symposium.bus.actions import Action, Close, Deliver, Warn
 from symposium.bus.broker import Broker
 from symposium.bus.envelope import Envelope
-from symposium.bus.messages.daemon_status import Cut
+from symposium.bus.messages.broker import Cut
 from symposium.bus.peers import Door
+from symposium.bus.routing import Action, Close, Deliver, Warn
 from symposium.daemon.deadlines import Deadlines
 from symposium.daemon.half_lines import HalfLines
 from symposium.daemon.link import Lines, Link

@@ -6,7 +6,7 @@ from typing import Final
 
 from symposium.bus.client import BusClient
 from symposium.bus.errors import BusError
-from symposium.bus.messages.check_budget import CheckBudget
+from symposium.bus.messages.agents import CheckBudget
 
 PATIENCE: Final = 5.0
 """Seconds for an answer."""

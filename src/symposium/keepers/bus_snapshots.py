@@ -7,12 +7,12 @@ from typing import Final, Self
 
 from peerwire.jsonrpc.transport import Overlong, Transport
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.dialling import returning
+from symposium.bus.connect import returning
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError
-from symposium.bus.messages.snapshot_taskspace import SnapshotTaskspace
-from symposium.bus.roles import Role
-from symposium.bus.task_shapes import SESSION_SERVER, SnapshotView
+from symposium.bus.messages.tasks import SESSION_SERVER, SnapshotView
+from symposium.bus.messages.worktrees import SnapshotTaskspace
+from symposium.bus.protocol import Role
 from symposium.keepers.agent_stop import LATE, AgentStop
 from symposium.keepers.before_tools import Listening
 from symposium.keepers.tool_calls import Heard, ToolCalls

@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol, Self
 from localio.text import one_line
 from symposium.bus.client import BusClient
 from symposium.bus.errors import BusError
-from symposium.bus.messages.session_noted import SessionNoted
-from symposium.bus.task_shapes import NoteKind
+from symposium.bus.messages.changes import SessionNoted
+from symposium.bus.messages.tasks import NoteKind
 
 MAX_NOTES: Final = 100
 """Notes that wait for a connection; the newest are kept."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, Literal, TypeAlias
 
-from symposium.bus.messages.log import Log
+from symposium.bus.messages.broker import Log
 
 Level: TypeAlias = Literal["error", "warn", "info", "debug"]
 

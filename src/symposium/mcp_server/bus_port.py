@@ -2,9 +2,9 @@
 
 from typing import Protocol, TypeVar
 
+from symposium.bus.endpoint import OnProgress
 from symposium.bus.envelope import Address
-from symposium.bus.exchange import OnProgress
-from symposium.bus.vocabulary import Request
+from symposium.bus.protocol import Request
 
 _Answer = TypeVar("_Answer")
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from symposium.bus.errors import BusError
-from symposium.bus.messages.find_overlaps import FindOverlaps
+from symposium.bus.messages.worktrees import FindOverlaps
 from symposium.mcp_server.part import Json
 from symposium.mcp_server.workplace import Workplace
 

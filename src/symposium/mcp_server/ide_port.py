@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import msgspec
 
 from symposium.bus.errors import BusError
-from symposium.bus.messages.find_all_references import FindAllReferences
-from symposium.bus.messages.resolve_symbol_by_name import ResolveSymbolByName
-from symposium.bus.shapes import SymbolDef as WireSymbol
+from symposium.bus.messages.editor import FindAllReferences, ResolveSymbolByName
+from symposium.bus.messages.editor import SymbolDef as WireSymbol
 from symposium.ide.dialect.port import At, IdePort
 from symposium.ide.operations import Diagnostic, FileRange, Hover, SymbolDef
 from symposium.mcp_server.bus_port import Bus

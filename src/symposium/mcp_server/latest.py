@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 from symposium.bus.errors import BusError
-from symposium.bus.messages.progress import Progress
-from symposium.bus.vocabulary import Request
+from symposium.bus.messages.broker import Progress
+from symposium.bus.protocol import Request
 from symposium.mcp_server.tool import Call, News
 
 EVERY: Final = 10.0

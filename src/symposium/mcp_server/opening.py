@@ -5,15 +5,12 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
-from symposium.bus.messages.marco import Marco
-from symposium.bus.messages.polo import Polo
-from symposium.bus.messages.store_reference import StoreReference
-from symposium.bus.messages.user_feedback import UserFeedback
-from symposium.bus.roles import Role
-from symposium.bus.vocabulary import Done
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.broker import Marco, Polo
+from symposium.bus.messages.editor import StoreReference, UserFeedback
+from symposium.bus.protocol import Done, Role
 from symposium.config.paths import paths
 from symposium.guidance.boot import BootPrompts
 from symposium.guidance.library import library_for

@@ -16,10 +16,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from localio.files import sync_directory, write_whole
-from symposium.bus.catalog import message_types
+from symposium.bus.envelope import GONE, NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusError, BusRefusedError
-from symposium.bus.refusals import GONE, NO_HANDLER, TIMEOUT
-from symposium.bus.vocabulary import Message, PayloadError, Request, payload_of
+from symposium.bus.protocol import Message, PayloadError, Request, message_types, payload_of
 from symposium.mcp_server.bus_port import Bus
 
 FOLDER: Final = "outbox"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from symposium.bus.errors import BusError
-from symposium.bus.messages.guidance_read import GuidanceRead
+from symposium.bus.messages.agents import GuidanceRead
 from symposium.guidance.text import GuidanceText
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import Standing

@@ -4,10 +4,10 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from symposium.bus.envelope import GONE, NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusError, BusRefusedError
-from symposium.bus.refusals import GONE, NO_HANDLER, TIMEOUT
-from symposium.bus.shapes import Recorded
-from symposium.bus.vocabulary import Request
+from symposium.bus.messages.agents import Recorded
+from symposium.bus.protocol import Request
 from symposium.errors import SymposiumError
 from symposium.mcp_server.tool import Answer, Call
 

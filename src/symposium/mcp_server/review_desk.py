@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from symposium.bus.answers import Asked
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.user_feedback import UserFeedback
-from symposium.bus.vocabulary import Done
+from symposium.bus.handlers import Asked
+from symposium.bus.messages.editor import UserFeedback
+from symposium.bus.protocol import Done
 from symposium.errors import NotFoundError, SymposiumError
 from symposium.reviews.feedback import Feedback, read_feedback
 from symposium.reviews.model import Attention, Review

@@ -8,12 +8,10 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from symposium.bus.envelope import TIMEOUT
 from symposium.bus.errors import BusError, BusLostError, BusRefusedError
-from symposium.bus.messages.create_synthetic_pr import CreateSyntheticPr
-from symposium.bus.messages.update_synthetic_pr import UpdateSyntheticPr
-from symposium.bus.refusals import TIMEOUT
-from symposium.bus.shapes import CommentThread as ShownThread
-from symposium.bus.shapes import ReviewFile
+from symposium.bus.messages.editor import CommentThread as ShownThread
+from symposium.bus.messages.editor import CreateSyntheticPr, ReviewFile, UpdateSyntheticPr
 from symposium.mcp_server.latest import EVERY, Latest, ask_telling
 from symposium.mcp_server.tool import Answer, Call
 from symposium.reviews.feedback import FeedbackError

@@ -5,7 +5,7 @@ import logging
 from typing import Final
 
 from symposium.bus.errors import BusError
-from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
+from symposium.bus.messages.agents import TaskspaceInfo, TaskspaceState
 from symposium.guidance.boot import TaskContext
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import Standing, written_down

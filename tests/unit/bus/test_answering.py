@@ -4,14 +4,12 @@ import asyncio
 
 import pytest
 
-from symposium.bus import refusals
-from symposium.bus.answering import Answering
-from symposium.bus.answers import Answers, Asked
+from symposium.bus import envelope as refusals
 from symposium.bus.envelope import Envelope, Outcome, Sender, envelope_of, read_outcome
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.delete_taskspace import DeleteTaskspace
-from symposium.bus.messages.log_progress import LogProgress
-from symposium.bus.vocabulary import payload_of
+from symposium.bus.handlers import Answering, Answers, Asked
+from symposium.bus.messages.agents import DeleteTaskspace, LogProgress
+from symposium.bus.protocol import payload_of
 from symposium.errors import BadValueError, NotFoundError, SymposiumError
 
 DELETE = DeleteTaskspace(project_path="/p", taskspace_uuid="u")

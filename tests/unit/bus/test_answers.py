@@ -2,10 +2,10 @@
 
 import pytest
 
-from symposium.bus.answers import Answers, Asked
-from symposium.bus.messages.log_progress import LogProgress
-from symposium.bus.messages.snapshot_taken import SnapshotTaken
-from symposium.bus.messages.snapshot_taskspace import SnapshotTaskspace
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.agents import LogProgress
+from symposium.bus.messages.changes import SnapshotTaken
+from symposium.bus.messages.worktrees import SnapshotTaskspace
 
 
 async def heard(message: object, asked: Asked) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.support.bus_scenes import SENDER, Scene
 
 from peerwire.jsonrpc.transport import Overlong
-from symposium.bus.open_requests import MOST_OPEN
 from symposium.bus.peers import FRESH
+from symposium.bus.routing import MOST_OPEN
 
 TASK = {"project_path": "/p", "taskspace_uuid": "t"}
 

@@ -6,14 +6,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from symposium.bus import exchange as exchange_module
-from symposium.bus.answers import Answers
+from symposium.bus import endpoint as exchange_module
+from symposium.bus.endpoint import CONNECT_TIMEOUT, GRACE, Exchange, Pending
 from symposium.bus.envelope import Envelope, Sender, write_envelope
 from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedError
-from symposium.bus.exchange import CONNECT_TIMEOUT, GRACE, Exchange, Pending
-from symposium.bus.messages.daemon_status import DaemonStatus
-from symposium.bus.messages.delete_taskspace import DeleteTaskspace
-from symposium.bus.messages.log_progress import LogProgress
+from symposium.bus.handlers import Answers
+from symposium.bus.messages.agents import DeleteTaskspace, LogProgress
+from symposium.bus.messages.broker import DaemonStatus
 
 DELETE = DeleteTaskspace(project_path="/p", taskspace_uuid="u")
 LOG = LogProgress(project_path="/p", taskspace_uuid="u", message="m")

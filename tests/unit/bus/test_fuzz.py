@@ -13,7 +13,7 @@ import pytest
 from tests.support.bus_scenes import SENDER, Scene
 from tests.support.random_inputs import random_source
 
-from symposium.bus.catalog import message_types
+from symposium.bus.protocol import message_types
 
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "300"))
 GOLDEN = Path(__file__).parents[2] / "golden" / "bus" / "messages"

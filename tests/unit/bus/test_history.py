@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.bus_scenes import SENDER, Scene
 
-from symposium.bus.history import KEPT, History
+from symposium.bus.broker_requests import KEPT, History
 
 SECRET = "sk-" + "a1" * 16
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.bus_scenes import SENDER, Scene
 
-from symposium.bus.history import History
+from symposium.bus.broker_requests import History
 
 TASK = {"project_path": "/p", "taskspace_uuid": "t"}
 LINE = json.dumps({"type": "get_selection", "id": "1", "sender": SENDER, "payload": {}}).encode()

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from peerwire.errors import LocalError
-from symposium.bus import catalog
-from symposium.bus.catalog import message_types
+from symposium.bus import protocol
 from symposium.bus.envelope import (
     Envelope,
     EnvelopeError,
@@ -27,27 +26,36 @@ from symposium.bus.envelope import (
     version_one,
     write_envelope,
 )
-from symposium.bus.messages.create_synthetic_pr import CreateSyntheticPr
-from symposium.bus.messages.delete_taskspace import Decided
-from symposium.bus.messages.find_all_references import FindAllReferences
-from symposium.bus.messages.get_selection import GetSelection
-from symposium.bus.messages.get_taskspace_state import GetTaskspaceState
-from symposium.bus.messages.hello import Welcome
-from symposium.bus.messages.log_progress import LogProgress
-from symposium.bus.messages.present_review import PresentReview, ReviewMode
-from symposium.bus.messages.present_walkthrough import PresentWalkthrough
-from symposium.bus.messages.resolve_symbol_by_name import ResolveSymbolByName
-from symposium.bus.messages.signal_user import SignalUser
-from symposium.bus.messages.spawn_taskspace import SpawnTaskspace
-from symposium.bus.messages.taskspace_state import TaskspaceState
-from symposium.bus.messages.update_synthetic_pr import UpdateSyntheticPr
-from symposium.bus.roles import Role
-from symposium.bus.shapes import SIGNS, ProgressCategory, Recorded, SymbolDef
-from symposium.bus.vocabulary import (
+from symposium.bus.messages.agents import (
+    SIGNS,
+    Decided,
+    GetTaskspaceState,
+    LogProgress,
+    ProgressCategory,
+    Recorded,
+    SignalUser,
+    SpawnTaskspace,
+    TaskspaceState,
+)
+from symposium.bus.messages.broker import Welcome
+from symposium.bus.messages.editor import (
+    CreateSyntheticPr,
+    FindAllReferences,
+    GetSelection,
+    PresentReview,
+    PresentWalkthrough,
+    ResolveSymbolByName,
+    ReviewMode,
+    SymbolDef,
+    UpdateSyntheticPr,
+)
+from symposium.bus.protocol import (
     Announcement,
     Message,
     PayloadError,
     Request,
+    Role,
+    message_types,
     payload_of,
     read_reply,
     reply_type,
@@ -98,7 +106,7 @@ def test_a_module_without_a_message_is_refused(
     (package / "__init__.py").touch()
     (package / "nothing.py").write_text("x = 1\n", encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setattr(catalog, "MESSAGES", "odd_messages")
+    monkeypatch.setattr(protocol, "MESSAGES", "odd_messages")
 
     with pytest.raises(LocalError, match=r"odd_messages\.nothing holds no message"):
         message_types.__wrapped__()
@@ -113,8 +121,8 @@ def test_two_messages_of_one_name_are_refused(
     (package / "__init__.py").touch()
     code = (
         "from typing import ClassVar\n"
-        "from symposium.bus.roles import Role\n"
-        "from symposium.bus.vocabulary import About, Announcement, Target\n"
+        "from symposium.bus.protocol import Role\n"
+        "from symposium.bus.protocol import About, Announcement, Target\n"
         "class Twin(Announcement, frozen=True):\n"
         "    about: ClassVar = About(\n"
         "        'twin', sent_by=frozenset(Role), target=Target.BROKER, source='a test')\n"
@@ -122,7 +130,7 @@ def test_two_messages_of_one_name_are_refused(
     for name in ("first", "second"):
         (package / f"{name}.py").write_text(code, encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setattr(catalog, "MESSAGES", "twin_messages")
+    monkeypatch.setattr(protocol, "MESSAGES", "twin_messages")
 
     with pytest.raises(LocalError, match="two messages are called twin"):
         message_types.__wrapped__()

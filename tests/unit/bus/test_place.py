@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from symposium.bus.dialling import reach
-from symposium.bus.place import (
+from symposium.bus.connect import (
     MeetingPlace,
     PlaceError,
     check_directory,
     make_directory,
     meeting_place,
+    reach,
 )
 from symposium.daemon.daemon import RealPaths
 

@@ -3,16 +3,14 @@
 import msgspec
 import pytest
 
-from symposium.bus.actions import Deliver
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.broker import Broker
 from symposium.bus.envelope import Outcome, Sender, envelope_of, response, success, write_envelope
-from symposium.bus.messages.hello import PROTOCOL, Hello
-from symposium.bus.messages.log_progress import LogProgress
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.agents import LogProgress, Recorded
+from symposium.bus.messages.broker import PROTOCOL, Hello
 from symposium.bus.peers import Door, Peer
-from symposium.bus.roles import Role
-from symposium.bus.shapes import Recorded
-from symposium.bus.vocabulary import payload_of
+from symposium.bus.protocol import Role, payload_of
+from symposium.bus.routing import Deliver
 
 HERE = Sender("/here")
 LOG = LogProgress(project_path="/p", taskspace_uuid="u", message="m")

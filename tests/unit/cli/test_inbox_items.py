@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.bus.messages.tasks import InboxChoice, InboxItem
 from symposium.cli.inbox_items import (
     TERMINALS,
     check_seen,

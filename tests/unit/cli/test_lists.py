@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from symposium.__main__ import main
 from symposium.agent_sessions.session import SessionKind, SessionSpec
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.place import meeting_place
+from symposium.bus.connect import meeting_place
 from symposium.config.paths import paths
 
 

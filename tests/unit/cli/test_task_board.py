@@ -6,9 +6,8 @@ import sys
 import pytest
 from msgspec.structs import replace
 
-from symposium.bus.messages.inbox_changed import InboxChanged
-from symposium.bus.messages.taskspace_changed import TaskspaceChanged
-from symposium.bus.task_shapes import InboxItem, SettledItem, TaskLog, TaskView
+from symposium.bus.messages.changes import InboxChanged, TaskspaceChanged
+from symposium.bus.messages.tasks import InboxItem, SettledItem, TaskLog, TaskView
 from symposium.cli.board_screen import ENTER, LEAVE, FullScreen
 from symposium.cli.task_board import Board, Group, columns
 

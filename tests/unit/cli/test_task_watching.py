@@ -9,18 +9,12 @@ from msgspec.structs import replace
 from tests.support.inside_daemon import daemon_of
 from tests.unit.cli.test_task_board import item, task
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
-from symposium.bus.messages.inbox_changed import InboxChanged
-from symposium.bus.messages.list_inbox import Inbox, ListInbox
-from symposium.bus.messages.list_taskspaces import ListTaskspaces, Tasks
-from symposium.bus.messages.task_logged import TaskLogged
-from symposium.bus.messages.taskspace_changed import TaskspaceChanged
-from symposium.bus.messages.taskspace_gone import TaskspaceGone
-from symposium.bus.roles import Role
-from symposium.bus.task_shapes import TaskLog
-from symposium.bus.vocabulary import Announcement
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.changes import InboxChanged, TaskLogged, TaskspaceChanged, TaskspaceGone
+from symposium.bus.messages.tasks import Inbox, ListInbox, ListTaskspaces, TaskLog, Tasks
+from symposium.bus.protocol import Announcement, Role
 from symposium.cli.task_board import Board
 from symposium.cli.task_watching import TaskWatch
 from symposium.daemon.part import Bus

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from symposium.bus.messages.show_taskspace import GuidanceReading
+from symposium.bus.messages.tasks import GuidanceReading
 from symposium.cli import tasks
 from symposium.cli.tasks import category_text, reading_lines, show_tasks
 

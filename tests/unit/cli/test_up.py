@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from symposium.bus.task_shapes import TaskView
+from symposium.bus.messages.tasks import TaskView
 from symposium.cli.commands.up import then_and_now
 
 TASK = TaskView(

@@ -10,7 +10,7 @@ from tests.support.taskspace_scenes import Scene, make_template, open_scene, set
 
 from symposium.agent_sessions.spending import FILE, Spending, write_spending
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.messages.check_budget import BudgetChecked, CheckBudget
+from symposium.bus.messages.agents import BudgetChecked, CheckBudget
 from symposium.config.paths import paths
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.taskspaces.budget import budget_text, read_budget

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from symposium.bus.answers import Answers
-from symposium.bus.place import MeetingPlace
-from symposium.bus.starting import DaemonOptions
+from symposium.bus.connect import DaemonOptions, MeetingPlace
+from symposium.bus.handlers import Answers
 from symposium.daemon.claim import claim, starting
 from symposium.daemon.daemon import Daemon, RealPaths, Setting
 from symposium.daemon.part import Bus

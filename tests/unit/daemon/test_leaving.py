@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from peerwire.transports.unix import connect_unix
+from symposium.bus.connect import DaemonOptions, MeetingPlace
 from symposium.bus.errors import BusError
-from symposium.bus.place import MeetingPlace
-from symposium.bus.starting import DaemonOptions
 from symposium.daemon.claim import RunningError, claim, remove_stale, starting
 from symposium.daemon.daemon import Daemon, Setting
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.bus.task_shapes import InboxItem
+from symposium.bus.messages.tasks import InboxItem
 from symposium.daemon.tasks.channels import Channels, filled, read_channels
 from symposium.daemon.tasks.notices import PERIOD, Notices, grouped
 

@@ -7,17 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.dialling import dial_running
+from symposium.bus.connect import DaemonOptions, MeetingPlace, dial_running
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.get_taskspace_state import GetTaskspaceState
-from symposium.bus.messages.taskspace_roll_call import TaskspaceRollCall
-from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
-from symposium.bus.place import MeetingPlace
-from symposium.bus.roles import Role
-from symposium.bus.starting import DaemonOptions
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.agents import GetTaskspaceState, TaskspaceInfo, TaskspaceState
+from symposium.bus.messages.broker import TaskspaceRollCall
+from symposium.bus.protocol import Role
 from symposium.daemon.claim import claim, starting
 from symposium.daemon.daemon import Daemon, Setting
 from symposium.daemon.part import Bus

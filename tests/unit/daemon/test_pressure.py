@@ -13,11 +13,11 @@ from tests.support.inside_daemon import daemon_of
 
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix
-from symposium.bus.answers import Answers
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
-from symposium.bus.messages.daemon_status import DaemonStatus
-from symposium.bus.roles import Role
+from symposium.bus.handlers import Answers
+from symposium.bus.messages.broker import DaemonStatus
+from symposium.bus.protocol import Role
 from symposium.daemon import pressure
 from symposium.daemon.link import Lines, Link
 from symposium.daemon.part import Bus

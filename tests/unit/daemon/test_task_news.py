@@ -10,12 +10,14 @@ from tests.support.listening import Listener
 from tests.support.task_views import Served, serve
 from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file
 
-from symposium.bus.messages.inbox_changed import InboxChanged
-from symposium.bus.messages.snapshot_taken import SnapshotTaken
-from symposium.bus.messages.task_logged import TaskLogged
-from symposium.bus.messages.task_output import TaskOutput
-from symposium.bus.messages.taskspace_changed import TaskspaceChanged
-from symposium.bus.messages.taskspace_gone import TaskspaceGone
+from symposium.bus.messages.changes import (
+    InboxChanged,
+    SnapshotTaken,
+    TaskLogged,
+    TaskOutput,
+    TaskspaceChanged,
+    TaskspaceGone,
+)
 from symposium.daemon.tasks.task_news import TaskNews
 from symposium.taskspaces.trash import Consent
 

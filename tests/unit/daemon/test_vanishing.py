@@ -8,7 +8,7 @@ import pytest
 from tests.support.task_views import asked, serve
 from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file
 
-from symposium.bus.messages.list_taskspaces import ListTaskspaces, Tasks
+from symposium.bus.messages.tasks import ListTaskspaces, Tasks
 from symposium.daemon.tasks.radar_watch import RadarWatch
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.ground import Ground

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.support.web import Web, reply, serving
 
-from symposium.bus.task_shapes import InboxItem
+from symposium.bus.messages.tasks import InboxItem
 from symposium.daemon.tasks.channels import Channels, read_channels, tell
 from symposium.daemon.tasks.notices import PERIOD, Notices, grouped
 from symposium.daemon.tasks.webhook import post

@@ -9,7 +9,7 @@ import pytest
 
 from symposium.agent_sessions.session import SessionKind, SessionSpec
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.place import check_directory, meeting_place
+from symposium.bus.connect import check_directory, meeting_place
 from symposium.cli.host_socket import make_private
 from symposium.cli.hosts import hosts_folder
 from symposium.config.paths import paths

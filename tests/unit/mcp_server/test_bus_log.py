@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from symposium.bus.messages.log import Log
+from symposium.bus.messages.broker import Log
 from symposium.mcp_server.bus_log import LONGEST, logged_to
 
 

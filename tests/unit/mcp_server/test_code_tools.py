@@ -8,10 +8,10 @@ import pytest
 from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
 
 from symposium.bus.errors import BusReconnectingError
-from symposium.bus.shapes import FileLocation as WireLocation
-from symposium.bus.shapes import FileRange as WireRange
-from symposium.bus.shapes import Selection
-from symposium.bus.shapes import SymbolDef as WireSymbol
+from symposium.bus.messages.editor import FileLocation as WireLocation
+from symposium.bus.messages.editor import FileRange as WireRange
+from symposium.bus.messages.editor import Selection
+from symposium.bus.messages.editor import SymbolDef as WireSymbol
 from symposium.ide.dialect.port import NoIde
 from symposium.ide.operations import FileLocation, FileRange, SymbolDef
 from symposium.mcp_server.ide_port import EditorFirst

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
 
-from symposium.bus.messages.taskspace_state import TaskspaceInfo
+from symposium.bus.messages.agents import TaskspaceInfo
 
 SELECTION = {"relativePath": "src/app.py", "selectedText": "é"}
 

@@ -10,10 +10,10 @@ from tests.support.mcp_scenes import Told, call_tool, workplace_in
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.bus.client import BusClient, ClientSettings, Identity
+from symposium.bus.connect import DaemonOptions
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusUnreachableError
-from symposium.bus.roles import Role
-from symposium.bus.starting import DaemonOptions
+from symposium.bus.protocol import Role
 from symposium.mcp_server.registry import all_tools
 
 SPAWN = {"name": "Docs", "task_description": "Write them", "initial_prompt": "Write the docs."}

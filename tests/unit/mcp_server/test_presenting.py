@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
 
+from symposium.bus.envelope import NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusLostError, BusRefusedError, BusUnreachableError
-from symposium.bus.messages.create_synthetic_pr import CreateSyntheticPr
-from symposium.bus.messages.present_walkthrough import PresentWalkthrough
-from symposium.bus.messages.update_synthetic_pr import UpdateSyntheticPr
-from symposium.bus.refusals import NO_HANDLER, TIMEOUT
-from symposium.bus.vocabulary import Done
+from symposium.bus.messages.editor import CreateSyntheticPr, PresentWalkthrough, UpdateSyntheticPr
+from symposium.bus.protocol import Done
 
 TEXT = """# A change
 

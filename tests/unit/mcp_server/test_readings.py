@@ -9,8 +9,8 @@ import pytest
 from tests.support.mcp_scenes import TASK, FakeBus, call_tool, workplace_in
 
 from symposium.bus.errors import BusUnreachableError
-from symposium.bus.messages.guidance_read import GuidanceRead
-from symposium.bus.vocabulary import Done, Message
+from symposium.bus.messages.agents import GuidanceRead
+from symposium.bus.protocol import Done, Message
 from symposium.mcp_server.readings import MAX_WAITING
 from symposium.mcp_server.workplace import Workplace
 

@@ -9,9 +9,7 @@ from tests.support.mcp_scenes import TASK, FakeBus, call_tool, workplace_in
 from tests.support.synced_files import SyncedFiles
 
 from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedError
-from symposium.bus.messages.log_progress import LogProgress
-from symposium.bus.messages.signal_user import SignalUser
-from symposium.bus.shapes import ProgressCategory, Recorded
+from symposium.bus.messages.agents import LogProgress, ProgressCategory, Recorded, SignalUser
 from symposium.mcp_server import outbox as module
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.reporting import PATIENCE, Report

@@ -8,10 +8,10 @@ import pytest
 from tests.support.git_repository import GitRepository
 from tests.support.mcp_scenes import FakeBus, Told, call_tool, workplace_in
 
-from symposium.bus.answers import Asked
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusLostError, BusRefusedError
-from symposium.bus.messages.user_feedback import UserFeedback
+from symposium.bus.handlers import Asked
+from symposium.bus.messages.editor import UserFeedback
 from symposium.mcp_server import review_desk, reviews
 from symposium.mcp_server.review_desk import ReviewDesk
 from symposium.mcp_server.workplace import Workplace

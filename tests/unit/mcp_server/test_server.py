@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.support.mcp_scenes import FakeBus, RawClient, serving, workplace_in
 
-from symposium.bus.messages.taskspace_state import TaskspaceInfo
+from symposium.bus.messages.agents import TaskspaceInfo
 from symposium.guidance.library import Change, GuidanceLibrary
 from symposium.mcp_server import lines as lines_module
 from symposium.mcp_server.notices import own_server

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from tests.support.mcp_scenes import TASK, FakeBus, Told, workplace_in
 
+from symposium.bus.endpoint import OnProgress
 from symposium.bus.errors import (
     BusLostError,
     BusReconnectingError,
     BusRefusedError,
     BusUnreachableError,
 )
-from symposium.bus.exchange import OnProgress
-from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
+from symposium.bus.messages.agents import TaskspaceInfo, TaskspaceState
 from symposium.guidance.boot import TaskContext
 from symposium.mcp_server.offering import Offering
 from symposium.mcp_server.task_lookup import PATIENCE, keep_collaborator, look_up

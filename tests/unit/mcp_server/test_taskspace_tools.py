@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 from tests.support.mcp_scenes import TASK, FakeBus, Told, call_tool, workplace_in
 
+from symposium.bus.endpoint import OnProgress
 from symposium.bus.errors import BusLostError, BusRefusedError
-from symposium.bus.exchange import OnProgress
-from symposium.bus.messages.delete_taskspace import Decided
-from symposium.bus.messages.progress import Progress
-from symposium.bus.messages.spawn_taskspace import Spawned, SpawnTaskspace
-from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
+from symposium.bus.messages.agents import (
+    Decided,
+    Spawned,
+    SpawnTaskspace,
+    TaskspaceInfo,
+    TaskspaceState,
+)
+from symposium.bus.messages.broker import Progress
 
 ORDER = {"name": "Docs", "task_description": "Write them", "initial_prompt": "Write the docs."}
 

@@ -14,9 +14,7 @@ import pytest
 from tests.support.task_views import asked, serve
 from tests.support.taskspace_scenes import GIT, Scene, git
 
-from symposium.bus.messages.list_inbox import ListInbox
-from symposium.bus.messages.list_taskspaces import ListTaskspaces
-from symposium.bus.messages.show_taskspace import ShowTaskspace
+from symposium.bus.messages.tasks import ListInbox, ListTaskspaces, ShowTaskspace
 from symposium.daemon.tasks.radar_watch import RadarWatch
 from symposium.taskspaces.ground import file_of
 from symposium.taskspaces.journal import save

@@ -8,16 +8,12 @@ import click
 from msgspec import Raw, to_builtins
 
 from localio.text import near_names
-from symposium.bus.answers import Answers, Asked
-from symposium.bus.catalog import message_types
 from symposium.bus.client import BusClient
 from symposium.bus.envelope import Address, Envelope
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.history import History
-from symposium.bus.messages.traffic import Traffic
-from symposium.bus.roles import Role
-from symposium.bus.shapes import Logged
-from symposium.bus.vocabulary import Announcement, Message, PayloadError, Request
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.broker import History, Logged, Traffic
+from symposium.bus.protocol import Announcement, Message, PayloadError, Request, Role, message_types
 from symposium.cli.agent_views import print_json
 from symposium.cli.bus_bridge import run_bridge
 from symposium.cli.bus_listing import (

@@ -13,11 +13,9 @@ import click
 from msgspec import to_builtins
 
 from localio.text import plain_text, second_of
+from symposium.bus.connect import IDLE_TIMEOUT, DaemonOptions, meeting_place
 from symposium.bus.errors import BusUnreachableError
-from symposium.bus.messages.daemon_status import DaemonInfo, DaemonStatus
-from symposium.bus.messages.stop_daemon import StopDaemon
-from symposium.bus.place import meeting_place
-from symposium.bus.starting import IDLE_TIMEOUT, DaemonOptions
+from symposium.bus.messages.broker import DaemonInfo, DaemonStatus, StopDaemon
 from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.bus_options import AS_JSON, SOCKET, running_bus
 from symposium.cli.command_group import CommandGroup

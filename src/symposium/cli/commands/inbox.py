@@ -7,10 +7,7 @@ import click
 from msgspec import to_builtins
 
 from localio.text import clipped, minute_of, pieces
-from symposium.bus.messages.answer_inbox import AnswerInbox
-from symposium.bus.messages.list_inbox import ListInbox
-from symposium.bus.messages.put_off_inbox import PutOffInbox
-from symposium.bus.task_shapes import InboxItem
+from symposium.bus.messages.tasks import AnswerInbox, InboxItem, ListInbox, PutOffInbox
 from symposium.cli.agent_views import print_json
 from symposium.cli.bus_options import AS_JSON
 from symposium.cli.command_group import CommandGroup

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from symposium.bus.client import ClientSettings
-from symposium.bus.dialling import dial_running, returning
+from symposium.bus.connect import dial_running, returning
 from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.ending import ExitCode
 from symposium.cli.logs import set_up_logs

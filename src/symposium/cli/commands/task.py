@@ -8,16 +8,19 @@ from msgspec import to_builtins
 from localio.text import second_of
 from symposium.agent_sessions.keeper_client import SAY, AgentSessions, reach
 from symposium.agent_sessions.session import SessionKind
-from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
-from symposium.bus.messages.collect_taskspaces import CollectTaskspaces
-from symposium.bus.messages.find_overlaps import FindOverlaps
-from symposium.bus.messages.list_taskspaces import ListTaskspaces
-from symposium.bus.messages.log_progress import LogProgress
-from symposium.bus.messages.rename_taskspace import RenameTaskspace
-from symposium.bus.messages.restore_taskspace import RestoreTaskspace
-from symposium.bus.messages.show_taskspace import ShowTaskspace
-from symposium.bus.messages.undo_taskspace import UndoTaskspace
-from symposium.bus.shapes import ProgressCategory
+from symposium.bus.messages.agents import LogProgress, ProgressCategory
+from symposium.bus.messages.tasks import (
+    AdoptTaskspace,
+    ListTaskspaces,
+    RenameTaskspace,
+    ShowTaskspace,
+)
+from symposium.bus.messages.worktrees import (
+    CollectTaskspaces,
+    FindOverlaps,
+    RestoreTaskspace,
+    UndoTaskspace,
+)
 from symposium.cli.agent_views import dated, print_json
 from symposium.cli.attaching import attach_terminal
 from symposium.cli.bus_options import AS_JSON

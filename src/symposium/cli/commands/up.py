@@ -8,10 +8,7 @@ from msgspec import to_builtins
 
 from symposium.agent_sessions.keeper_client import DESCRIBE, LOOK_AGAIN, reach
 from symposium.agent_sessions.session import SessionError, SessionKind
-from symposium.bus.messages.list_inbox import ListInbox
-from symposium.bus.messages.list_taskspaces import ListTaskspaces
-from symposium.bus.messages.retry_taskspace import RetryTaskspace
-from symposium.bus.task_shapes import TaskView
+from symposium.bus.messages.tasks import ListInbox, ListTaskspaces, RetryTaskspace, TaskView
 from symposium.cli.agent_views import print_json
 from symposium.cli.bus_options import AS_JSON
 from symposium.cli.ending import ExitCode

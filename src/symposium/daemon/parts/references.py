@@ -2,9 +2,9 @@
 
 import asyncio
 
-from symposium.bus.answers import Answers, Asked
-from symposium.bus.messages.store_reference import StoreReference
-from symposium.bus.vocabulary import Done
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.editor import StoreReference
+from symposium.bus.protocol import Done
 from symposium.daemon.part import Bus, PartSpec, Surroundings
 from symposium.references.store import ReferenceStore
 

@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.answers import Answers, Asked, Respond
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.presence_changed import PresenceChanged
-from symposium.bus.messages.session_noted import SessionNoted
-from symposium.bus.messages.taskspace_will_delete import TaskspaceWillDelete
-from symposium.bus.task_shapes import SESSION_SERVER
+from symposium.bus.handlers import Answers, Asked, Respond
+from symposium.bus.messages.broker import PresenceChanged
+from symposium.bus.messages.changes import SessionNoted
+from symposium.bus.messages.tasks import SESSION_SERVER
+from symposium.bus.messages.worktrees import TaskspaceWillDelete
 from symposium.config.paths import paths
 from symposium.daemon.part import Bus, PartSpec, Surroundings
 from symposium.daemon.state_mark import StateMark

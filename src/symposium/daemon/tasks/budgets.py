@@ -5,9 +5,9 @@ from typing import Final
 
 from symposium.agent_sessions.spending import read_spending
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.answers import Answers, Asked
-from symposium.bus.messages.check_budget import BudgetChecked, CheckBudget
-from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.agents import BudgetChecked, CheckBudget
+from symposium.bus.messages.tasks import InboxChoice, InboxItem
 from symposium.taskspaces.budget import (
     WARNED_AT,
     Reckoning,

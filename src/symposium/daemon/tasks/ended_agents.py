@@ -6,7 +6,7 @@ from typing import Final
 
 from symposium.agent_sessions.session import Login
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.bus.messages.tasks import InboxChoice, InboxItem
 from symposium.daemon.tasks.task_agents import why_ended
 from symposium.taskspaces.model import Standing, Taskspace
 

@@ -1,10 +1,9 @@
 """Answers agents that finish their work, and those that wait for others (users B-13)."""
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.finish_taskspace import FinishTaskspace
-from symposium.bus.messages.wait_for_taskspaces import Ended, TaskResult, WaitForTaskspaces
-from symposium.bus.vocabulary import Done
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.agents import Ended, FinishTaskspace, TaskResult, WaitForTaskspaces
+from symposium.bus.protocol import Done
 from symposium.taskspaces.budget import family
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import Category

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from symposium.agent_sessions.store import SessionStore
-from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.bus.messages.tasks import InboxChoice, InboxItem
 from symposium.daemon.tasks.put_off import PutOff
 from symposium.taskspaces.model import Standing, Taskspace
 

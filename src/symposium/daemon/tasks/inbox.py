@@ -13,7 +13,7 @@ from symposium.agent_sessions.keeper_client import ANSWER, SAY, reach
 from symposium.agent_sessions.session import SessionKind
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.task_shapes import InboxCall, InboxChoice, InboxItem
+from symposium.bus.messages.tasks import InboxCall, InboxChoice, InboxItem
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.ended_agents import SEEN, choose_way, ended_agent
 from symposium.daemon.tasks.finished_turns import KIND as DONE

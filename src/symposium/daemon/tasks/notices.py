@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from localio.files import write_whole
-from symposium.bus.task_shapes import InboxItem
+from symposium.bus.messages.tasks import InboxItem
 
 PERIOD: Final = 300.0
 """Seconds between two calls at least."""

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.task_shapes import InboxCall, InboxChoice, InboxItem
+from symposium.bus.messages.tasks import InboxCall, InboxChoice, InboxItem
 from symposium.daemon.tasks.live_sessions import LiveSessions
 from symposium.daemon.tasks.resolving_agents import ResolvingAgents
 from symposium.errors import SymposiumError

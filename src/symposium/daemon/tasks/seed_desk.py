@@ -2,18 +2,23 @@
 
 from collections.abc import Callable
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.delete_taskspace import Decided, DeleteTaskspace
-from symposium.bus.messages.guidance_read import GuidanceRead
-from symposium.bus.messages.log_progress import LogProgress
-from symposium.bus.messages.register_taskspace_window import Registered, RegisterTaskspaceWindow
-from symposium.bus.messages.signal_user import SignalUser
-from symposium.bus.messages.spawn_taskspace import Spawned, SpawnTaskspace
-from symposium.bus.messages.taskspace_state import TaskspaceInfo, TaskspaceState
-from symposium.bus.messages.update_taskspace import UpdateTaskspace
-from symposium.bus.shapes import Recorded
-from symposium.bus.vocabulary import Done
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.agents import (
+    Decided,
+    DeleteTaskspace,
+    GuidanceRead,
+    LogProgress,
+    Recorded,
+    SignalUser,
+    Spawned,
+    SpawnTaskspace,
+    TaskspaceInfo,
+    TaskspaceState,
+    UpdateTaskspace,
+)
+from symposium.bus.messages.editor import Registered, RegisterTaskspaceWindow
+from symposium.bus.protocol import Done
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine

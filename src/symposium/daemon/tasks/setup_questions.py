@@ -6,7 +6,7 @@ from typing import Final
 
 from localio.text import exact
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.task_shapes import InboxChoice, InboxItem
+from symposium.bus.messages.tasks import InboxChoice, InboxItem
 from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.model import Standing, Taskspace

@@ -3,19 +3,26 @@
 from pathlib import Path
 from uuid import uuid4
 
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.adopt_taskspace import AdoptTaskspace
-from symposium.bus.messages.answer_inbox import AnswerInbox, InboxAnswered
-from symposium.bus.messages.create_taskspace import CreateTaskspace, TaskMade
-from symposium.bus.messages.find_taskspace import FindTaskspace
-from symposium.bus.messages.list_inbox import Inbox as InboxListed
-from symposium.bus.messages.list_inbox import ListInbox
-from symposium.bus.messages.list_taskspaces import ListTaskspaces, Tasks
-from symposium.bus.messages.put_off_inbox import PutOffInbox
-from symposium.bus.messages.rename_taskspace import RenameTaskspace
-from symposium.bus.messages.retry_taskspace import RetryTaskspace
-from symposium.bus.messages.show_taskspace import GuidanceReading, ShowTaskspace, TaskShown
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.tasks import (
+    AdoptTaskspace,
+    AnswerInbox,
+    CreateTaskspace,
+    FindTaskspace,
+    GuidanceReading,
+    InboxAnswered,
+    ListInbox,
+    ListTaskspaces,
+    PutOffInbox,
+    RenameTaskspace,
+    RetryTaskspace,
+    ShowTaskspace,
+    TaskMade,
+    Tasks,
+    TaskShown,
+)
+from symposium.bus.messages.tasks import Inbox as InboxListed
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.setup_questions import shown_lines
 from symposium.daemon.tasks.setup_trust import SetUpTrust

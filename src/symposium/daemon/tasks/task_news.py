@@ -6,14 +6,16 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from symposium.bus.messages.inbox_changed import InboxChanged
-from symposium.bus.messages.snapshot_taken import SnapshotTaken
-from symposium.bus.messages.task_logged import TaskLogged
-from symposium.bus.messages.task_output import TaskOutput
-from symposium.bus.messages.taskspace_changed import TaskspaceChanged
-from symposium.bus.messages.taskspace_gone import TaskspaceGone
-from symposium.bus.task_shapes import InboxItem, SettledItem
-from symposium.bus.vocabulary import Announcement
+from symposium.bus.messages.changes import (
+    InboxChanged,
+    SnapshotTaken,
+    TaskLogged,
+    TaskOutput,
+    TaskspaceChanged,
+    TaskspaceGone,
+)
+from symposium.bus.messages.tasks import InboxItem, SettledItem
+from symposium.bus.protocol import Announcement
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.task_viewing import TaskViewing
 from symposium.daemon.tasks.task_views import log_view, snapshot_view

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from symposium.agent_sessions.session import Status
-from symposium.bus.task_shapes import TaskView
+from symposium.bus.messages.tasks import TaskView
 from symposium.daemon.tasks.budgets import Budgets
 from symposium.daemon.tasks.live_sessions import LiveSessions
 from symposium.daemon.tasks.radar_watch import RadarWatch

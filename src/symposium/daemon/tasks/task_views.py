@@ -7,7 +7,7 @@ from typing import Final
 from localio.text import minute_of
 from symposium.agent_label import agent_label
 from symposium.agent_sessions.session import Status
-from symposium.bus.task_shapes import SnapshotView, TaskLog, TaskView
+from symposium.bus.messages.tasks import SnapshotView, TaskLog, TaskView
 from symposium.taskspaces.log_book import LogSummary
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace
 from symposium.taskspaces.setting_up import UNTRUSTED

@@ -6,22 +6,30 @@ from pathlib import Path
 
 from localio.text import minute_of
 from symposium.agent_sessions.session import SessionSpec
-from symposium.bus.answers import Answers, Asked
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.collect_taskspaces import Collected, CollectTaskspaces
-from symposium.bus.messages.find_overlaps import (
+from symposium.bus.handlers import Answers, Asked
+from symposium.bus.messages.worktrees import (
+    Collected,
+    CollectTaskspaces,
     ConflictView,
     FindOverlaps,
+    Landing,
+    LandingShown,
+    LandTaskspace,
     Overlaps,
     OverlapView,
+    Removal,
+    RemoveTaskspace,
+    ReportTaskspace,
+    Restored,
+    RestoreTaskspace,
+    SafetyReport,
+    ShowLanding,
+    Snapped,
+    SnapshotTaskspace,
+    Undone,
+    UndoTaskspace,
 )
-from symposium.bus.messages.land_taskspace import Landing, LandTaskspace
-from symposium.bus.messages.remove_taskspace import Removal, RemoveTaskspace
-from symposium.bus.messages.report_taskspace import ReportTaskspace, SafetyReport
-from symposium.bus.messages.restore_taskspace import Restored, RestoreTaskspace
-from symposium.bus.messages.show_landing import LandingShown, ShowLanding
-from symposium.bus.messages.snapshot_taskspace import Snapped, SnapshotTaskspace
-from symposium.bus.messages.undo_taskspace import Undone, UndoTaskspace
 from symposium.daemon.tasks.resolving import Resolving
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_views import snapshot_view, task_view

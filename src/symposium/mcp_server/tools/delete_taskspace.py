@@ -4,9 +4,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from symposium.bus.envelope import TIMEOUT
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.delete_taskspace import DeleteTaskspace
-from symposium.bus.refusals import TIMEOUT
+from symposium.bus.messages.agents import DeleteTaskspace
 from symposium.mcp_server.latest import ask_telling
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 

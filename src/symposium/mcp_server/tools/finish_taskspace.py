@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from symposium.bus.messages.finish_taskspace import FinishTaskspace
+from symposium.bus.messages.agents import FinishTaskspace
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 

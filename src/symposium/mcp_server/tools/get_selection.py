@@ -5,8 +5,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from symposium.bus.errors import BusError
-from symposium.bus.messages.get_selection import GetSelection
-from symposium.bus.shapes import Selection
+from symposium.bus.messages.editor import GetSelection, Selection
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 PATIENCE = 5.0

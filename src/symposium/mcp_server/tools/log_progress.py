@@ -4,8 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from symposium.bus.messages.log_progress import LogProgress
-from symposium.bus.shapes import ProgressCategory
+from symposium.bus.messages.agents import LogProgress, ProgressCategory
 from symposium.mcp_server.reporting import Report, report
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 

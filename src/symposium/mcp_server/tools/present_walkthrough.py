@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field, to_builtins
 
+from symposium.bus.envelope import TIMEOUT
 from symposium.bus.errors import BusError, BusLostError, BusRefusedError
-from symposium.bus.messages.present_walkthrough import PresentWalkthrough
-from symposium.bus.refusals import TIMEOUT
+from symposium.bus.messages.editor import PresentWalkthrough
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 from symposium.walkthroughs.places import BlockDiagnostic

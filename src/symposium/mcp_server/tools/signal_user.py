@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from symposium.bus.messages.signal_user import SignalUser
+from symposium.bus.messages.agents import SignalUser
 from symposium.mcp_server.reporting import Report, report
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from symposium.bus.messages.spawn_taskspace import SpawnTaskspace
+from symposium.bus.messages.agents import SpawnTaskspace
 from symposium.mcp_server.latest import ask_telling
 from symposium.mcp_server.task_lookup import look_up
 from symposium.mcp_server.tool import Answer, Call, Hints, tool

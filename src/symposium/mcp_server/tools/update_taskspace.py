@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from symposium.bus.messages.taskspace_state import TaskspaceState
+from symposium.bus.messages.agents import TaskspaceState
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 PATIENCE = 10.0

@@ -4,9 +4,9 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from symposium.bus.envelope import TIMEOUT
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.wait_for_taskspaces import TaskResult, WaitForTaskspaces
-from symposium.bus.refusals import TIMEOUT
+from symposium.bus.messages.agents import TaskResult, WaitForTaskspaces
 from symposium.mcp_server.latest import ask_telling
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 

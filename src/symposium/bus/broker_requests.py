@@ -1,32 +1,118 @@
-"""What the broker answers itself: hello, subscriptions, presence, who, history, cancellation."""
+"""Requests to the broker itself, the history, and peers of version 1."""
 
-from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
-from symposium.bus import refusals
-from symposium.bus.actions import Action, Close, Deliver
+from localio.redaction import Redactor
+from symposium.bus import envelope as refusals
 from symposium.bus.envelope import Envelope, envelope_of, stamped, version_one, write_envelope
-from symposium.bus.history import History
-from symposium.bus.messages import history as history_message
-from symposium.bus.messages.cancel_request import CancelRequest
-from symposium.bus.messages.goodbye import Goodbye
-from symposium.bus.messages.hello import PROTOCOL, Hello, Welcome
-from symposium.bus.messages.log import Log
-from symposium.bus.messages.polo import Polo
-from symposium.bus.messages.presence import Presence
-from symposium.bus.messages.presence_changed import PresenceChanged
-from symposium.bus.messages.subscribe import Subscribe
-from symposium.bus.messages.taskspace_roll_call import TaskspaceRollCall
-from symposium.bus.messages.who import Who
-from symposium.bus.open_requests import OpenRequests
+from symposium.bus.messages import broker as history_message
+from symposium.bus.messages.broker import (
+    PROTOCOL,
+    CancelRequest,
+    Goodbye,
+    Hello,
+    Log,
+    Logged,
+    Polo,
+    Presence,
+    PresenceChanged,
+    Subscribe,
+    TaskspaceRollCall,
+    Welcome,
+    Who,
+)
 from symposium.bus.peers import EVERYTHING, Peer, Peers
-from symposium.bus.roles import GIVEN, Role
-from symposium.bus.routing import is_same_taskspace
-from symposium.bus.shapes import Logged
-from symposium.bus.vocabulary import Message, PayloadError, payload_of
+from symposium.bus.protocol import GIVEN, Message, PayloadError, Role, payload_of
+from symposium.bus.routing import Action, Close, Deliver, OpenRequests, is_same_taskspace
+
+MOST_MESSAGES: Final = 1024
+"""Messages that are remembered (bus §1.1)."""
+
+KEPT: Final = 16 * 1024
+"""Bytes kept of one line, and so 16 MiB of all: a few walkthroughs of megabytes would be more."""
+
+
+class Passed(NamedTuple):
+    """One message as it passed.
+
+    Attributes:
+        at: seconds since the epoch.
+        connection: who sent it.
+        name: what that called itself.
+        is_legacy: whether it went to every peer of version 1.
+        size: bytes of the whole line.
+        line: what is kept of it.
+    """
+
+    at: float
+    connection: str
+    name: str
+    is_legacy: bool
+    size: int
+    line: bytes
+
+    @property
+    def type(self) -> str:
+        """Its message type; empty if it had none, or its line was cut."""
+        try:
+            return _read_type(self.line).type
+        except (msgspec.DecodeError, RecursionError):
+            return ""
+
+
+_Entry: TypeAlias = tuple[float, str, str, bool, int, bytes]
+
+
+class _Typed(Struct):
+    type: str = ""
+
+
+_read_type: Final = msgspec.json.Decoder(_Typed).decode
+
+
+class History:
+    """The last messages, at most `messages`; 0 turns it off."""
+
+    def __init__(self, redactor: Redactor | None = None, *, messages: int = MOST_MESSAGES) -> None:
+        self._redactor = redactor or Redactor()
+        self._entries: deque[_Entry] = deque(maxlen=messages)
+
+    def __iter__(self) -> Iterator[Passed]:
+        return (Passed(*each) for each in self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, at: float, by: str, name: str, line: bytes, *, is_legacy: bool) -> None:
+        """Remember one, of a long one the beginning, and forget what there is no room for."""
+        size = len(line)
+        if size > KEPT:
+            line = line[:KEPT]
+        # A plain tuple: this runs for every message, and anything else takes five times longer.
+        self._entries.append((at, by, name, is_legacy, size, line))
+
+    def logged(self, passed: Passed) -> Logged:
+        """One of them as it may be shown."""
+        line = passed.line
+        if len(line) == passed.size:
+            text = self._redactor.json(line).decode(errors="replace")
+        else:
+            text = self._redactor.text(line.decode(errors="replace"))
+        return Logged(
+            at=passed.at, by=passed.connection, name=passed.name, size=passed.size, line=text
+        )
+
+
+def passed_by(at: float, by: str, name: str, line: bytes, *, is_legacy: bool) -> Passed:
+    """A message as it is remembered: of a long one the beginning."""
+    return Passed(at, by, name, is_legacy, len(line), line[:KEPT])
+
 
 WATCHERS: Final = frozenset({Role.APP, Role.CLI, Role.OBSERVER, Role.DAEMON})
 """Roles that may see everybody's messages: a person's, not an agent's (bus §7, rows 2 and 5)."""
@@ -255,3 +341,41 @@ def _answer(peer: Peer, envelope: Envelope, data: Raw) -> Deliver:
 
 def _refusal(peer: Peer, envelope: Envelope, code: str, text: str) -> Deliver:
     return Deliver((peer.id,), refusals.refusal(envelope.id, code, text))
+
+
+IDENTIFY: Final = b"#identify:"
+DUMP: Final = b"#debug_dump_messages"
+
+
+class LegacyPeers:
+    """Relays what one of them writes to all of them, and obeys their control lines."""
+
+    def __init__(self, peers: Peers, history: History) -> None:
+        self._peers = peers
+        self._history = history
+
+    def relay(self, text: bytes) -> list[Action]:
+        """The line as it is, to every peer of version 1, its sender too."""
+        return [Deliver(self._peers.legacy(), text)]
+
+    def control(self, peer: Peer, text: bytes) -> list[Action]:
+        """Obey a control line; what we do not know is ignored (bus §1.3)."""
+        if text.startswith(IDENTIFY):
+            peer.name = text.removeprefix(IDENTIFY).decode(errors="replace")
+        elif text == DUMP:
+            return [Deliver((peer.id,), self._dump())]
+        return []
+
+    def _dump(self) -> bytes:
+        # Only what these peers were sent anyway: what is addressed on version 2 is not theirs.
+        ours = [each for each in self._history if each.is_legacy]
+        shown = [(each, self._history.logged(each)) for each in ours]
+        entries = [
+            {
+                "timestamp": int(passed.at * 1000),
+                "from_identifier": logged.name,
+                "content": logged.line,
+            }
+            for passed, logged in shown
+        ]
+        return json.dumps(entries, ensure_ascii=False, separators=(",", ":")).encode()

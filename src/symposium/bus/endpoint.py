@@ -12,9 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from symposium.bus import refusals
-from symposium.bus.answering import Answering
-from symposium.bus.answers import Answers
+from symposium.bus import envelope as refusals
 from symposium.bus.envelope import (
     Address,
     Envelope,
@@ -33,16 +31,9 @@ from symposium.bus.errors import (
     BusRefusedError,
     BusUnreachableError,
 )
-from symposium.bus.messages.cancel_request import CancelRequest
-from symposium.bus.messages.progress import Progress
-from symposium.bus.vocabulary import (
-    Announcement,
-    Message,
-    PayloadError,
-    Request,
-    read_as,
-    read_reply,
-)
+from symposium.bus.handlers import Answering, Answers
+from symposium.bus.messages.broker import CancelRequest, Progress
+from symposium.bus.protocol import Announcement, Message, PayloadError, Request, read_as, read_reply
 
 CONNECT_TIMEOUT: Final = 10.0
 """Seconds that a request waits for a connection before it fails without being sent."""

@@ -1,24 +1,60 @@
-"""What a message class of the bus is made of: its payload, its reply, and who may say it to whom.
+'''What a message of the bus is made of: base classes, roles, and the catalog of all.
 
 A message is one module under `bus/messages/`, named as its type, with one class in it:
 
     class SignalUser(Request[Recorded], frozen=True, kw_only=True):
-        \"\"\"Ask for the user's attention.\"\"\"
+        """Ask for the user's attention."""
 
         about: ClassVar = About("signal_user", sent_by=AGENTS, target=Target.ENGINE, budget=2.0)
         taskspace_uuid: str
 
 `Request[...]` names the reply's data; a message that wants no reply is an `Announcement`.
-"""
+'''
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from symposium.bus.roles import Role
+from localio.plugins import names_in
+from peerwire.errors import LocalError
+
+
+class Role(Enum):
+    """What a peer has said it is.
+
+    The bus is one user's: roles keep parts of the host from each other's mistakes, and a stray
+    program from the levers. Nobody connects as `daemon` or as `legacy`.
+    """
+
+    DAEMON = "daemon"
+    MCP_SERVER = "mcp-server"
+    HOST = "host"
+    EDITOR = "editor"
+    APP = "app"
+    CLI = "cli"
+    OBSERVER = "observer"
+    LEGACY = "legacy"
+
+
+GIVEN: Final = frozenset({Role.DAEMON, Role.LEGACY})
+"""Roles that no `hello` may claim."""
+
+PEOPLE: Final = frozenset({Role.APP, Role.CLI, Role.EDITOR})
+"""Peers that act for a person."""
+
+AGENTS: Final = frozenset({Role.MCP_SERVER, Role.HOST})
+"""Peers that act for an agent."""
+
+ANYONE: Final = frozenset(Role) - {Role.OBSERVER, Role.LEGACY}
+"""Everyone who has said hello, but for those who only watch."""
+
 
 Answer = TypeVar("Answer", covariant=True)  # noqa: PLC0105 - a name, not its variance
 
@@ -162,3 +198,40 @@ _encode: Final = msgspec.json.Encoder().encode
 def payload_of(message: object) -> Raw:
     """The JSON text of a message, a reply or another value that has one."""
     return Raw(_encode(message))
+
+
+MESSAGES: Final = "symposium.bus.messages"
+
+
+@cache
+def message_types() -> Mapping[str, type[Message]]:
+    """Every message class by its type's name; imports them all.
+
+    Raises:
+        LocalError: a module holds no message class, or two classes have one name.
+    """
+    types: dict[str, type[Message]] = {}
+    for name in names_in(MESSAGES):
+        for kind in _classes_of(name.replace("-", "_")):
+            if kind.about.type in types:
+                raise LocalError(f"two messages are called {kind.about.type}")
+            types[kind.about.type] = kind
+    return MappingProxyType(dict(sorted(types.items())))
+
+
+@cache
+def sendable_by(role: Role) -> frozenset[str]:
+    """The message types that a peer of this role may send."""
+    return frozenset(n for n, kind in message_types().items() if role in kind.about.sent_by)
+
+
+def _classes_of(name: str) -> list[type[Message]]:
+    module = import_module(f"{MESSAGES}.{name}")
+    found = [value for value in vars(module).values() if _is_message_of(value, module.__name__)]
+    if not found:
+        raise LocalError(f"{module.__name__} holds no message")
+    return [cast("type[Message]", each) for each in found]
+
+
+def _is_message_of(value: object, module: str) -> bool:
+    return isinstance(value, type) and issubclass(value, Message) and value.__module__ == module

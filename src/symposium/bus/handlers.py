@@ -1,0 +1,272 @@
+"""Typed handlers of messages, and the tasks that run them.
+
+This is how a part of the daemon, an editor's end or an MCP server takes part in the bus:
+
+    answers = Answers()
+
+    async def state(message: TaskspaceState, asked: Asked) -> TaskspaceInfo:
+        if unknown:
+            raise BusRefusedError("there is no such taskspace", "not_found")
+        asked.progress("reading", done=1, total=2)        # news for the asker, if one likes
+        return TaskspaceInfo(name=...)
+
+    async def hatched(message: Polo, asked: Asked) -> None: ...
+
+    answers.to(TaskspaceState, state)      # a request: what it returns is the reply's data
+    answers.hear(Polo, hatched)            # an announcement
+
+Each call runs in a task of its own, started in the order of arrival. A call whose asker goes, or
+takes the request back, is cancelled. What a function raises becomes the error of the response:
+`BusRefusedError` with its code, any other `SymposiumError` with code `failed`; anything else is a
+bug, logged with its trace.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from msgspec import UNSET, Raw
+
+from localio.files import storage_error_text
+from peerwire.errors import Boundary
+from symposium.bus import envelope as refusals
+from symposium.bus.envelope import Envelope, Outcome, Sender, envelope_of, response, success
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.broker import CancelRequest, Progress
+from symposium.bus.protocol import (
+    Announcement,
+    Message,
+    PayloadError,
+    Request,
+    message_types,
+    payload_of,
+    reply_type,
+)
+from symposium.errors import BadValueError, NotFoundError, SymposiumError
+
+Told: TypeAlias = Callable[[str, float | None, float | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who sent a message, as a function that answers it needs to know.
+
+    Attributes:
+        id: the request's.
+        sender: where its sender says it stands.
+        by: the connection that sent it, as the broker knows it.
+        tell: takes news for the asker.
+    """
+
+    id: str
+    sender: Sender
+    by: str
+    tell: Told
+
+    def progress(
+        self, message: str, *, done: float | None = None, total: float | None = None
+    ) -> None:
+        """Send news to whoever asked; nothing comes back."""
+        self.tell(message, done, total)
+
+
+_Request = TypeVar("_Request", bound=Request[Any])
+_Heard = TypeVar("_Heard", bound=Message)
+
+Respond: TypeAlias = Callable[[Any, Asked], Awaitable[Any]]
+
+
+class Answers:
+    """The functions of one peer, by message type."""
+
+    def __init__(self) -> None:
+        self.requests: dict[str, Respond] = {}
+        """What answers each request."""
+        self.announcements: dict[str, Respond] = {}
+        """What hears each announcement."""
+
+    def to(
+        self, kind: type[_Request], respond: Callable[[_Request, Asked], Awaitable[Any]]
+    ) -> None:
+        """Answer requests of this class with this function.
+
+        Raises:
+            ValueError: another one answers them already.
+        """
+        if kind.about.type in self.requests:
+            raise ValueError(f"{kind.about.type} is answered already")
+        self.requests[kind.about.type] = respond
+
+    def hear(self, kind: type[_Heard], heard: Callable[[_Heard, Asked], Awaitable[None]]) -> None:
+        """Call this function for each announcement of this class.
+
+        Also for each copy of a public request, which another peer answers.
+
+        Raises:
+            ValueError: another one hears them already, or nobody gets copies of this request.
+        """
+        if not issubclass(kind, Announcement) and not kind.about.is_public:
+            raise ValueError(f"{kind.about.type} is a request that is not public")
+        if kind.about.type in self.announcements:
+            raise ValueError(f"{kind.about.type} is heard already")
+        self.announcements[kind.about.type] = heard
+
+    def extend(self, others: "Answers") -> None:
+        """Take over the functions of others.
+
+        Raises:
+            ValueError: both answer the same.
+        """
+        mine, theirs = (each.requests | each.announcements for each in (self, others))
+        if both := mine.keys() & theirs.keys():
+            raise ValueError(f"answered twice: {', '.join(sorted(both))}")
+        self.requests.update(others.requests)
+        self.announcements.update(others.announcements)
+
+    @property
+    def handles(self) -> frozenset[str]:
+        """The request types answered here, older names of them too."""
+        older = {
+            name for name, kind in message_types().items() if kind.about.stands_for in self.requests
+        }
+        return frozenset(self.requests.keys() | older)
+
+    @property
+    def subscribes(self) -> frozenset[str]:
+        """What to subscribe to for the announcements heard here."""
+        return frozenset("*" if name == "traffic" else name for name in self.announcements)
+
+    def find(self, message: Message) -> Respond | None:
+        """The function for this message."""
+        type_ = message.about.type
+        return self.requests.get(type_) or self.announcements.get(type_)
+
+
+def read_message(envelope: Envelope) -> Message:
+    """The message of an envelope, under the name that is emitted (bus §1.11).
+
+    Raises:
+        PayloadError: its payload is not what its type says.
+        KeyError: there is no such type.
+    """
+    return message_types()[envelope.type].read(envelope.payload).canonical()
+
+
+_log = logging.getLogger(__name__)
+
+
+class Answering:
+    """Calls the functions of `answers`, and sends what they return; `run` owns its tasks."""
+
+    def __init__(self, answers: Answers, sender: Sender, send: Callable[[Envelope], bool]) -> None:
+        self._answers = answers
+        self._sender = sender
+        self._send = send
+        self._tasks = asyncio.TaskGroup()
+        self._working: dict[str, asyncio.Task[None]] = {}
+        self._early: list[Envelope] = []
+        self._is_open = False
+
+    async def run(self) -> None:
+        """Own the answers at work until cancelled; then they are, too."""
+        async with self._tasks:
+            self._is_open = True
+            early, self._early = self._early, []
+            for envelope in early:
+                self.start(envelope)
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self._is_open = False
+
+    def start(self, envelope: Envelope) -> None:
+        """Answer this message, or hear it."""
+        if not self._is_open:
+            self._early.append(envelope)
+            return
+        task = self._tasks.create_task(self._answer(envelope))
+        self._working[envelope.id] = task
+        task.add_done_callback(lambda _: self._working.pop(envelope.id, None))
+
+    def cancel(self, envelope: Envelope) -> None:
+        """Whoever asked has gone on: end what its request has started."""
+        try:
+            request_id = CancelRequest.read(envelope.payload).request_id
+        except PayloadError as error:
+            _log.warning("unreadable cancellation: %s", error)
+            return
+        task = self._working.get(request_id)
+        if task is not None:
+            task.cancel()
+
+    def cancel_all(self) -> None:
+        """The wire is gone, and with it whoever asked."""
+        for task in self._working.values():
+            task.cancel()
+
+    async def _answer(self, envelope: Envelope) -> None:
+        outcome: Outcome | None = None
+        # The one boundary: whatever an answer raises is its own, and must end nothing else.
+        with Boundary() as boundary:
+            outcome = await self._outcome(envelope)
+        if boundary.error is not None:
+            _log.error("%s failed", envelope.type, exc_info=boundary.error)
+        if isinstance(boundary.error, OSError):
+            # A full disk or a read-only home is no bug.
+            text = f"{envelope.type} failed: {storage_error_text(boundary.error)}"
+            outcome = Outcome(success=False, error=text, code=refusals.FAILED)
+        elif boundary.error is not None:
+            kind = type(boundary.error).__name__
+            text = f"this is a bug of whoever answers {envelope.type}: {kind}: {boundary.error}"
+            outcome = Outcome(success=False, error=text, code=refusals.FAILED)
+        if outcome is not None:
+            self._send(response(envelope.id, self._sender, outcome))
+
+    async def _outcome(self, envelope: Envelope) -> Outcome | None:
+        """What is answered; None for an announcement."""
+        try:
+            message = read_message(envelope)
+        except (PayloadError, KeyError) as error:
+            return _refused(f"{envelope.type}: {error}", refusals.BAD_PAYLOAD)
+        respond = self._answers.find(message)
+        if respond is None:
+            return _refused(f"nobody here answers {envelope.type}", refusals.NO_HANDLER)
+        try:
+            reply = await respond(message, self._asked(envelope))
+        except BusRefusedError as error:
+            return _refused(error.message, error.code or refusals.FAILED)
+        except SymposiumError as error:
+            return _refused(str(error), _code_of(error))
+        is_asked = message.about.type in self._answers.requests
+        return success(_data(message, reply)) if is_asked else None
+
+    def _asked(self, envelope: Envelope) -> Asked:
+        def tell(text: str, done: float | None, total: float | None) -> None:
+            news = Progress(request_id=envelope.id, message=text, done=done, total=total)
+            self._send(envelope_of(news, self._sender))
+
+        by = "" if envelope.from_ is UNSET else envelope.from_
+        return Asked(envelope.id, envelope.sender, by, tell)
+
+
+def _code_of(error: SymposiumError) -> str:
+    match error:
+        case NotFoundError():
+            return refusals.NOT_FOUND
+        case BadValueError():
+            return refusals.BAD_VALUE
+        case _:
+            return refusals.FAILED
+
+
+def _refused(text: str, code: str) -> Outcome:
+    return Outcome(success=False, error=text, code=code)
+
+
+def _data(message: Message, reply: object) -> Raw:
+    expected = reply_type(type(message))
+    if isinstance(expected, type) and not isinstance(reply, expected):
+        raise TypeError(f"{message.about.type} is answered with {expected.__name__}: {reply!r}")
+    return payload_of(reply)

@@ -1,0 +1,129 @@
+"""Announcements of changes: tasks, their logs, sessions and snapshots, the inbox."""
+
+from typing import ClassVar
+
+from symposium.bus.messages.tasks import (
+    InboxItem,
+    NoteKind,
+    SettledItem,
+    SnapshotView,
+    TaskLog,
+    TaskView,
+)
+from symposium.bus.protocol import About, Announcement, Role, Target
+
+
+class InboxChanged(Announcement, frozen=True, kw_only=True):
+    """Announce what came to the inbox, and what was settled.
+
+    Attributes:
+        waiting: the number of items that wait now.
+    """
+
+    about: ClassVar = About(
+        "inbox_changed",
+        sent_by=frozenset({Role.DAEMON}),
+        target=Target.EVERYBODY,
+        version=2,
+        source="spec app 3.2, G2",
+    )
+    added: tuple[InboxItem, ...] = ()
+    settled: tuple[SettledItem, ...] = ()
+    waiting: int = 0
+
+
+class SessionNoted(Announcement, frozen=True, kw_only=True):
+    """Announce what happened in a session, for lists that need not ask its server.
+
+    Attributes:
+        session: its id; of a task it is the id of the taskspace.
+        seq: number of the last event of the session.
+        text: title of the question, beginning of the prompt, or reason of the end.
+    """
+
+    about: ClassVar = About(
+        "session_noted",
+        sent_by=frozenset({Role.HOST}),
+        target=Target.EVERYBODY,
+        version=2,
+        source="spec app 3.2, G2",
+    )
+    session: str
+    seq: int
+    kind: NoteKind
+    text: str = ""
+
+
+class SnapshotTaken(Announcement, frozen=True, kw_only=True):
+    """Announce a new snapshot of a taskspace."""
+
+    about: ClassVar = About(
+        "snapshot_taken",
+        sent_by=frozenset({Role.DAEMON}),
+        target=Target.EVERYBODY,
+        version=2,
+        source="spec app 3.2, G1",
+    )
+    taskspace_uuid: str
+    snapshot: SnapshotView
+
+
+class TaskLogged(Announcement, frozen=True, kw_only=True):
+    """Announce a new line in the log of a taskspace."""
+
+    about: ClassVar = About(
+        "task_logged",
+        sent_by=frozenset({Role.DAEMON}),
+        target=Target.EVERYBODY,
+        version=2,
+        source="spec app 3.2, G1",
+    )
+    taskspace_uuid: str
+    entry: TaskLog
+
+
+class TaskOutput(Announcement, frozen=True, kw_only=True):
+    """Announce a stage that was reached, or a line that a set-up command or a check wrote."""
+
+    about: ClassVar = About(
+        "task_output",
+        sent_by=frozenset({Role.DAEMON}),
+        target=Target.EVERYBODY,
+        version=2,
+        source="spec app 3.2, G1",
+    )
+    taskspace_uuid: str
+    stage: str | None = None
+    line: str | None = None
+
+
+class TaskspaceChanged(Announcement, frozen=True, kw_only=True):
+    """Announce the view of a taskspace: at most four times a second each, the latest one.
+
+    Attributes:
+        cause: what happened last, as `logged`, `asked`, `turn ended`.
+    """
+
+    about: ClassVar = About(
+        "taskspace_changed",
+        sent_by=frozenset({Role.DAEMON}),
+        target=Target.EVERYBODY,
+        version=2,
+        source="spec app 3.2, G1",
+    )
+    taskspace: TaskView
+    cause: str
+
+
+class TaskspaceGone(Announcement, frozen=True, kw_only=True):
+    """Announce that a taskspace was deleted; an archived one can be restored."""
+
+    about: ClassVar = About(
+        "taskspace_gone",
+        sent_by=frozenset({Role.DAEMON}),
+        target=Target.EVERYBODY,
+        version=2,
+        source="spec app 3.2, G1",
+    )
+    taskspace_uuid: str
+    is_archived: bool

@@ -1,0 +1,355 @@
+"""Messages of editors: selection, symbols, walkthroughs, reviews, references."""
+
+from enum import Enum
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
+
+from msgspec import Meta, Raw, Struct, field
+
+from symposium.bus.protocol import (
+    AGENTS,
+    PEOPLE,
+    About,
+    Announcement,
+    Done,
+    PayloadError,
+    Reply,
+    Request,
+    Role,
+    Target,
+    read_as,
+)
+
+
+class PresentWalkthrough(Request[Done], frozen=True, kw_only=True):
+    """Show a walkthrough in the window of whoever sends it.
+
+    Attributes:
+        content: HTML, with all locations resolved.
+        base_uri: the directory that paths in it are relative to.
+    """
+
+    about: ClassVar = About(
+        "present_walkthrough",
+        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
+        target=Target.WINDOW,
+        budget=30.0,
+        source="bus §1.10; §1.11, row 4",
+    )
+    content: str
+    base_uri: str = field(name="baseUri")
+
+
+class ReviewMode(Enum):
+    """What becomes of the review that is shown."""
+
+    REPLACE = "Replace"
+    APPEND = "Append"
+    UPDATE_SECTION = "UpdateSection"
+
+
+class PresentReview(Request[Done], frozen=True, kw_only=True):
+    """Show a review as markdown, in place of or behind the one that is shown.
+
+    Attributes:
+        content: markdown.
+        mode: what becomes of the one that is shown.
+        section: the heading whose section is replaced.
+        base_uri: the directory that paths in it are relative to.
+    """
+
+    about: ClassVar = About(
+        "present_review",
+        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
+        target=Target.WINDOW,
+        budget=30.0,
+        source="bus §1.10, §6 A2",
+    )
+    content: str
+    mode: ReviewMode = ReviewMode.REPLACE
+    section: str | None = None
+    base_uri: str = ""
+
+
+class UserFeedback(Request[Done], frozen=True, kw_only=True):
+    """Tell what a person says of a review.
+
+    Attributes:
+        review_id: of which review.
+        feedback_type: `comment` or `complete_review`; what is unknown completes it.
+        file_path, line_number, comment_text, context_lines: of a comment.
+        completion_action: `request_changes`, `checkpoint` or `return`.
+        additional_notes: of a completion.
+    """
+
+    about: ClassVar = About(
+        "user_feedback",
+        sent_by=PEOPLE | {Role.LEGACY},
+        target=Target.MCP_SERVER,
+        budget=5.0,
+        is_idempotent=True,
+        source="bus §4.9, seed 001",
+    )
+    review_id: str
+    feedback_type: str
+    file_path: str | None = None
+    line_number: int | None = None
+    comment_text: str | None = None
+    completion_action: str | None = None
+    additional_notes: str | None = None
+    context_lines: tuple[str, ...] | None = None
+
+
+class StoreReference(Request[Done], frozen=True, kw_only=True):
+    """Keep a value under a key, in place of what was there.
+
+    Attributes:
+        key: by which a compact reference names it.
+        value: any JSON; what is in it, its maker decides.
+    """
+
+    about: ClassVar = About(
+        "store_reference",
+        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
+        target=Target.ENGINE,
+        budget=5.0,
+        is_idempotent=True,
+        source="bus §1.10, seed 001",
+    )
+    key: str
+    value: Any
+
+
+class ReloadWindow(Announcement, frozen=True, kw_only=True):
+    """Tell editors that the daemon is gone on purpose and they may come again."""
+
+    about: ClassVar = About(
+        "reload_window",
+        sent_by=frozenset({Role.DAEMON}),
+        target=Target.EVERYBODY,
+        source="bus §1.10, §1.4",
+    )
+
+
+class Registered(Reply, frozen=True):
+    """The window is known."""
+
+    success: bool = True
+
+
+class RegisterTaskspaceWindow(Request[Registered], frozen=True, kw_only=True):
+    """Register a window for a taskspace.
+
+    Attributes:
+        window_title: holds `[SYMPOSIUM:<uuid>]`, by which a window manager finds it.
+        taskspace_uuid: the taskspace it shows.
+    """
+
+    about: ClassVar = About(
+        "register_taskspace_window",
+        sent_by=PEOPLE | {Role.LEGACY},
+        target=Target.ENGINE,
+        budget=5.0,
+        is_idempotent=True,
+        source="bus §1.10, §3.8",
+    )
+    window_title: str
+    taskspace_uuid: str
+
+
+_OneBased: TypeAlias = Annotated[int, Meta(ge=0)]
+
+
+class FileLocation(Struct, frozen=True):
+    """A place in a file; both count from 1."""
+
+    line: _OneBased
+    column: _OneBased
+
+
+class FileRange(Struct, frozen=True, omit_defaults=True):
+    """From one place to another; the end is exclusive."""
+
+    path: str
+    start: FileLocation
+    end: FileLocation
+    content: str | None = None
+
+
+class SymbolDef(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """Where a symbol is defined."""
+
+    name: str
+    defined_at: FileRange
+    kind: str | None = None
+
+
+class Selection(Reply, frozen=True, rename="camel", omit_defaults=True):
+    """The selection in an editor; `selectedText` is null if nothing is selected."""
+
+    selected_text: str | None
+    file_path: str | None = None
+    start_line: int | None = None
+    start_column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+    line_number: int | None = None
+    document_language: str | None = None
+    is_untitled: bool | None = None
+    message: str | None = None
+
+    @classmethod
+    def read(cls, data: Raw) -> Self:
+        """Parse an editor's answer: an object, or the text alone, or null (seed 001).
+
+        Raises:
+            PayloadError: it is none of them.
+        """
+        if bytes(data) == b"null":
+            return cls(selected_text=None)
+        if bytes(data).startswith(b'"'):
+            return cls(selected_text=read_as(str, data))
+        return read_as(cls, data)
+
+
+class ReviewFile(Struct, frozen=True):
+    """One changed file of a review; `hunks` as bus §4.8 writes them."""
+
+    path: str
+    status: str
+    additions: int = 0
+    deletions: int = 0
+    hunks: tuple[Any, ...] = ()
+
+
+class CommentThread(Struct, frozen=True):
+    """What was said about one line."""
+
+    thread_id: str
+    file_path: str
+    line_number: int
+    comment_type: str
+    content: str
+    responses: tuple[str, ...] = ()
+
+
+class GetSelection(Request[Selection], frozen=True, kw_only=True):
+    """Ask the window of whoever sends it for its selection."""
+
+    about: ClassVar = About(
+        "get_selection",
+        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
+        target=Target.WINDOW,
+        budget=30.0,
+        is_idempotent=True,
+        source="bus §1.10, §5.3",
+    )
+
+
+class _WrittenReferences(Struct):
+    symbol: SymbolDef | str | None = None
+    symbol_name: str | None = None
+    name: str | None = None
+
+
+class FindAllReferences(Request[list[FileRange]], frozen=True, kw_only=True):
+    """Ask for the uses of a symbol.
+
+    Attributes:
+        symbol: its definition, or its name where that is all one knows; a name is also read as
+            `symbol_name` and `name`.
+    """
+
+    about: ClassVar = About(
+        "find_all_references",
+        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
+        target=Target.WINDOW,
+        budget=30.0,
+        is_idempotent=True,
+        source="bus §1.10; §1.11, row 2",
+    )
+    symbol: SymbolDef | str
+
+    @classmethod
+    def read(cls, payload: Raw) -> Self:
+        """Take the seed's spelling too."""
+        written = read_as(_WrittenReferences, payload)
+        symbol = written.symbol or written.symbol_name or written.name
+        if symbol is None:
+            raise PayloadError("Object missing required field `symbol`")
+        return cls(symbol=symbol)
+
+
+class _WrittenSymbol(Struct):
+    name: str | None = None
+    symbol_name: str | None = None
+    symbol: SymbolDef | str | None = None
+
+
+class ResolveSymbolByName(Request[list[SymbolDef]], frozen=True, kw_only=True):
+    """Ask for the definitions of a symbol.
+
+    Attributes:
+        name: what it is called; also read as `symbol_name` and `symbol`.
+    """
+
+    about: ClassVar = About(
+        "resolve_symbol_by_name",
+        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
+        target=Target.WINDOW,
+        budget=30.0,
+        is_idempotent=True,
+        source="bus §1.10; §1.11, row 2",
+    )
+    name: str
+
+    @classmethod
+    def read(cls, payload: Raw) -> Self:
+        """Take the seed's spelling too."""
+        written = read_as(_WrittenSymbol, payload)
+        symbol = written.symbol.name if isinstance(written.symbol, SymbolDef) else written.symbol
+        name = written.name or written.symbol_name or symbol
+        if name is None:
+            raise PayloadError("Object missing required field `name`")
+        return cls(name=name)
+
+
+class CreateSyntheticPr(Request[Any], frozen=True, kw_only=True, omit_defaults=False):
+    """Show a review and wait for what is said; the reply is the review's id or the feedback."""
+
+    about: ClassVar = About(
+        "create_synthetic_pr",
+        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
+        target=Target.ENGINE,
+        budget=3600.0,
+        source="bus §4.8, seed 001",
+    )
+    review_id: str
+    title: str
+    commit_range: str
+    description: Any = None
+    status: str = "Pending"
+    files_changed: tuple[ReviewFile, ...] = ()
+    comment_threads: tuple[CommentThread, ...] = ()
+    created_at: Any = None
+    updated_at: Any = None
+
+
+class UpdateSyntheticPr(Request[Any], frozen=True, kw_only=True, omit_defaults=False):
+    """Show what a review has become and wait again; the reply is its id or the feedback."""
+
+    about: ClassVar = About(
+        "update_synthetic_pr",
+        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
+        target=Target.ENGINE,
+        budget=3600.0,
+        source="bus §4.8, seed 001",
+    )
+    review_id: str
+    title: str = ""
+    commit_range: str = ""
+    description: Any = None
+    status: str = "Pending"
+    files_changed: tuple[ReviewFile, ...] = ()
+    comment_threads: tuple[CommentThread, ...] = ()
+    created_at: Any = None
+    updated_at: Any = None
