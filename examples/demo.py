@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from localio.text import plain_text
+from symposium.chain.blueprint import Blueprint
+from symposium.chain.conductor import Settings
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.failures import failure_of
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.client.permissions import Decision, DenyAll, Permission
-from symposium.conductor.blueprint import Blueprint
-from symposium.conductor.conductor import Settings
 from symposium.errors import SymposiumError
 
 SHOUT: Final = shlex.join([sys.executable, str(Path(__file__).with_name("shout.py"))])

@@ -1,8 +1,8 @@
 """A mod that gives the agent a tool."""
 
 from symposium import run_mod
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolServer
 
 
 def count_words(text: str) -> int:

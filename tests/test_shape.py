@@ -21,16 +21,16 @@ MOST_FUNCTION_LINES = 50
 MOST_PARAMETERS = 6
 
 IMPORTS_LATE: Mapping[str, str] = {
-    "symposium.conductor.run_mod": "a mod's file is also imported by hosts, which never call it",
+    "symposium.chain.run_mod": "a mod's file is also imported by hosts, which never call it",
     "localio.plugins": "a list is for who asks for one",
     "symposium.catalog": "what is installed is read only for a mod that is no built-in",
     "symposium.run_mode.revival": "most agents do not die",
     "symposium.run_mode.config_agent": "what runs is told who asks; few sessions have two names",
     "symposium.run_mode.lobby": "few sessions have two names",
     "symposium.cli.commands.run_with": "the same",
-    "symposium.conductor.mistyped": "the table of methods is for names that are not usual",
-    "symposium.conductor.bridge.url_servers": "most chains reach no URL",
-    "symposium.conductor.bridge.bridge": "most chains open no endpoint of a server",
+    "symposium.chain.assembly": "the table of methods is for names that are not usual",
+    "symposium.bridge.url_servers": "most chains reach no URL",
+    "symposium.bridge.bridge": "most chains open no endpoint of a server",
     "peerwire.mcp.client": "h11 is for servers at a URL only",
     "symposium.run_mode.directory": "the registry is for whoever chooses an agent",
     "symposium.run_mode.composition": "the registry is for agents that are not here yet",
@@ -246,10 +246,10 @@ def gives_reasons_for_what_it_suppresses(module: Module) -> Iterator[str]:
 
 BOUNDARIES: Mapping[str, str] = {
     "symposium.cli.front.invoke": "the command line",
-    "symposium.conductor.intake.receive": "a connection: what one message does is its own fault",
-    "symposium.conductor.outcomes.guarded": "a mod: what it does with a message at once",
-    "symposium.conductor.outcomes.guarded_wait": "a mod: what it does with a message later",
-    "symposium.conductor.stage.contained": "a component in this process: its own work",
+    "symposium.chain.intake.receive": "a connection: what one message does is its own fault",
+    "symposium.chain.calls.guarded": "a mod: what it does with a message at once",
+    "symposium.chain.calls.guarded_wait": "a mod: what it does with a message later",
+    "symposium.chain.runner.contained": "a component in this process: its own work",
 }
 """Where any error is caught, and for whom; `peerwire.errors` is the one for handlers."""
 

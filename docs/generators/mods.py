@@ -9,7 +9,8 @@ from symposium.agents.eliza.agent import COMMANDS as TOLD
 from symposium.agents.eliza.agent import WORDS
 from symposium.agents.testy.scenario import Command
 from symposium.catalog import ENTRY_POINTS, builtin_agents, builtin_mods
-from symposium.conductor.component import ComponentSpec, Direction, Mod
+from symposium.chain.messages import Direction
+from symposium.chain.mod import ComponentSpec, Mod
 
 PAGE = "reference/mods.md"
 

@@ -10,22 +10,22 @@ are in `__init__.pyi`.
 from importlib import import_module
 
 _MODULES = {
-    "Answer": "symposium.conductor.component",
-    "ComponentSpec": "symposium.conductor.component",
-    "Crossing": "symposium.conductor.component",
-    "Drop": "symposium.conductor.component",
-    "Forward": "symposium.conductor.component",
-    "Later": "symposium.conductor.component",
-    "Mod": "symposium.conductor.component",
-    "Needs": "symposium.conductor.needs",
-    "Refuse": "symposium.conductor.component",
-    "Reply": "symposium.conductor.component",
+    "Answer": "symposium.chain.messages",
+    "ComponentSpec": "symposium.chain.mod",
+    "Crossing": "symposium.chain.messages",
+    "Drop": "symposium.chain.mod",
+    "Forward": "symposium.chain.mod",
+    "Later": "symposium.chain.mod",
+    "Mod": "symposium.chain.mod",
+    "Needs": "symposium.chain.mod",
+    "Refuse": "symposium.chain.mod",
+    "Reply": "symposium.chain.mod",
     "RpcError": "peerwire.errors",
-    "from_agent": "symposium.conductor.component",
-    "from_client": "symposium.conductor.component",
-    "has_capability": "symposium.conductor.meta",
-    "run_mod": "symposium.conductor.run_mod",
-    "with_capability": "symposium.conductor.meta",
+    "from_agent": "symposium.chain.mod",
+    "from_client": "symposium.chain.mod",
+    "has_capability": "symposium.chain.capabilities",
+    "run_mod": "symposium.chain.run_mod",
+    "with_capability": "symposium.chain.capabilities",
 }
 
 __all__ = [

@@ -1,20 +1,19 @@
 from peerwire.errors import RpcError
-from symposium.conductor.component import (
-    Answer,
+from symposium.chain.capabilities import has_capability, with_capability
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import (
     ComponentSpec,
-    Crossing,
     Drop,
     Forward,
     Later,
     Mod,
+    Needs,
     Refuse,
     Reply,
     from_agent,
     from_client,
 )
-from symposium.conductor.meta import has_capability, with_capability
-from symposium.conductor.needs import Needs
-from symposium.conductor.run_mod import run_mod
+from symposium.chain.run_mod import run_mod
 
 __all__ = [
     "Answer",

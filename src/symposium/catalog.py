@@ -10,8 +10,7 @@ from typing import Final, Protocol
 
 from localio.plugins import has_module, module_name, names_in, only_object
 from peerwire.errors import LocalError
-from symposium.conductor.agent_spec import AgentSpec
-from symposium.conductor.component import ComponentSpec
+from symposium.chain.mod import AgentSpec, ComponentSpec
 
 ENTRY_POINTS: Final = "symposium.components"
 """The group of entry points by which a distribution offers its mods: name = `module:spec`."""

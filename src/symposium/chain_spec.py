@@ -14,11 +14,11 @@ from localio.text import near_names
 from peerwire.acp.names import Dialect
 from peerwire.errors import LocalError
 from peerwire.transports.command import Command, CommandError, parse_command
+from symposium.bridge.bridge import bridge_components
 from symposium.catalog import agent_names, find_agent, find_mod, installed_mod_names, mod_names
-from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program, Served
-from symposium.conductor.bridge.agent_side import Mode
-from symposium.conductor.bridge.last_hop import bridge_components
-from symposium.conductor.component import ComponentSpec
+from symposium.chain.blueprint import Blueprint, Component, InProcess, Program, Served
+from symposium.chain.capabilities import Mode
+from symposium.chain.mod import ComponentSpec
 from symposium.config.paths import policy_file
 from symposium.errors import SpecError
 from symposium.mods.policy import BeforeYes, PolicyMod

@@ -9,16 +9,15 @@ from msgspec.structs import replace
 
 from peerwire.errors import INTERNAL_ERROR, LocalError, RpcError
 from symposium.catalog import builtin_mods, find_mod, installed_mods
+from symposium.chain.blueprint import Blueprint, Component, InProcess, Program
+from symposium.chain.capabilities import primitives
+from symposium.chain.mod import ComponentSpec, Needs
 from symposium.chain_spec import ChainSpec
 from symposium.conductor.agent_first import agent_first
-from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program
-from symposium.conductor.component import ComponentSpec
-from symposium.conductor.needs import Needs
 from symposium.planning.advertisement import to_agent, to_chain, to_editor
 from symposium.planning.entry import Entry
 from symposium.planning.plan import MissingCapabilityError, Plan
 from symposium.planning.planner import plan, provided
-from symposium.planning.primitives import primitives
 
 Order: TypeAlias = Literal["agent-first", "through-chain"]
 """Who is asked `initialize` first: the agent, with what is predicted, or the first mod."""

@@ -18,13 +18,12 @@ from peerwire.jsonrpc.handlers import Handlers, Reply, Request, RequestHandler
 from peerwire.jsonrpc.transport import Transport
 from peerwire.testing import Recorder
 from peerwire.transports.memory import memory_pair
+from symposium.bridge.bridge import bridge_components
 from symposium.catalog import agent_names, find_agent, find_mod, mod_names
-from symposium.conductor.agent_spec import AgentSpec
-from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program, Served
-from symposium.conductor.bridge.agent_side import Mode
-from symposium.conductor.bridge.last_hop import bridge_components
-from symposium.conductor.component import ComponentSpec, Mod
-from symposium.conductor.conductor import Conductor, Settings
+from symposium.chain.blueprint import Blueprint, Component, InProcess, Program, Served
+from symposium.chain.capabilities import Mode
+from symposium.chain.conductor import Conductor, Settings
+from symposium.chain.mod import AgentSpec, ComponentSpec, Mod
 
 CAPABILITIES: Final[dict[str, Any]] = {
     "fs": {"readTextFile": True, "writeTextFile": True},

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from tests.support.scenes import Peer, bare, inner, mods, scene
 
-from symposium.conductor.blueprint import Component
-from symposium.conductor.component import Answer, Crossing, Forward, Mod, from_agent, from_client
+from symposium.chain.blueprint import Component
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import Forward, Mod, from_agent, from_client
 
 
 class Rewrites(Mod):

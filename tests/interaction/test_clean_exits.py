@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from tests.support.scenes import mods, scene
 
-from symposium.conductor.component import Crossing, Mod, Reply, from_client
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Mod, Reply, from_client
 
 
 class Thinker(Mod):

@@ -7,17 +7,11 @@ import pytest
 from tests.support.scenes import VERSION_ONE, Peer, Stand, bare, inner, mods, scene
 
 from peerwire.jsonrpc.transport import Transport
-from symposium.conductor.blueprint import Blueprint, Served
-from symposium.conductor.component import (
-    Answer,
-    Crossing,
-    Forward,
-    Mod,
-    from_agent,
-    from_client,
-)
-from symposium.conductor.conductor import Settings
-from symposium.conductor.link import PeerState
+from symposium.chain.blueprint import Blueprint, Served
+from symposium.chain.conductor import Settings
+from symposium.chain.link import PeerState
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import Forward, Mod, from_agent, from_client
 
 
 @pytest.mark.requirement(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from peerwire.jsonrpc.transport import Transport
-from symposium.conductor.blueprint import Blueprint, InProcess, Served
-from symposium.conductor.conductor import Conductor, Settings
-from symposium.conductor.debug_log import open_debug_log
+from symposium.chain.blueprint import Blueprint, InProcess, Served
+from symposium.chain.conductor import Conductor, Settings
+from symposium.chain.recording import open_debug_log
 from symposium.mods.arrow import Arrow
 from symposium.testing import FakeAgent, chain_of
 

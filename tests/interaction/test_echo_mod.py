@@ -9,8 +9,8 @@ import pytest
 
 from peerwire.transports.command import Command
 from symposium.agents.testy.scenario import CallTool, ListTools, render_command
-from symposium.conductor.blueprint import Program
-from symposium.conductor.bridge.agent_side import Mode
+from symposium.chain.blueprint import Program
+from symposium.chain.capabilities import Mode
 from symposium.testing import chain_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

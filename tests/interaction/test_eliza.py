@@ -7,7 +7,7 @@ import pytest
 
 from peerwire.errors import INVALID_PARAMS, RpcError
 from peerwire.transports.command import Command
-from symposium.conductor.blueprint import Program
+from symposium.chain.blueprint import Program
 from symposium.testing import chain_of
 
 GREETING = "How do you do. Please state your problem."

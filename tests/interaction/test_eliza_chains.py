@@ -3,8 +3,8 @@
 import pytest
 
 from peerwire.jsonrpc.transport import Transport
-from symposium.conductor.blueprint import Blueprint, InProcess, Served
-from symposium.conductor.conductor import Conductor, Settings
+from symposium.chain.blueprint import Blueprint, InProcess, Served
+from symposium.chain.conductor import Conductor, Settings
 from symposium.mods.arrow import Arrow
 from symposium.testing import chain_of
 

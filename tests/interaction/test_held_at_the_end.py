@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from tests.support.scenes import inner, mods, scene
 
-from symposium.conductor.component import Crossing, Forward, Mod, from_client
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward, Mod, from_client
 
 
 class Holder(Mod):

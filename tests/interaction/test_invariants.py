@@ -21,17 +21,9 @@ from tests.support.random_inputs import random_source
 from tests.support.scenes import Peer, Scene, bare, inner, scene
 
 from peerwire.jsonrpc.transport import Overlong, Transport
-from symposium.conductor.blueprint import Component, InProcess
-from symposium.conductor.component import (
-    Crossing,
-    Forward,
-    Later,
-    Mod,
-    Outcome,
-    Reply,
-    from_agent,
-    from_client,
-)
+from symposium.chain.blueprint import Component, InProcess
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward, Later, Mod, Outcome, Reply, from_agent, from_client
 
 SESSIONS = ("a", "b", None)
 LAST = 9999

@@ -8,15 +8,8 @@ import pytest
 from tests.support.scenes import VERSION_ONE, Scene, Stand, bare, inner, mods, proxy_scene, scene
 
 from peerwire.errors import PARSE_ERROR, REQUEST_CANCELLED
-from symposium.conductor.component import (
-    Crossing,
-    Drop,
-    Forward,
-    Mod,
-    Reply,
-    from_agent,
-    from_client,
-)
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Drop, Forward, Mod, Reply, from_agent, from_client
 from symposium.testing import FakeAgent, chain_of
 
 CANCEL = "$/cancel_request"

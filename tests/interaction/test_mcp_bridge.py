@@ -16,13 +16,14 @@ from peerwire.jsonrpc.handlers import Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.mcp.client import open_server
 from peerwire.mcp.session import McpServer
-from symposium.conductor.blueprint import Blueprint, InProcess, Served
-from symposium.conductor.bridge.agent_side import Mode
-from symposium.conductor.bridge.bridge import Bridge
-from symposium.conductor.component import Answer, Crossing, Forward
-from symposium.conductor.conductor import Conductor, Settings
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
+from symposium.bridge.bridge import Bridge
+from symposium.chain.blueprint import Blueprint, InProcess, Served
+from symposium.chain.capabilities import Mode
+from symposium.chain.conductor import Conductor, Settings
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import Forward
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolServer
 from symposium.testing import FakeAgent, FakeEditor, ModLike, chain_of
 
 SETUP = ["session/new", "session/load", "session/resume", "session/fork"]

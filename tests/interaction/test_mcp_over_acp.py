@@ -12,10 +12,10 @@ from peerwire.jsonrpc.handlers import Request
 from peerwire.mcp.client import open_server
 from peerwire.mcp.session import Tunnels
 from symposium.agents.testy.scenario import ListTools, render_command
-from symposium.conductor.component import Crossing, Forward, Mod, from_client
-from symposium.conductor.tool import ToolContext
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward, Mod, from_client
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolContext, ToolServer
 from symposium.testing import FakeAgent, FakeEditor, ModLike, chain_of
 
 SETUP = ["session/new", "session/load", "session/resume", "session/fork"]

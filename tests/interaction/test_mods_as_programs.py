@@ -13,7 +13,7 @@ from peerwire.transports.command import Command
 from symposium import Mod
 from symposium.agents.testy.scenario import CallTool, render_command
 from symposium.catalog import mod_names
-from symposium.conductor.blueprint import Program
+from symposium.chain.blueprint import Program
 from symposium.testing import FakeAgent, Received, chain_of
 
 ROOT = Path(__file__).parents[2]

@@ -10,10 +10,8 @@ import pytest
 from tests.support.scenes import Peer, Scene, bare, inner, mods, scene
 
 from peerwire.errors import RpcError
-from symposium.conductor.component import (
-    Answer,
-    Crossing,
-    Direction,
+from symposium.chain.messages import Answer, Crossing, Direction
+from symposium.chain.mod import (
     Drop,
     Forward,
     Interception,

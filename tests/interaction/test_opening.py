@@ -18,9 +18,10 @@ from tests.support.scenes import (
 from peerwire.acp.names import Dialect
 from peerwire.errors import RpcError
 from peerwire.transports.command import Command
-from symposium.conductor.blueprint import Blueprint, InProcess, Program, Served
-from symposium.conductor.component import Crossing, Forward, Mod, Refuse, Reply, from_client
-from symposium.conductor.conductor import Settings
+from symposium.chain.blueprint import Blueprint, InProcess, Program, Served
+from symposium.chain.conductor import Settings
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward, Mod, Refuse, Reply, from_client
 from symposium.mods.arrow import Arrow
 
 

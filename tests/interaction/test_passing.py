@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from tests.support.scenes import Peer, bare, inner, mods, scene
 
-from symposium.conductor.component import Crossing, Forward, Mod, from_agent, from_client
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward, Mod, from_agent, from_client
 
 
 class Looks(Mod):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.scenes import Peer, mods, proxy_scene
 
-from symposium.conductor.component import Mod
+from symposium.chain.mod import Mod
 
 PARAMS = {"protocolVersion": 1, "clientCapabilities": {"x": 1.50}, "unknown": [None]}
 RESULT = {"protocolVersion": 1, "agentCapabilities": {"y": "é"}, "more": {}}

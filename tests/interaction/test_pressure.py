@@ -9,9 +9,10 @@ from tests.support.scenes import VERSION_ONE, Peer, Scene, Stand, inner, mods, s
 
 from peerwire.jsonrpc.transport import HIGH_WATER
 from peerwire.transports.memory import memory_pair
-from symposium.conductor import link
-from symposium.conductor.component import Crossing, Forward, Mod, from_agent
-from symposium.conductor.link import MOST_OPEN, OVERFLOW
+from symposium.chain import link
+from symposium.chain.link import MOST_OPEN, OVERFLOW
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward, Mod, from_agent
 
 LINE = 2048
 BOUND = 4 * HIGH_WATER

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.support.scenes import VERSION_ONE, Peer, Scene, bare, inner, mods, scene
 
-from symposium.conductor.blueprint import Component
-from symposium.conductor.component import Mod
+from symposium.chain.blueprint import Component
+from symposium.chain.mod import Mod
 from symposium.mods.tag import Tag
 from symposium.testing import FakeAgent, chain_of
 

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from tests.support.scenes import Peer, bare, inner, mods, scene
 
-from symposium.conductor.blueprint import Component
-from symposium.conductor.component import Crossing, Forward, Mod, from_agent, from_client
+from symposium.chain.blueprint import Component
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward, Mod, from_agent, from_client
 
 TRACES = sorted((Path(__file__).parents[1] / "golden" / "traces").glob("*.jsonl"))
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.support.run_scenes import run_scene
 from tests.support.scenes import VERSION_ONE
 
-from symposium.conductor.component import Mod
+from symposium.chain.mod import Mod
 from symposium.mods.tag import Tag
 from symposium.planning.plan import Plan
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.run_scenes import CONFIG, MENU, RunScene, run_scene
 
 from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND
-from symposium.run_mode.revival_terms import RevivalTerms
+from symposium.chain.recovery import RevivalTerms
 from symposium.run_mode.trouble import KEPT
 
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}

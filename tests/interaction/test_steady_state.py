@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.interaction.test_pressure import settled
 from tests.support.scenes import inner, mods, scene
 
-from symposium.conductor.component import Mod
+from symposium.chain.mod import Mod
 
 SIZE = 1000
 BOUND = 256 * 1024

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.support.run_scenes import CONFIG, run_scene
 
-from symposium.run_mode.revival_terms import RevivalTerms
+from symposium.chain.recovery import RevivalTerms
 
 HASTY = {"revival": RevivalTerms(cancel_grace=0.02)}
 CANCELLED = {"stopReason": "cancelled"}

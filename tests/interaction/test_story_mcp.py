@@ -9,7 +9,7 @@ from tests.support.scenes import scene
 from tests.support.web import serving
 
 from peerwire.mcp.client import open_server
-from symposium.conductor.bridge.last_hop import bridge_components
+from symposium.bridge.bridge import bridge_components
 
 TOKEN = "correct-horse-battery"  # noqa: S105 - of this test alone
 TAKES_HTTP: dict[str, Any] = {

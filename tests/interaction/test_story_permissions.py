@@ -9,11 +9,12 @@ import pytest
 from tests.support.run_scenes import CONFIG, run_scene
 from tests.support.scenes import mods, scene
 
+from symposium.chain.blueprint import InProcess
+from symposium.chain.conductor import Settings
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Mod, Reply, from_agent
+from symposium.chain.runner import ChainSettings
 from symposium.chain_spec import ChainSpec
-from symposium.conductor.blueprint import InProcess
-from symposium.conductor.component import Crossing, Mod, Reply, from_agent
-from symposium.conductor.conductor import Settings
-from symposium.conductor.running_chain import ChainSettings
 from symposium.conductor.witness import POLICY_META, Witness
 from symposium.mods.policy import PolicyMod
 

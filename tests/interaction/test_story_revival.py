@@ -9,8 +9,8 @@ import pytest
 from tests.support.run_scenes import CONFIG, RunScene, run_scene
 from tests.support.scenes import Peer
 
-from symposium.conductor.component import Mod
-from symposium.run_mode.revival_terms import RevivalTerms
+from symposium.chain.mod import Mod
+from symposium.chain.recovery import RevivalTerms
 
 RESUMES: dict[str, Any] = {
     "protocolVersion": 1,

@@ -11,7 +11,7 @@ from peerwire.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.transports.command import Command
 from symposium.agents.testy.scenario import COMMAND_NAMES, parse_command, render_command
-from symposium.conductor.blueprint import Program
+from symposium.chain.blueprint import Program
 from symposium.testing import FakeEditor, Turn, chain_of
 
 CLIENT_METHODS = {

@@ -15,10 +15,11 @@ from peerwire.jsonrpc.handlers import Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
-from symposium.conductor.blueprint import Blueprint, InProcess, Served
-from symposium.conductor.component import Crossing, Forward, Mod, Outcome, Reply, from_agent
-from symposium.conductor.conductor import Conductor, Settings
-from symposium.conductor.trace import open_trace
+from symposium.chain.blueprint import Blueprint, InProcess, Served
+from symposium.chain.conductor import Conductor, Settings
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward, Mod, Outcome, Reply, from_agent
+from symposium.chain.trace import open_trace
 from symposium.mods.arrow import Arrow
 from symposium.testing import FakeAgent, FakeEditor, ModLike, chain_of
 

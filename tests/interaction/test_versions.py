@@ -7,9 +7,10 @@ import pytest
 from tests.support.run_scenes import RunScene, run_scene
 from tests.support.scenes import VERSION_ONE, Peer, Scene, bare, inner, mods, scene
 
-from symposium.conductor.blueprint import Component
-from symposium.conductor.component import Answer, Crossing, Forward, Mod, Reply, from_client
-from symposium.conductor.handshake import HIGHEST_VERSION
+from symposium.chain.blueprint import Component
+from symposium.chain.handshake import HIGHEST_VERSION
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import Forward, Mod, Reply, from_client
 from symposium.mods.arrow import Arrow
 
 VERSIONS = [1, 2, 999]

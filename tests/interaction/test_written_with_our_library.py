@@ -8,8 +8,8 @@ import pytest
 from tests.support.scenes import VERSION_ONE, inner, mods, proxy_scene, scene
 
 from peerwire.transports.command import Command
-from symposium.conductor.blueprint import Program
-from symposium.conductor.component import Mod
+from symposium.chain.blueprint import Program
+from symposium.chain.mod import Mod
 
 SUPPORT = Path(__file__).parents[1] / "support"
 

@@ -9,15 +9,15 @@ import pytest
 from peerwire.errors import PeerwireError
 from peerwire.mcp.client import open_server
 from peerwire.transports.command import Command
-from symposium.conductor.blueprint import Program
-from symposium.conductor.bridge.agent_side import Mode
+from symposium.chain.blueprint import Program
+from symposium.chain.capabilities import Mode
 from symposium.testing import FakeAgent, chain_of
 
 MOD = """
 import os
 from symposium import run_mod
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolServer
 
 def say() -> str:
     return "alive"

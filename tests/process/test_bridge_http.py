@@ -16,7 +16,7 @@ from peerwire.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.mcp.client import open_server
 from peerwire.mcp.streamable_http import EventReader
-from symposium.conductor.bridge import http_client, http_endpoint
+from symposium.bridge import http_endpoint, http_server
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 
 SERVER = {"type": "acp", "name": "own", "serverId": "server-1"}
@@ -611,7 +611,7 @@ async def test_what_the_server_says_right_behind_its_answer_to_the_connect_is_no
 
 @pytest.mark.requirement("bridge.http-get-stream")
 async def test_what_waits_for_a_stream_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_client, "MAX_QUEUED", 1000)
+    monkeypatch.setattr(http_server, "MAX_QUEUED", 1000)
     async with opened() as (door, owner):
         await door.send(request("initialize"))
         big = {"connectionId": "c1", "method": "n", "params": {"text": "x" * 900}}

@@ -15,11 +15,11 @@ import pytest
 
 from peerwire.jsonrpc.handlers import Request
 from peerwire.mcp.client import open_server
-from symposium.conductor.bridge import shim, shim_endpoint
-from symposium.conductor.bridge.forms import SHIM, TOKEN_VARIABLE
-from symposium.conductor.conductor import Settings
-from symposium.conductor.debug_log import open_debug_log
-from symposium.conductor.trace import open_trace
+from symposium.bridge import shim, stdio_endpoint
+from symposium.bridge.endpoint import SHIM, TOKEN_VARIABLE
+from symposium.chain.conductor import Settings
+from symposium.chain.recording import open_debug_log
+from symposium.chain.trace import open_trace
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 
 PATIENCE = 45.0
@@ -310,7 +310,7 @@ async def test_a_connection_without_the_token_is_closed_and_reaches_nobody(said:
 
 @pytest.mark.requirement("bridge.security-shim-token")
 async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shim_endpoint, "GREETING_PATIENCE", 0.01)
+    monkeypatch.setattr(stdio_endpoint, "GREETING_PATIENCE", 0.01)
     async with opened() as (declaration, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port_and_token(declaration)[0])
         async with asyncio.timeout(PATIENCE):

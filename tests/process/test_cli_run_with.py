@@ -181,7 +181,7 @@ def test_until_initialize_is_answered_nothing_heavy_is_imported(
     _, talk = process.communicate(timeout=45)
 
     imported = {line.rpartition("|")[2].strip() for line in talk.splitlines()}
-    assert "symposium.conductor.conductor" in imported
+    assert "symposium.chain.conductor" in imported
     assert imported & BANNED == set()
     other = {f"symposium.cli.commands.{name}" for name in ("chat", "prompt", "trace", "eliza")}
     assert imported & other == set()

@@ -13,12 +13,12 @@ from tests.support.scenes import VERSION_ONE, Peer, Scene, scene
 
 from peerwire.transports.command import Command
 from peerwire.transports.memory import memory_pair
-from symposium.conductor.blueprint import Program
-from symposium.conductor.conductor import Settings
+from symposium.chain.blueprint import Program
+from symposium.chain.conductor import Settings
 
 SUPPORT = Path(__file__).parents[1] / "support"
 NESTED = (
-    "from symposium.conductor.standalone import serve_alone;"
+    "from symposium.chain.standalone import serve_alone;"
     "from symposium.mods.arrow import Arrow;"
     "serve_alone(Arrow())"
 )

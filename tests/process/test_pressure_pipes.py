@@ -9,8 +9,8 @@ import pytest
 
 from peerwire.transports.command import Command
 from peerwire.transports.fd import FdTransport
-from symposium.conductor.blueprint import Blueprint, Program
-from symposium.conductor.conductor import Conductor
+from symposium.chain.blueprint import Blueprint, Program
+from symposium.chain.conductor import Conductor
 
 FLOOD = """
 import os, sys

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pytest
 from tests.support.editor import Editor, Start, started_editor
 
-from symposium.run_mode.revival_terms import RevivalTerms
+from symposium.chain.recovery import RevivalTerms
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 

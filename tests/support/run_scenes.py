@@ -14,9 +14,9 @@ from tests.support.scenes import VERSION_ONE, Peer, Stand
 from peerwire.errors import Boundary
 from peerwire.testing import PATIENCE, Recorder
 from peerwire.transports.memory import memory_pair
+from symposium.chain.blueprint import InProcess
+from symposium.chain.mod import Mod
 from symposium.chain_spec import ChainSpec
-from symposium.conductor.blueprint import InProcess
-from symposium.conductor.component import Mod
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices

@@ -14,9 +14,9 @@ from peerwire.errors import Boundary
 from peerwire.jsonrpc.transport import Overlong, Transport
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
-from symposium.conductor.blueprint import Blueprint, Component, InProcess, Program, Served
-from symposium.conductor.component import Mod
-from symposium.conductor.conductor import Conductor, Settings
+from symposium.chain.blueprint import Blueprint, Component, InProcess, Program, Served
+from symposium.chain.conductor import Conductor, Settings
+from symposium.chain.mod import Mod
 
 VERSION_ONE = {"protocolVersion": 1}
 

@@ -16,7 +16,7 @@ from symposium.catalog import (
     installed_mod_names,
     mod_names,
 )
-from symposium.conductor.component import ComponentSpec
+from symposium.chain.mod import ComponentSpec
 
 DISTRIBUTION = """\
 [symposium.components]
@@ -29,7 +29,7 @@ twice = shouting:other
 pass = shouting:spec
 """
 MODULE = """\
-from symposium.conductor.component import ComponentSpec, Mod
+from symposium.chain.mod import ComponentSpec, Mod
 spec = ComponentSpec(name="shout", summary="Shouts.", make=Mod)
 other = ComponentSpec(name="twice", summary="Shouts.", make=Mod)
 number = 7

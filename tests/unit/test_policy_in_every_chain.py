@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from symposium.chain.blueprint import Blueprint, Component, InProcess
 from symposium.chain_spec import ChainSpec, read_chain
-from symposium.conductor.blueprint import Blueprint, Component, InProcess
 from symposium.mods.policy import PolicyMod
 from symposium.planned_chain import planned_chain
 from symposium.policy.verdict import PolicyError
@@ -19,7 +19,7 @@ SOURCES = Path(__file__).parents[2] / "src"
 MAKES_CHAINS = {
     "symposium/chain_spec.py": "here the rules are put in",
     "symposium/planned_chain.py": "it asks `ChainSpec` for what the host puts in",
-    "symposium/conductor/standalone.py": "one mod, whose agent is another conductor's",
+    "symposium/chain/standalone.py": "one mod, whose agent is another conductor's",
     "symposium/testing.py": "chains of tests",
 }
 

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from localio.text import plain_text
 from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc.values import as_object
+from symposium.chain.blueprint import Blueprint
+from symposium.chain.conductor import Settings
 from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
 from symposium.cli.chat_commands import LEAVE, ChatCommands, for_agent
@@ -32,8 +34,6 @@ from symposium.client.permissions import Permission
 from symposium.client.session_settings import Choice, Setting
 from symposium.client.turn import Turn, on_interrupt
 from symposium.client.wishes import wish_of
-from symposium.conductor.blueprint import Blueprint
-from symposium.conductor.conductor import Settings
 from symposium.errors import StepError, SymposiumError
 
 HELP: Final = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from localio.text import plain_text
-from symposium.conductor.outcomes import FAULTS
+from symposium.chain.calls import FAULTS
 
 FORM: Final = "symposium %(levelname)s %(name)s: %(message)s"
 

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from localio.text import one_line
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.values import as_object
+from symposium.chain.blueprint import Blueprint
+from symposium.chain.conductor import Settings
 from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
 from symposium.cli.ending import ExitCode, Failure, ended_by_reader
@@ -31,8 +33,6 @@ from symposium.client.conversation import Terms, converse
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.turn import Turn, on_interrupt
 from symposium.client.wishes import wish_of
-from symposium.conductor.blueprint import Blueprint
-from symposium.conductor.conductor import Settings
 from symposium.errors import SymposiumError
 from symposium.policy.notes import read_note
 

@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from localio.redaction import secret_values
-from symposium.conductor.debug_log import DebugLog, open_debug_log
-from symposium.conductor.trace import Recorder, open_trace
+from symposium.chain.recording import DebugLog, open_debug_log
+from symposium.chain.trace import Recorder, open_trace
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from peerwire.jsonrpc.transport import Transport
+from symposium.chain.conductor import Settings
 from symposium.chain_spec import ChainSpec
-from symposium.conductor.conductor import Settings
 
 
 class Recorded(Struct, frozen=True):

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from peerwire.transports.command import Command, command_json
 from symposium.agent_sessions.lent_environment import lend
 from symposium.bus.messages.tasks import InboxItem, TaskView
+from symposium.chain.blueprint import Program
 from symposium.chain_spec import read_agent
 from symposium.cli.agent_names import agent_spec, configured_agent
-from symposium.conductor.blueprint import Program
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
 from symposium.registry.path_probe import look_up, reachable

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from symposium.chain.blueprint import InProcess
 from symposium.chain_spec import ChainSpec
-from symposium.conductor.blueprint import InProcess
 from symposium.conductor.witness import WITNESS, Chooser, Entry, TakeDown, Witness, the_user
 from symposium.config.paths import paths
 

@@ -11,11 +11,11 @@ from peerwire.errors import INTERNAL_ERROR, ConnectionClosedError, PeerwireError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers
 from peerwire.transports.memory import memory_pair
+from symposium.chain.blueprint import Instantiator
+from symposium.chain.conductor import Conductor, Settings
 from symposium.client.answers import CAPABILITIES, Answers, OnDecision
 from symposium.client.patience import Patience
 from symposium.client.permissions import Decider
-from symposium.conductor.blueprint import Instantiator
-from symposium.conductor.conductor import Conductor, Settings
 from symposium.errors import PatienceError, StepError
 
 CLIENT: Final = {"name": "symposium", "title": "Symposium", "version": "0.1.0"}

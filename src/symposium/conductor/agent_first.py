@@ -18,7 +18,7 @@ from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.transport import Listener, Overlong, Transport
 from peerwire.jsonrpc.values import decode_value, encode_value
 from peerwire.transports.process import spawn
-from symposium.conductor.blueprint import OnStderr, Program, StartWork
+from symposium.chain.blueprint import OnStderr, Program, StartWork
 
 _log = logging.getLogger(__name__)
 

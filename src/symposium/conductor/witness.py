@@ -5,15 +5,8 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.component import (
-    Answer,
-    Crossing,
-    Drop,
-    Forward,
-    Mod,
-    from_agent,
-    from_client,
-)
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import Drop, Forward, Mod, from_agent, from_client
 
 WITNESS: Final = "witness"
 """How the mod is called in errors."""

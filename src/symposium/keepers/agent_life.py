@@ -18,14 +18,14 @@ from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import as_object
 from symposium.agent_label import agent_label
 from symposium.agent_sessions.session import SessionSpec, SessionState, Status
+from symposium.chain.blueprint import Program
+from symposium.chain.conductor import Settings
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.client.auditing import witnessed
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.permissions import Chosen, Decider, Decision, Permission
 from symposium.client.turn import Turn
 from symposium.client.wishes import wish_of
-from symposium.conductor.blueprint import Program
-from symposium.conductor.conductor import Settings
 from symposium.errors import NotFoundError, StepError, SymposiumError
 from symposium.keepers.agent_end import why_it_ended
 from symposium.keepers.before_tools import BeforeTools, Listening

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from symposium.conductor.component import ComponentSpec, Crossing, Forward, Mod, from_agent
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import ComponentSpec, Forward, Mod, from_agent
 
 MARK: Final = ">"
 

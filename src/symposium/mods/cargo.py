@@ -12,10 +12,9 @@ from symposium.build_tools.project import (
     argument,
     nearest,
 )
-from symposium.conductor.component import ComponentSpec
-from symposium.conductor.tool import ToolContext
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
+from symposium.chain.mod import ComponentSpec
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolContext, ToolServer
 
 SERVER: Final = "cargo"
 """What the agent knows the tools by."""

@@ -1,8 +1,8 @@
 """The mod that gives the agent tools: an MCP server that needs no process, reached over ACP."""
 
-from symposium.conductor.component import ComponentSpec
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
+from symposium.chain.mod import ComponentSpec
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolServer
 
 
 def echo(message: str) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from symposium.conductor.component import ComponentSpec
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
+from symposium.chain.mod import ComponentSpec
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolServer
 
 SERVER: Final = "ferris"
 """What the agent knows the tools by."""

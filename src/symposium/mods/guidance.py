@@ -10,18 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from symposium.conductor.component import (
-    Answer,
-    ComponentSpec,
-    Crossing,
-    Drop,
-    Forward,
-    Outcome,
-    from_agent,
-    from_client,
-)
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import ComponentSpec, Drop, Forward, Outcome, from_agent, from_client
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolServer
 
 SERVER: Final = "guidance"
 """What the agent knows the tools by."""

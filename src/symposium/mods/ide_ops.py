@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from peerwire.errors import RpcError
-from symposium.conductor.component import ComponentSpec, Neighbour
-from symposium.conductor.needs import Needs
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
+from symposium.chain.capabilities import IDE_OPERATIONS, as_object
+from symposium.chain.mod import ComponentSpec, Needs, Neighbour
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolServer
 from symposium.ide.operations import (
     DIAGNOSTICS,
     FIND_DEFINITIONS,
@@ -16,7 +16,6 @@ from symposium.ide.operations import (
     HOVER,
     RESOLVE_SYMBOL,
 )
-from symposium.planning.primitives import IDE_OPERATIONS, as_object
 
 SERVER: Final = "ide"
 """What the agent knows the tools by."""

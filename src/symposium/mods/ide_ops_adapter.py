@@ -5,30 +5,29 @@ from typing import Any, cast
 
 from peerwire.acp.names import SETUP_METHODS
 from peerwire.errors import INVALID_PARAMS, RpcError
-from symposium.conductor.component import (
-    Answer,
+from symposium.chain.capabilities import (
+    IDE_OPERATIONS,
+    as_object,
+    capabilities_member,
+    client_capabilities,
+    primitives,
+    with_capability,
+)
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import (
     ComponentSpec,
-    Crossing,
     Forward,
     Later,
     Mod,
+    Needs,
     Outcome,
     Refuse,
     Reply,
     from_agent,
     from_client,
 )
-from symposium.conductor.meta import with_capability
-from symposium.conductor.needs import Needs
 from symposium.ide.headless import Headless
 from symposium.ide.operations import OPERATIONS
-from symposium.planning.primitives import (
-    IDE_OPERATIONS,
-    as_object,
-    capabilities_member,
-    client_capabilities,
-    primitives,
-)
 
 
 class IdeOpsAdapter(Mod):

@@ -1,6 +1,6 @@
 """The mod that wants nothing: what a place in a chain costs by itself."""
 
-from symposium.conductor.component import ComponentSpec, Mod
+from symposium.chain.mod import ComponentSpec, Mod
 
 spec = ComponentSpec(
     name="pass",

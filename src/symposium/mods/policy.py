@@ -14,10 +14,9 @@ from typing import Any, Final, TypeAlias, cast
 from peerwire.acp.names import SETUP_METHODS
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.component import (
-    Answer,
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import (
     ComponentSpec,
-    Crossing,
     Forward,
     Interception,
     Later,

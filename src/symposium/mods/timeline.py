@@ -11,15 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from peerwire.acp.names import SETUP_METHODS
-from symposium.conductor.component import (
-    Answer,
-    ComponentSpec,
-    Crossing,
-    Forward,
-    Mod,
-    from_agent,
-    from_client,
-)
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import ComponentSpec, Forward, Mod, from_agent, from_client
 from symposium.timelines.observer import TurnObserver
 from symposium.timelines.store import Timeline, TimelineStore
 

@@ -6,15 +6,18 @@ acp-host §3.3, steps 3 and 6.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from symposium.conductor.meta import MCP_OVER_ACP, VERSION, declared, with_capabilities
-from symposium.planning.plan import Plan
-from symposium.planning.planner import EDITOR
-from symposium.planning.primitives import (
+from symposium.chain.capabilities import (
+    MCP_OVER_ACP,
+    VERSION,
     as_object,
     capabilities_member,
     client_capabilities,
+    declared,
     primitives,
+    with_capabilities,
 )
+from symposium.planning.plan import Plan
+from symposium.planning.planner import EDITOR
 
 OURS: Final[dict[str, Any]] = {MCP_OVER_ACP: True, "proxy": True}
 """Capabilities of the host itself."""

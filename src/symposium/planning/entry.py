@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from symposium.conductor.needs import NO_NEEDS, Needs
+from symposium.chain.mod import NO_NEEDS, Needs
 
 
 class Entry(Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.component import Mod
+from symposium.chain.mod import Mod
 from symposium.conductor.witness import POLICY_META
 from symposium.policy.verdict import Verdict
 

@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 from peerwire.errors import AUTH_REQUIRED, INVALID_PARAMS, REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.call import Asker, Call
-from symposium.conductor.component import Answer, Crossing
+from symposium.chain.calls import Asker, Call
+from symposium.chain.messages import Answer, Crossing
 from symposium.run_mode.care import Care
 from symposium.run_mode.chat_commands import our_commands, text_line, update_line
 from symposium.run_mode.editor_end import renamed

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.link import Link
-from symposium.conductor.needs import Needs
+from symposium.chain.link import Link
+from symposium.chain.mod import Needs
 from symposium.config.user_config import Config, ModEntry
 from symposium.planned_chain import Wishes
 from symposium.run_mode.open_chain import OpenChain

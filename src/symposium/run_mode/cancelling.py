@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from peerwire.errors import INTERNAL_ERROR, RpcError
-from symposium.conductor.call import Call
-from symposium.conductor.component import Answer, Crossing
+from symposium.chain.calls import Call
+from symposium.chain.messages import Answer, Crossing
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.revival import CANCELLED, Revivals

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from symposium.conductor.call import Call
+from symposium.chain.calls import Call
 from symposium.config.user_config import Config
 from symposium.run_mode.memory import Memory
 

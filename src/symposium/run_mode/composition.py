@@ -14,9 +14,9 @@ from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object
 from peerwire.transports.command import Command
 from symposium.catalog import OTHER_NAMES, agent_names, mod_names
+from symposium.chain.blueprint import InProcess, Program
+from symposium.chain.capabilities import Mode
 from symposium.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
-from symposium.conductor.blueprint import InProcess, Program
-from symposium.conductor.bridge.agent_side import Mode
 from symposium.config.component_source import ComponentSource
 from symposium.config.paths import trusted_places
 from symposium.config.user_config import Config, ModEntry

@@ -12,13 +12,11 @@ from typing import Any
 
 from peerwire.errors import INTERNAL_ERROR, Boundary, RpcError
 from peerwire.jsonrpc.transport import Transport
-from symposium.conductor.call import Call
-from symposium.conductor.conductor import CLOSE_GRACE
-from symposium.conductor.gate import SHUTTING_DOWN
-from symposium.conductor.intake import Intake
-from symposium.conductor.link import Link, PeerState, abandon, cancel_serving, fail_serving
-from symposium.conductor.running_chain import overflow
-from symposium.conductor.stage import Stage, contained
+from symposium.chain.calls import SHUTTING_DOWN, Call
+from symposium.chain.conductor import CLOSE_GRACE
+from symposium.chain.intake import Intake
+from symposium.chain.link import Link, PeerState, abandon, cancel_serving, fail_serving
+from symposium.chain.runner import Stage, contained, overflow
 from symposium.run_mode.config_mode import ConfigMode
 from symposium.run_mode.lobby import Lobby
 from symposium.run_mode.offers import Offering, Offers
@@ -81,9 +79,7 @@ class ConfigAgent:
 
     def reports(self) -> list[dict[str, Any]]:
         """What can be told of each chain, for people."""
-        from symposium.conductor.chain_report import (  # noqa: PLC0415 - see IMPORTS_LATE
-            chain_report,
-        )
+        from symposium.chain.runner import chain_report  # noqa: PLC0415 - see IMPORTS_LATE
 
         return [chain_report(chain.running, chain.sessions) for chain in self.supervisor.chains()]
 

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from symposium.catalog import builtin_agents, builtin_mods, find_mod, installed_mod_names
-from symposium.conductor.component import ComponentSpec
+from symposium.chain.mod import ComponentSpec
 from symposium.config.paths import paths, trusted_places
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices

@@ -8,10 +8,10 @@ from typing import Any, Final, cast
 
 from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.call import Call
-from symposium.conductor.component import Crossing
-from symposium.conductor.ends import PlainEnd
-from symposium.conductor.link import Link
+from symposium.chain.calls import Call
+from symposium.chain.ends import PlainEnd
+from symposium.chain.link import Link
+from symposium.chain.messages import Crossing
 from symposium.run_mode.chat_commands import COMMANDS_UPDATE, with_commands
 from symposium.run_mode.permissions import PERMISSION, Permissions
 from symposium.run_mode.recent import Recent

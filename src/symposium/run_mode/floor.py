@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from symposium.conductor.call import Call
+from symposium.chain.calls import Call
 from symposium.run_mode.sessions import Session, Sessions
 from symposium.run_mode.settings import RunSettings
 from symposium.run_mode.supervisor import Supervisor

@@ -10,9 +10,9 @@ from typing import Any, Final
 from localio.text import one_line
 from peerwire.errors import AUTH_REQUIRED, INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.call import Call
-from symposium.conductor.component import Answer, Crossing
-from symposium.conductor.handshake import answered_version, pin_version, select_version
+from symposium.chain.calls import Call
+from symposium.chain.handshake import answered_version, pin_version, select_version
+from symposium.chain.messages import Answer, Crossing
 from symposium.config.user_config import ConfigError, Loaded, load
 from symposium.planned_chain import VERSION
 from symposium.planning.advertisement import before_agent

@@ -6,7 +6,7 @@ from typing import Any, Final
 from localio.text import plain_text
 from peerwire.errors import AUTH_REQUIRED, RpcError
 from peerwire.jsonrpc.values import as_object, encode_value
-from symposium.conductor.component import Crossing
+from symposium.chain.messages import Crossing
 from symposium.config.user_config import Config
 from symposium.run_mode.auth_methods import AuthMethod, auth_methods, login_text
 from symposium.run_mode.conversation import Conversation

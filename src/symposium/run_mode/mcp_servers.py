@@ -7,8 +7,9 @@ from typing import Any, Final, cast
 
 from peerwire.acp.names import INITIALIZE
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.bridge.agent_side import Mode, takes_servers_over
-from symposium.conductor.component import Answer, Crossing, Forward, Mod, from_client
+from symposium.chain.capabilities import Mode, takes_servers_over
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import Forward, Mod, from_client
 
 SERVERS: Final = "mcp servers"
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.component import Crossing
+from symposium.chain.messages import Crossing
 from symposium.config.broken_file import content_of, save_anew
 from symposium.config.user_config import Config, ConfigError, load, save
 from symposium.run_mode.askers import origin_of

@@ -6,11 +6,11 @@ from contextlib import suppress
 from typing import Any, Final, cast
 
 from peerwire.errors import RpcError
-from symposium.conductor.blueprint import Program
-from symposium.conductor.call import Asker, Call
-from symposium.conductor.chain import Way
-from symposium.conductor.component import Answer, Crossing
-from symposium.conductor.running_chain import RunningChain
+from symposium.chain.blueprint import Program
+from symposium.chain.calls import Asker, Call
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.routing import Way
+from symposium.chain.runner import RunningChain
 from symposium.config.user_config import Config
 from symposium.planning.plan import Plan
 from symposium.run_mode.editor_end import EditorEnd

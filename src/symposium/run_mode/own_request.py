@@ -2,9 +2,9 @@
 
 import asyncio
 
-from symposium.conductor.call import Call
-from symposium.conductor.chain import Way
-from symposium.conductor.component import Answer, Crossing
+from symposium.chain.calls import Call
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.routing import Way
 
 
 class OwnRequest:

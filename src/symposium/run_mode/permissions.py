@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from symposium.conductor.call import Asker, Call
-from symposium.conductor.component import Answer
+from symposium.chain.calls import Asker, Call
+from symposium.chain.messages import Answer
 
 PERMISSION: Final = "session/request_permission"
 

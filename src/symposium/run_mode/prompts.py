@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.component import Crossing
+from symposium.chain.messages import Crossing
 from symposium.config.component_source import shown_agent
 from symposium.run_mode.chat_commands import COMMANDS
 from symposium.run_mode.sessions import Session, Sessions

@@ -5,17 +5,17 @@ from typing import Final, Protocol
 
 from peerwire.acp.names import INITIALIZE
 from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
-from symposium.conductor.call import Asker, Call, Step
-from symposium.conductor.chain import Way, join
-from symposium.conductor.component import Answer, Crossing, Direction, Drop, Outcome
-from symposium.conductor.conductor import ALREADY_ANSWERED
-from symposium.conductor.gate import (
+from symposium.chain.calls import SHUTTING_DOWN, Asker, Call, Step
+from symposium.chain.conductor import (
+    ALREADY_ANSWERED,
     EXPECTED_INITIALIZE,
     NOT_ANSWERED_YET,
-    SHUTTING_DOWN,
     Nowhere,
 )
-from symposium.conductor.lanes import Lanes
+from symposium.chain.messages import Answer, Crossing, Direction
+from symposium.chain.mod import Drop, Outcome
+from symposium.chain.ordering import Lanes
+from symposium.chain.routing import Way, join
 from symposium.run_mode.sessions import Session, Sessions
 
 NEW: Final = "session/new"

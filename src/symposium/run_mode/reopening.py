@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object, decode_value, encode_value
-from symposium.conductor.component import Answer, Crossing
+from symposium.chain.messages import Answer, Crossing
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.own_request import OwnRequest
 from symposium.run_mode.revival_text import Return

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from peerwire.errors import INTERNAL_ERROR, RpcError
-from symposium.conductor.component import Answer
+from symposium.chain.messages import Answer
 from symposium.config.user_config import Config, ConfigError, load
 from symposium.run_mode.care import Waiting
 from symposium.run_mode.chat_commands import text_line

@@ -1,7 +1,7 @@
 """What a session's chain adds and how its MCP servers are reached, as the chat shows it."""
 
-from symposium.conductor.chain_report import reaches
-from symposium.conductor.latency import Latency
+from symposium.chain.monitoring import Latency
+from symposium.chain.runner import reaches
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.sessions import Session
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from symposium.conductor.call import Call
-from symposium.conductor.component import Answer
+from symposium.chain.calls import Call
+from symposium.chain.messages import Answer
 from symposium.run_mode.care import Waiting
 from symposium.run_mode.chat_commands import text_line
 from symposium.run_mode.floor import Floor

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from peerwire.errors import INVALID_REQUEST, RpcError
-from symposium.conductor.call import Call
-from symposium.conductor.component import Answer
+from symposium.chain.calls import Call
+from symposium.chain.messages import Answer
 from symposium.run_mode.askers import Closing, Turn, pass_new_session
 from symposium.run_mode.cancelling import Cancelling
 from symposium.run_mode.care import Waiting

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.component import Crossing
+from symposium.chain.messages import Crossing
 from symposium.run_mode.care import Care
 from symposium.run_mode.conversation import Conversation
 from symposium.run_mode.editor_end import renamed

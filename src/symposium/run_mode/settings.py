@@ -6,12 +6,12 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
+from symposium.chain.recovery import RevivalTerms
+from symposium.chain.runner import ChainSettings
 from symposium.chain_spec import ChainSpec
-from symposium.conductor.running_chain import ChainSettings
 from symposium.config.user_config import Config, ModEntry
 from symposium.planned_chain import Refine, as_planned
 from symposium.run_mode.choices import AgentChoices, ModChoices
-from symposium.run_mode.revival_terms import RevivalTerms
 
 PauseScope: TypeAlias = Literal["session", "conductor"]
 """What the menu freezes: its session, or (the seed's letter) all of the same conductor (D7)."""

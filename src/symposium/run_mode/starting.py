@@ -10,19 +10,20 @@ from msgspec.structs import replace
 from peerwire.acp.names import INITIALIZE
 from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.blueprint import Blueprint
-from symposium.conductor.call import Step
-from symposium.conductor.chain import Way
-from symposium.conductor.component import Answer, Crossing, Outcome, Refuse
-from symposium.conductor.conductor import ALREADY_ANSWERED
-from symposium.conductor.handshake import (
+from symposium.chain.blueprint import Blueprint
+from symposium.chain.calls import Step
+from symposium.chain.conductor import ALREADY_ANSWERED
+from symposium.chain.handshake import (
     VERSION_MISMATCH,
     answered_version,
     pin_version,
     select_version,
 )
-from symposium.conductor.link import Link
-from symposium.conductor.running_chain import ChainSettings, RunningChain
+from symposium.chain.link import Link
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import Outcome, Refuse
+from symposium.chain.routing import Way
+from symposium.chain.runner import ChainSettings, RunningChain
 from symposium.config.user_config import Config
 from symposium.planned_chain import (
     NO_WISHES,

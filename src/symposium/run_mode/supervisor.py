@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from peerwire.errors import INTERNAL_ERROR, Boundary, RpcError
-from symposium.conductor.conductor import RELAY_GRACE
-from symposium.conductor.gate import SHUTTING_DOWN
-from symposium.conductor.link import Link
+from symposium.chain.calls import SHUTTING_DOWN
+from symposium.chain.conductor import RELAY_GRACE
+from symposium.chain.link import Link
 from symposium.config.user_config import Config
 from symposium.errors import SymposiumError
 from symposium.policy.verdict import PolicyError

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from localio.text import plain_text
 from peerwire.errors import AUTH_REQUIRED, RpcError
 from peerwire.jsonrpc.values import as_object
-from symposium.conductor.handshake import VERSION_MISMATCH
+from symposium.chain.handshake import VERSION_MISMATCH
 from symposium.config.component_source import shown_agent
 from symposium.config.user_config import Config, ConfigError
 

@@ -8,12 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.conductor.bridge.agent_side import Way, advertising, choose_way, speaks_first_era
-from symposium.conductor.bridge.declarations import rewritten
-from symposium.conductor.bridge.forms import http_declaration, stdio_declaration
-from symposium.conductor.bridge.listener import Connections
-from symposium.conductor.bridge.uses import Uses
-from symposium.conductor.meta import has_capability, with_capability, without_capability
+from symposium.bridge.bridge import Uses
+from symposium.bridge.dialects import rewritten
+from symposium.bridge.endpoint import http_declaration, stdio_declaration
+from symposium.bridge.http_server import Connections
+from symposium.chain.capabilities import (
+    Way,
+    advertising,
+    choose_way,
+    has_capability,
+    speaks_first_era,
+    with_capability,
+    without_capability,
+)
 
 
 def v1(**mcp: Any) -> dict[str, Any]:

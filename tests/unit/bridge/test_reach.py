@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from symposium.conductor.bridge.agent_side import Mode
-from symposium.conductor.bridge.reach import reach
+from symposium.chain.capabilities import Mode, reach
 
 
 def greeting(**takes: bool) -> dict[str, Any]:

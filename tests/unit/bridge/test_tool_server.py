@@ -8,8 +8,14 @@ import pytest
 from msgspec import Struct
 
 from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
-from symposium.conductor.tool import Content, Tool, ToolContext
-from symposium.conductor.tool_server import LIST_CHANGED, ToolConnection, ToolServer
+from symposium.chain.tools import (
+    LIST_CHANGED,
+    Content,
+    Tool,
+    ToolConnection,
+    ToolContext,
+    ToolServer,
+)
 
 
 def echo(message: str) -> str:

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symposium.__main__ import main
-from symposium.conductor.conductor import Settings
-from symposium.conductor.trace import open_trace
+from symposium.chain.conductor import Settings
+from symposium.chain.trace import open_trace
 from symposium.testing import FakeAgent, chain_of
 
 

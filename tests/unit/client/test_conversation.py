@@ -12,6 +12,8 @@ from peerwire.errors import RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
+from symposium.chain.blueprint import Blueprint, Served
+from symposium.chain.conductor import Settings
 from symposium.client.answers import Answers
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.patience import Patience
@@ -24,8 +26,6 @@ from symposium.client.permissions import (
     Permission,
 )
 from symposium.client.wishes import Wish, wish_of
-from symposium.conductor.blueprint import Blueprint, Served
-from symposium.conductor.conductor import Settings
 from symposium.errors import PatienceError, StepError
 
 EDIT = {"toolCallId": "1", "title": "edit", "kind": "edit"}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from peerwire.jsonrpc.handlers import Request
+from symposium.chain.blueprint import Blueprint
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolServer
 from symposium.chain_spec import read_chain
-from symposium.conductor.blueprint import Blueprint
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
 from symposium.mods.ide_ops import IdeOps
 from symposium.mods.ide_ops_adapter import IdeOpsAdapter
 from symposium.planned_chain import PlannedChain, planned_chain

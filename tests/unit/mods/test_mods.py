@@ -13,8 +13,8 @@ from peerwire.jsonrpc.transport import Transport
 from peerwire.testing import LinePeer, Recorder
 from peerwire.transports.memory import memory_pair
 from symposium.catalog import find_mod
-from symposium.conductor.blueprint import Blueprint, InProcess, Served
-from symposium.conductor.conductor import Conductor
+from symposium.chain.blueprint import Blueprint, InProcess, Served
+from symposium.chain.conductor import Conductor
 from symposium.testing import FakeAgent, chain_of
 
 ODD_LINES = [

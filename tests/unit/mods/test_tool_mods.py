@@ -14,10 +14,9 @@ from tests.support.packages import tar_gz
 
 from peerwire.errors import RpcError
 from symposium.catalog import find_mod
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolContext, ToolServer
 from symposium.chain_spec import read_chain
-from symposium.conductor.tool import ToolContext
-from symposium.conductor.tool_mod import ToolMod
-from symposium.conductor.tool_server import ToolServer
 from symposium.mods.cargo import Cargo, CargoTools
 from symposium.mods.ferris import Ferris, FerrisTools
 from symposium.mods.npm import Npm, NpmTools

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from symposium.conductor.needs import Needs
+from symposium.chain.capabilities import primitives
+from symposium.chain.mod import Needs
 from symposium.planning.advertisement import to_agent, to_chain, to_editor
 from symposium.planning.entry import Entry
 from symposium.planning.planner import plan
-from symposium.planning.primitives import primitives
 
 WORKSPACE = {"symposium": {"workspace": {"cwd": "/w/app", "roots": ["/w/app"]}}}
 

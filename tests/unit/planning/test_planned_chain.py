@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.transports.memory import memory_pair
+from symposium.chain.blueprint import Blueprint, InProcess
+from symposium.chain.conductor import Conductor
+from symposium.chain.mod import ComponentSpec, Mod, Needs
 from symposium.chain_spec import read_chain
-from symposium.conductor.blueprint import Blueprint, InProcess
-from symposium.conductor.component import ComponentSpec, Mod
-from symposium.conductor.conductor import Conductor
-from symposium.conductor.needs import Needs
 from symposium.planned_chain import VERSION, Wishes, planned_chain
 from symposium.testing import CAPABILITIES, editor_on
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.conductor.needs import Needs
+from symposium.chain.mod import Needs
 from symposium.planning.entry import Entry
 from symposium.planning.plan import Degraded, MissingCapabilityError, Plan
 from symposium.planning.planner import EDITOR, plan

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from peerwire.errors import RpcError
+from symposium.chain.mod import ComponentSpec, Mod, Needs
 from symposium.chain_spec import read_chain
-from symposium.conductor.component import ComponentSpec, Mod
-from symposium.conductor.needs import Needs
 from symposium.planned_chain import PlannedChain, Wishes, planned_chain
 
 ENTRY_POINTS = """\

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from peerwire.errors import RpcError
-from symposium.conductor.blueprint import InProcess, Program, Served
-from symposium.conductor.component import Crossing, Forward
+from symposium.chain.blueprint import InProcess, Program, Served
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError, SymposiumError

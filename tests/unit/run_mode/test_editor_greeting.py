@@ -5,7 +5,7 @@ import pytest
 from peerwire.acp.names import INITIALIZE
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import encode_value
-from symposium.conductor.component import Answer, Crossing
+from symposium.chain.messages import Answer, Crossing
 from symposium.run_mode.starting import EditorGreeting
 
 

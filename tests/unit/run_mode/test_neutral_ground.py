@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from peerwire.transports.command import Command
-from symposium.conductor.blueprint import InProcess, Program
+from symposium.chain.blueprint import InProcess, Program
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.composition import Composer, NoResolver

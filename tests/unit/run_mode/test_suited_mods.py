@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from symposium.catalog import builtin_mods, find_mod
+from symposium.chain.tool_mod import ToolMod
 from symposium.chain_spec import DEFAULT_MODS
-from symposium.conductor.tool_mod import ToolMod
 from symposium.config.user_config import ModEntry
 from symposium.mods.guidance import Guidance
 from symposium.run_mode.directory import suited

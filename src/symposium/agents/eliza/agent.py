@@ -21,7 +21,7 @@ from symposium.agents.eliza.commands import (
     render_error,
 )
 from symposium.agents.eliza.engine import DETERMINISTIC_SEED, Eliza
-from symposium.conductor.agent_spec import AgentSpec
+from symposium.chain.mod import AgentSpec
 
 VERSION: Final = 1
 """The version of ACP that it speaks, whatever the client offers."""

@@ -12,7 +12,7 @@ from symposium.agents.testy.scenario import ScenarioError, parse_command
 from symposium.agents.testy.sessions import Session, Sessions
 from symposium.agents.testy.turn import END_TURN, Client, ScenarioTurn
 from symposium.agents.testy.updates import Update, message
-from symposium.conductor.agent_spec import AgentSpec
+from symposium.chain.mod import AgentSpec
 
 NEWEST: Final = 2
 """The highest version of ACP it answers with; of version 2 it knows the handshake only."""

@@ -7,6 +7,8 @@ import click
 from msgspec import Struct
 
 from peerwire.transports.fd import stdio_transport
+from symposium.chain.capabilities import Mode
+from symposium.chain.conductor import Settings
 from symposium.chain_spec import DEFAULT_MODS, ChainSpec, check_policy
 from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.host_socket import told_of
@@ -15,8 +17,6 @@ from symposium.cli.options import bridge_options, example, log_option, taking, t
 from symposium.cli.recording import Recorded, recorded
 from symposium.cli.running import run
 from symposium.client.auditing import witnessed
-from symposium.conductor.bridge.agent_side import Mode
-from symposium.conductor.conductor import Settings
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver

@@ -6,6 +6,9 @@ import click
 from msgspec import Struct
 
 from peerwire.transports.fd import stdio_transport
+from symposium.chain.blueprint import Blueprint
+from symposium.chain.capabilities import Mode
+from symposium.chain.conductor import Conductor, Settings
 from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.agent_names import agent_spec
 from symposium.cli.at_terminal import say_what_it_waits_for
@@ -22,9 +25,6 @@ from symposium.cli.options import (
 from symposium.cli.recording import recorded
 from symposium.cli.running import run
 from symposium.client.auditing import witnessed
-from symposium.conductor.blueprint import Blueprint
-from symposium.conductor.bridge.agent_side import Mode
-from symposium.conductor.conductor import Conductor, Settings
 
 EXAMPLE = example("symposium run-with --proxy arrow --agent 'npx some-agent --acp'")
 
@@ -77,9 +77,7 @@ async def serve(chain: ChainSpec, options: RunWithOptions) -> int:
         conductor = Conductor(client, instantiate, records.settings)
 
         def report() -> dict[str, Any]:
-            from symposium.conductor.chain_report import (  # noqa: PLC0415 - see IMPORTS_LATE
-                chain_report,
-            )
+            from symposium.chain.runner import chain_report  # noqa: PLC0415 - see IMPORTS_LATE
 
             chain = conductor.chain
             return {"chains": [] if chain is None else [chain_report(chain)]}

@@ -297,7 +297,7 @@ def test_a_remark_of_a_hundred_kilobytes_is_answered(text: str) -> None:
 @pytest.mark.requirement("eliza.light-start")
 def test_the_engine_loads_nothing_beyond_what_the_wire_needs_anyway() -> None:
     code = (
-        "import sys, symposium.conductor.component, typing, itertools; before = {*sys.modules};"
+        "import sys, symposium.chain.mod, typing, itertools; before = {*sys.modules};"
         "import symposium.agents.eliza.engine; print(*{*sys.modules} - before)"
     )
 

@@ -1,0 +1,1 @@
+"""MCP over ACP for agents without it, above the chain."""

@@ -1,0 +1,283 @@
+"""MCP over ACP for agents without it: the open endpoints and who uses them."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final, Protocol, TypeAlias, cast
+
+from peerwire.acp.names import DISCONNECT, INITIALIZE, MESSAGE, SETUP_METHODS
+from peerwire.errors import INVALID_PARAMS, ConnectionClosedError, RpcError
+from symposium.bridge.dialects import Dialects, rewritten
+from symposium.bridge.tunnel import Tunnels, unknown_connection
+from symposium.bridge.url_servers import UrlServers
+from symposium.chain.blueprint import InProcess
+from symposium.chain.calls import SHUTTING_DOWN
+from symposium.chain.capabilities import Mode, Way, advertising, choose_way, is_second_version
+from symposium.chain.messages import Answer, Crossing, Direction
+from symposium.chain.mod import (
+    EVERY_METHOD,
+    Drop,
+    Forward,
+    Interception,
+    Later,
+    Mod,
+    Outcome,
+    Refuse,
+    Reply,
+    Revision,
+    from_client,
+)
+from symposium.chain.runner import contained
+
+
+class Uses:
+    """Servers in use, by session, and by requests that have yet to make one."""
+
+    def __init__(self) -> None:
+        self._pending: Counter[str] = Counter()
+        self._sessions: dict[str, frozenset[str]] = {}
+
+    def begin(self, servers: Iterable[str]) -> None:
+        """A session with these servers has been asked for."""
+        self._pending.update(servers)
+
+    def opened(self, session: str, servers: Iterable[str]) -> list[str]:
+        """The session is there; those of its former servers that nobody uses now."""
+        before = self._sessions.get(session, frozenset())
+        self._sessions[session] = frozenset(servers)
+        self._pending.subtract(servers)
+        return self._unused(before)
+
+    def failed(self, servers: Iterable[str]) -> list[str]:
+        """There will be no session; those of the servers that nobody uses now."""
+        self._pending.subtract(servers)
+        return self._unused(servers)
+
+    def ended(self, session: str) -> list[str]:
+        """A session has ended; those of its servers that nobody uses now."""
+        return self._unused(self._sessions.pop(session, frozenset()))
+
+    def _unused(self, servers: Iterable[str]) -> list[str]:
+        used = set(+self._pending)
+        for of_session in self._sessions.values():
+            used |= of_session
+        return sorted(set(servers) - used)
+
+
+_LOAD: Final = "session/load"
+
+
+class Endpoint(Protocol):
+    """Where the agent reaches one server."""
+
+    def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
+        """The declaration that leads the agent there."""
+        ...
+
+    def close(self) -> None:
+        """Close the port, and every connection to it."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close, and tell the owner that its clients have gone."""
+        ...
+
+
+_MakeEndpoint: TypeAlias = Callable[[str, Tunnels, asyncio.TaskGroup], Endpoint]
+
+
+class Bridge(Mod):
+    """Stands between the chain and one agent process; native agents see nothing of it.
+
+    Args:
+        mode: `auto` goes by what the agent declares.
+        rewrites_unknown: look for declarations in methods that are not known, too.
+    """
+
+    def __init__(self, mode: Mode = "auto", *, rewrites_unknown: bool = False) -> None:
+        self._mode: Mode = mode
+        self._rewrites_unknown = rewrites_unknown
+        self._way = Way.NATIVE
+        self._is_second_version = False
+        self._tunnels = Tunnels(lambda: self.client)
+        self._endpoints: dict[str, Endpoint] = {}
+        self._uses = Uses()
+        self._tasks: asyncio.TaskGroup | None = None
+        self._running = asyncio.Event()
+
+    def interceptions(self) -> list[Interception]:
+        """What it wants to see; every method only where it was told to look everywhere."""
+        wanted = super().interceptions()
+        if self._rewrites_unknown:
+            wanted.append(Interception(Direction.TO_AGENT, EVERY_METHOD, self._set_up))
+        return wanted
+
+    async def run(self) -> None:
+        """Own the connections of the agent's MCP clients."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            self._running.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                # Before the group is: it could own no connection that is made meanwhile.
+                await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every port; the owners are ending too, and are told nothing."""
+        self._tasks = None
+        for endpoint in self._endpoints.values():
+            endpoint.close()
+        self._endpoints.clear()
+
+    # -- the handshake
+
+    @from_client(INITIALIZE)
+    def _initialize(self, message: Crossing) -> Forward:
+        del message
+        return Forward(then=self._initialized)
+
+    def _initialized(self, answer: Answer) -> Revision:
+        result = answer.result
+        self._way = choose_way(self._mode, result)
+        self._is_second_version = is_second_version(result)
+        return None if self._way is Way.NATIVE else Reply(advertising(result))
+
+    # -- sessions
+
+    @from_client(*SETUP_METHODS)
+    def _set_up(self, message: Crossing) -> Outcome | Awaitable[Outcome]:
+        params = _members(message)
+        if self._way is Way.NATIVE or not message.is_request or params is None:
+            return Forward()
+        if self._is_second_version and message.method == _LOAD:
+            return Forward()
+        if self._running.is_set():
+            return self._rewrite(message, params)
+        return self._rewrite_when_running(message, params)
+
+    async def _rewrite_when_running(self, message: Crossing, params: dict[str, Any]) -> Outcome:
+        # Mods begin to run once `initialize` has been answered; a quick client is there before.
+        await self._running.wait()
+        return self._rewrite(message, params)
+
+    def _rewrite(self, message: Crossing, members: dict[str, Any]) -> Forward:
+        used: set[str] = set()
+
+        def rewrite(server_id: str, declaration: Mapping[str, Any]) -> dict[str, Any]:
+            used.add(server_id)
+            endpoint = self._endpoint(server_id)
+            return endpoint.declaration(declaration, is_typed=self._is_second_version)
+
+        declarations = rewritten(members.get("mcpServers"), rewrite)
+        if declarations is None:
+            return Forward()
+        self._uses.begin(used)
+
+        def opened(answer: Answer) -> Revision:
+            session = _session_id(answer.result) or message.session_id
+            self._close(
+                self._uses.failed(used) if session is None else self._uses.opened(session, used)
+            )
+
+        def failed(_: Answer) -> Revision:
+            self._close(self._uses.failed(used))
+
+        return Forward(members | {"mcpServers": declarations}, then=opened, catch=failed)
+
+    @from_client("session/close", "session/delete")
+    def _end_session(self, message: Crossing) -> Forward:
+        session = message.session_id
+        if self._way is Way.NATIVE or session is None:
+            return Forward()
+
+        def ended(_: Answer) -> Revision:
+            self._close(self._uses.ended(session))
+
+        return Forward(then=ended)
+
+    def _endpoint(self, server_id: str) -> Endpoint:
+        if self._tasks is None:
+            raise SHUTTING_DOWN
+        endpoint = self._endpoints.get(server_id)
+        if endpoint is None:
+            make = _shim_endpoint() if self._way is Way.STDIO else _http_endpoint()
+            endpoint = self._endpoints[server_id] = make(server_id, self._tunnels, self._tasks)
+        return endpoint
+
+    def _close(self, servers: list[str]) -> None:
+        for server_id in servers:
+            endpoint = self._endpoints.pop(server_id, None)
+            if endpoint is not None and self._tasks is not None:
+                self._tasks.create_task(contained("an endpoint", endpoint.aclose))
+
+    # -- what owners of servers say
+
+    @from_client(MESSAGE)
+    def _message(self, message: Crossing) -> Outcome:
+        if self._way is Way.NATIVE:
+            return Forward()
+        match message.params:
+            case {"connectionId": str(connection_id), "method": str(method), **rest}:
+                params = rest.get("params")
+            case _:
+                error = RpcError(INVALID_PARAMS, "mcp/message needs connectionId and method")
+                return Refuse(error) if message.is_request else Drop()
+        if message.is_request:
+            return Later(self._ask(connection_id, method, params))
+        # In the turn that a request's task begins in, and the task that waits for the tunnel goes
+        # on before it: nothing overtakes.
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self._tunnels.tell, connection_id, method, params)
+        return Drop()
+
+    async def _ask(self, connection_id: str, method: str, params: Any) -> Reply:
+        client = self._tunnels.client(connection_id)
+        if client is None:
+            raise unknown_connection(connection_id)
+        try:
+            return Reply(await client.request(method, params))
+        except ConnectionClosedError as error:
+            raise unknown_connection(connection_id) from error
+
+    @from_client(DISCONNECT)
+    def _disconnect(self, message: Crossing) -> Outcome:
+        if self._way is Way.NATIVE:
+            return Forward()
+        named = (_members(message) or {}).get("connectionId")
+        if self._tunnels.ended_by_owner(str(named)):
+            return Reply({}) if message.is_request else Drop()
+        return Refuse(unknown_connection(str(named))) if message.is_request else Drop()
+
+
+def _http_endpoint() -> _MakeEndpoint:
+    from symposium.bridge.http_endpoint import HttpEndpoint  # noqa: PLC0415 - most chains open none
+
+    return HttpEndpoint
+
+
+def _shim_endpoint() -> _MakeEndpoint:
+    from symposium.bridge.stdio_endpoint import ShimEndpoint  # noqa: PLC0415 - most chains open none
+
+    return ShimEndpoint
+
+
+def _members(message: Crossing) -> dict[str, Any] | None:
+    params = message.params
+    return cast("dict[str, Any]", params) if isinstance(params, dict) else None
+
+
+def _session_id(result: object) -> str | None:
+    value = cast("dict[str, Any]", result).get("sessionId") if isinstance(result, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def bridge_components(mode: Mode = "auto") -> list[InProcess]:
+    """The hidden components to append to the mods of one chain; none where the bridge is off."""
+    if mode == "off":
+        return []
+    return [
+        InProcess("url servers", UrlServers(mode), is_hidden=True),
+        InProcess("dialects", Dialects(mode), is_hidden=True),
+        InProcess("bridge", Bridge(mode), is_hidden=True),
+    ]

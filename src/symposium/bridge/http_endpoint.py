@@ -1,0 +1,326 @@
+"""The streamable HTTP endpoint of one MCP server."""
+
+import asyncio
+import logging
+import re
+import secrets
+import socket
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import h11
+from msgspec import UNSET
+
+from peerwire.errors import INVALID_REQUEST, RpcError
+from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.messages import Batch, Malformed, Message
+from peerwire.jsonrpc.values import encode_value
+from symposium.bridge.endpoint import http_declaration
+from symposium.bridge.http_server import (
+    ADDRESS,
+    IDLE,
+    IDLE_UNPROVEN,
+    BodyTooLongError,
+    Connections,
+    HttpClient,
+    HttpConversation,
+    Listener,
+    is_same,
+    new_token,
+)
+from symposium.bridge.tunnel import Tunnels
+from symposium.chain.runner import contained
+
+FORBIDDEN: Final = 403
+NOT_FOUND: Final = 404
+UNAUTHORIZED: Final = 401
+
+_HOST: Final = re.compile(rb"(?:127\.0\.0\.1|localhost)(?::([1-9][0-9]{0,4}))?", re.IGNORECASE)
+_LAST_PORT: Final = 65535
+_SINGLE: Final = (b"host", b"origin", b"authorization")
+
+
+def members(request: h11.Request) -> dict[bytes, bytes]:
+    """The headers by name; of one that is there twice, the last."""
+    return dict(request.headers)
+
+
+def refusal(request: h11.Request, path: str, token: str) -> int | None:
+    """The status to refuse a request with; None for one that may go on.
+
+    What no program of the agent's sends comes first: a page in a browser shall not learn even that
+    a path exists.
+    """
+    headers = members(request)
+    names = [name for name, _ in request.headers]
+    is_twice = any(names.count(name) > 1 for name in _SINGLE)
+    is_foreign = headers.get(b"origin", b"null") != b"null"
+    if is_twice or is_foreign or not _is_here(headers.get(b"host", b"")):
+        return FORBIDDEN
+    if request.target.partition(b"?")[0] != path.encode():
+        return NOT_FOUND
+    scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() != b"bearer" or not is_same(token, given.strip()):
+        return UNAUTHORIZED
+    return None
+
+
+def _is_here(host: bytes) -> bool:
+    found = _HOST.fullmatch(host)
+    return found is not None and int(found[1] or 1) <= _LAST_PORT
+
+
+MAX_BODY: Final = 16 * 1024 * 1024
+"""Bytes of the longest message that an agent may POST."""
+
+MAX_CONNECTIONS: Final = 64
+"""Connections to one endpoint at a time; an agent has a few."""
+
+MAX_UNPROVEN: Final = 16
+"""Connections that have not shown the token; of more, the oldest is closed."""
+
+MAX_CLIENTS: Final = 64
+"""Clients that an endpoint remembers; one that comes back after that is told to begin again."""
+
+_ACCEPTED: Final = 202
+_BAD_REQUEST: Final = 400
+_NOT_ALLOWED: Final = 405
+_TOO_LONG: Final = 413
+
+_log = logging.getLogger(__name__)
+
+
+class HttpEndpoint:
+    """Where the agent's MCP clients reach one server; open until `aclose`.
+
+    Args:
+        server_id: of the server.
+        tunnels: lead to its owner.
+        tasks: own its connections.
+    """
+
+    def __init__(self, server_id: str, tunnels: Tunnels, tasks: asyncio.TaskGroup) -> None:
+        self._server_id = server_id
+        self._tunnels = tunnels
+        self._tasks = tasks
+        self._token = new_token()
+        # At its end: some clients add `/mcp` to a URL that does not end so (peers: fast-agent).
+        self._path = f"/{secrets.token_urlsafe(16)}/mcp"
+        self._clients: dict[str, HttpClient] = {}
+        self._connections = Connections(MAX_CONNECTIONS, MAX_UNPROVEN)
+        self._listener = Listener(self._connected)
+
+    def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
+        """The declaration that leads the agent here."""
+        del is_typed
+        url = f"http://{ADDRESS}:{self._listener.port}{self._path}"
+        return http_declaration(declaration, url, self._token)
+
+    def close(self) -> None:
+        """Close the port, and every connection to it."""
+        self._listener.close()
+        self._connections.cancel()
+
+    async def aclose(self) -> None:
+        """Close, and tell the owner that its clients have gone."""
+        self.close()
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.aclose()
+
+    # -- one connection
+
+    def _connected(self, sock: socket.socket) -> None:
+        if not self._connections.has_room():
+            _log.warning("the agent has %d connections to one MCP server; no more", MAX_CONNECTIONS)
+            sock.close()
+            return
+        task = self._tasks.create_task(contained("the bridge", partial(self._serve, sock)))
+        self._connections.add(task)
+        # Cancelled before its first step, it closes nothing itself.
+        task.add_done_callback(lambda task: sock.close() if task.cancelled() else None)
+
+    async def _serve(self, sock: socket.socket) -> None:
+        conversation = HttpConversation(*await asyncio.open_connection(sock=sock))
+        try:
+            idle = IDLE_UNPROVEN
+            while (request := await conversation.next_request(idle)) is not None:
+                idle = IDLE
+                await self._answer(conversation, request)
+                if not conversation.next_cycle():
+                    await conversation.linger()
+                    break
+        except h11.RemoteProtocolError as error:
+            if conversation.can_answer:
+                await conversation.answer(error.error_status_hint)
+        except (OSError, TimeoutError):
+            pass  # the agent has gone, or says nothing more
+        finally:
+            conversation.close()
+
+    async def _answer(self, conversation: HttpConversation, request: h11.Request) -> None:
+        status = refusal(request, self._path, self._token)
+        if status is not None:
+            scheme = [("WWW-Authenticate", "Bearer")] if status == UNAUTHORIZED else []
+            await conversation.answer(status, scheme)
+            return
+        self._connections.prove()
+        match request.method:
+            case b"POST":
+                await self._post(conversation, request)
+            case b"GET":
+                await self._listen(conversation, request)
+            case b"DELETE":
+                await self._delete(conversation, request)
+            case _:
+                await conversation.answer(_NOT_ALLOWED, [("Allow", "POST, GET, DELETE")])
+
+    # -- one request
+
+    async def _post(self, conversation: HttpConversation, request: h11.Request) -> None:
+        try:
+            body = await conversation.body(MAX_BODY)
+        except BodyTooLongError:
+            await conversation.answer(_TOO_LONG)
+            return
+        incoming = wire.decode(body.strip())
+        client = self._client(request, begins=_is_initialize(incoming))
+        if client is None:
+            await conversation.answer(NOT_FOUND)
+            return
+        try:
+            await Post(conversation, request, client).carry_out(incoming)
+        finally:
+            if not client.is_connected:
+                self._clients.pop(client.session_id, None)
+
+    async def _listen(self, conversation: HttpConversation, request: h11.Request) -> None:
+        client = self._client(request, begins=False)
+        if client is None:
+            await conversation.answer(NOT_FOUND)
+            return
+        conversation.begin_events()
+        await client.listen(conversation)
+
+    async def _delete(self, conversation: HttpConversation, request: h11.Request) -> None:
+        named = members(request).get(b"mcp-session-id")
+        if named is None:
+            await conversation.answer(_BAD_REQUEST)
+            return
+        client = self._clients.pop(named.decode("latin-1"), None)
+        if client is not None:
+            await client.aclose()
+        await conversation.answer(NOT_FOUND if client is None else 204)
+
+    def _client(self, request: h11.Request, *, begins: bool) -> HttpClient | None:
+        """Whose request this is; None where it names a session that is not, or no longer, open."""
+        named = members(request).get(b"mcp-session-id")
+        for client in [each for each in self._clients.values() if not each.is_open]:
+            del self._clients[client.session_id]
+        if named is not None and not begins:
+            return self._clients.get(named.decode("latin-1"))
+        if self._clients and not begins:
+            # It does not say who it is: most likely whoever came last.
+            return next(reversed(self._clients.values()))
+        if len(self._clients) >= MAX_CLIENTS:
+            self._forget_one()
+        client = HttpClient(self._tunnels, self._server_id)
+        self._clients[client.session_id] = client
+        return client
+
+    def _forget_one(self) -> None:
+        """End the client that came first of those that have nothing open: many leave unsaid."""
+        idle = (client for client in self._clients.values() if not client.is_busy)
+        client = next(idle, None) or next(iter(self._clients.values()))
+        del self._clients[client.session_id]
+        self._tasks.create_task(contained("the bridge", client.aclose))
+
+
+class Post:
+    """What one POST brings, and its answer."""
+
+    def __init__(
+        self, conversation: HttpConversation, request: h11.Request, client: HttpClient
+    ) -> None:
+        self._conversation = conversation
+        self._client = client
+        accepted = members(request).get(b"accept", b"*/*")
+        self._takes_events = any(kind in accepted for kind in (b"text/event-stream", b"*/*"))
+
+    async def carry_out(self, incoming: wire.Incoming) -> None:
+        """Take what came, and answer what is owed an answer: one event, or one of a batch."""
+        match incoming:
+            case Batch(lines) if lines:
+                parts = [_checked(wire.decode(line)) for line in lines]
+            case Batch():
+                empty = RpcError(INVALID_REQUEST, "an empty batch")
+                incoming = Malformed(empty, answer=True)
+                parts = [incoming]
+            case _:
+                parts = [_checked(incoming)]
+        owed = [part for part in parts if _is_owed(part)]
+        for part in parts:
+            if isinstance(part, Message) and part not in owed:
+                await self._take(part)
+        if not owed:
+            await self._conversation.answer(_ACCEPTED)
+            return
+        await self._answer(owed, is_batch=isinstance(incoming, Batch))
+
+    async def _answer(self, owed: list[Message | Malformed], *, is_batch: bool) -> None:
+        conversation, client = self._conversation, self._client
+        is_first = not is_batch and _is_initialize(owed[0])
+        headers = [("Mcp-Session-Id", client.session_id)] if is_first else []
+        if not self._takes_events:
+            body = await self._body(owed, is_batch=is_batch)
+            await conversation.answer(200, [("Content-Type", "application/json"), *headers], body)
+            return
+        conversation.begin_events(headers)
+        client.post_begins(conversation)
+        try:
+            body = await self._body(owed, is_batch=is_batch)
+        finally:
+            client.post_ends(conversation)
+        if body:
+            conversation.send_event(body)
+        await conversation.end_events()
+
+    async def _body(self, owed: list[Message | Malformed], *, is_batch: bool) -> bytes:
+        if not is_batch:
+            return await self._response(owed[0]) or b""
+        async with asyncio.TaskGroup() as tasks:
+            answers = [tasks.create_task(self._response(part)) for part in owed]
+        written = [answer.result() for answer in answers]
+        return b"[%b]" % b",".join(line for line in written if line is not None)
+
+    async def _response(self, part: Message | Malformed) -> bytes | None:
+        if isinstance(part, Malformed):
+            return wire.error_response(part.id, encode_value(part.error.body()))
+        return await self._client.answer_to(part, bytes(part.id or b"null"))
+
+    async def _take(self, message: Message) -> None:
+        try:
+            await self._client.take(message)
+        except RpcError as error:
+            _log.info("an MCP notification found no server: %s", error)
+
+
+def _checked(incoming: wire.Incoming) -> Message | Malformed:
+    match incoming:
+        case Message():
+            return wire.check(incoming) or incoming
+        case Malformed():
+            return incoming
+        case Batch():
+            return Malformed(RpcError(INVALID_REQUEST, "a batch in a batch"), answer=True)
+
+
+def _is_owed(part: Message | Malformed) -> bool:
+    if isinstance(part, Malformed):
+        return part.answer
+    return part.id is not UNSET and part.method is not UNSET
+
+
+def _is_initialize(incoming: object) -> bool:
+    return isinstance(incoming, Message) and incoming.method == "initialize"

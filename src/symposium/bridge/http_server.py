@@ -1,0 +1,445 @@
+"""A small HTTP server on a loopback port: listener, wire, and the session of one client."""
+
+import asyncio
+import hmac
+import logging
+import secrets
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+from uuid import uuid4
+
+import h11
+from msgspec import UNSET
+
+from peerwire.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.messages import Message
+from peerwire.jsonrpc.values import decode_value, encode_value
+from peerwire.mcp.streamable_http import event
+from symposium.bridge.endpoint import CANCELLED, InFlight, TakenBackError
+from symposium.bridge.tunnel import Tunnel, Tunnels, unknown_connection
+
+MAX_HEAD: Final = 16 * 1024
+"""Bytes of a request's head; agents send far less."""
+
+PATIENCE: Final = 30.0
+"""Seconds that a client has for the rest of a request that it has begun."""
+
+IDLE: Final = 300.0
+"""Seconds that a connection is kept open for the next request."""
+
+IDLE_UNPROVEN: Final = 10.0
+"""Seconds that a new connection has until its first request."""
+
+UNREAD: Final = 8 * 1024 * 1024
+"""Bytes of events that a client may leave unread before it counts as gone."""
+
+LINGER: Final = 1.0
+"""Seconds that a client whose request was not read to its end has to read the answer."""
+
+LINGERING: Final = 1024 * 1024
+"""Bytes that it may still send meanwhile."""
+
+_READ: Final = 64 * 1024
+
+Headers = Sequence[tuple[str, str]]
+
+
+class BodyTooLongError(Exception):
+    """A request's body is longer than allowed; it has not been read to its end."""
+
+
+class HttpConversation:
+    """Requests and answers on one connection, one after the other."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+
+    async def next_request(self, idle: float = IDLE) -> h11.Request | None:
+        """The head of the next request; None at the end.
+
+        Args:
+            idle: seconds in which it must begin.
+
+        Raises:
+            h11.RemoteProtocolError: it is none.
+            TimeoutError: it does not come, or stops coming.
+        """
+        has_begun = False
+        async with asyncio.timeout(idle) as scope:
+            while (found := self._http.next_event()) is h11.NEED_DATA:
+                data = await self._reader.read(_READ)
+                if data and not has_begun:
+                    has_begun = True
+                    scope.reschedule(asyncio.get_running_loop().time() + PATIENCE)
+                self._http.receive_data(data)
+        return found if isinstance(found, h11.Request) else None
+
+    async def body(self, limit: int) -> bytes:
+        """The body of the request.
+
+        Raises:
+            BodyTooLongError: it is longer than `limit` bytes.
+            h11.RemoteProtocolError: it is not what its head says.
+            TimeoutError: it stops coming.
+        """
+        chunks: list[bytes] = []
+        size = 0
+        async with asyncio.timeout(PATIENCE) as scope:
+            while True:
+                match found := self._http.next_event():
+                    case h11.NEED_DATA:
+                        if self._http.they_are_waiting_for_100_continue:
+                            self._send(h11.InformationalResponse(status_code=100, headers=[]))
+                        self._http.receive_data(await self._reader.read(_READ))
+                        scope.reschedule(asyncio.get_running_loop().time() + PATIENCE)
+                    case h11.Data():
+                        size += len(found.data)
+                        if size > limit:
+                            raise BodyTooLongError
+                        chunks.append(bytes(found.data))
+                    case _:
+                        return b"".join(chunks)
+
+    async def answer(self, status: int, headers: Headers = (), body: bytes = b"") -> None:
+        """Answer the request at once, whether or not it has been read to its end."""
+        self._head(status, [*headers, ("Content-Length", str(len(body)))])
+        if body:
+            self._send(h11.Data(data=body))
+        self._send(h11.EndOfMessage())
+        await self._writer.drain()
+
+    def begin_events(self, headers: Headers = ()) -> None:
+        """Answer the request with events, which follow."""
+        kind = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")]
+        self._head(200, [*kind, *headers])
+
+    def send_event(self, data: bytes) -> bool:
+        """Write an event; whether the client is still there to read it."""
+        if self._writer.is_closing() or self._http.our_state is not h11.SEND_BODY:
+            return False
+        if self._writer.transport.get_write_buffer_size() > UNREAD:
+            self._writer.transport.abort()
+            return False
+        self._send(h11.Data(data=event(data)))
+        return True
+
+    async def end_events(self) -> None:
+        """The answer is complete."""
+        if self._http.our_state is h11.SEND_BODY:
+            self._send(h11.EndOfMessage())
+        await self._writer.drain()
+
+    async def gone(self) -> None:
+        """Wait until the client has closed the connection, or we have."""
+        while await self._reader.read(_READ):
+            pass
+
+    def next_cycle(self) -> bool:
+        """Be ready for another request; whether there may be one."""
+        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+            return False
+        self._http.start_next_cycle()
+        return True
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether an answer can still be begun."""
+        return self._http.our_state in {h11.IDLE, h11.SEND_RESPONSE}
+
+    async def linger(self) -> None:
+        """Let the client read its answer before the connection breaks over what it still sends."""
+        if not self._writer.is_closing() and self._writer.can_write_eof():
+            self._writer.write_eof()
+        left = LINGERING
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER):
+                while left > 0 and (data := await self._reader.read(_READ)):
+                    left -= len(data)
+
+    def close(self) -> None:
+        """Close the connection; what was written is still sent."""
+        self._writer.close()
+
+    def _head(self, status: int, headers: list[tuple[str, str]]) -> None:
+        # What is left of a request that was refused is not read: the connection ends with it.
+        if self._http.their_state not in {h11.DONE, h11.MUST_CLOSE}:
+            headers.append(("Connection", "close"))
+        self._send(h11.Response(status_code=status, headers=headers))
+
+    def _send(self, written: h11.Event) -> None:
+        self._writer.write(self._http.send(written) or b"")
+
+
+MAX_QUEUED: Final = 1024 * 1024
+"""Bytes of server messages that wait for the client to open a stream."""
+
+
+class HttpClient:
+    """The agent's MCP client, as the owner of its server sees it.
+
+    Attributes:
+        session_id: what the client is told to call this by, in `Mcp-Session-Id`.
+        is_open: until one side ends it.
+    """
+
+    def __init__(self, tunnels: Tunnels, server_id: str) -> None:
+        self.session_id = uuid4().hex
+        self.is_open = True
+        self._tunnels = tunnels
+        self._server_id = server_id
+        self._tunnel: Tunnel | None = None
+        self._opening = asyncio.Lock()
+        self._in_flight = InFlight()
+        self._get: HttpConversation | None = None
+        self._posts: list[HttpConversation] = []
+        self._queue: deque[bytes] = deque()
+        self._queued = 0
+        self._asked: dict[bytes, asyncio.Future[Message]] = {}
+        self._last_id = 0
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it has a tunnel that no side has ended."""
+        return self._tunnel is not None and self.is_open
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has a stream open, or a connection to its server in the making."""
+        return self._get is not None or bool(self._posts) or self._opening.locked()
+
+    # -- from the agent
+
+    async def ready(self) -> Tunnel:
+        """Its tunnel, opened when first needed.
+
+        Raises:
+            RpcError: nobody owns the server, or this has ended.
+        """
+        async with self._opening:
+            if self._tunnel is None and self.is_open:
+                tunnel = await self._tunnels.open(self._server_id, self)
+                if not self.is_open:
+                    await tunnel.aclose()
+                self._tunnel = tunnel
+        if self._tunnel is None or not self.is_open:
+            raise unknown_connection(self.session_id)
+        return self._tunnel
+
+    async def answer_to(self, request: Message, request_id: bytes) -> bytes | None:
+        """The response to one MCP request, as a line; None once the client has taken it back."""
+        try:
+            tunnel = await self.ready()
+            asked = tunnel.request(str(request.method), request.params)
+            result = await self._in_flight.run(request_id, asked)
+            return wire.result_response(request_id, encode_value(result))
+        except TakenBackError:
+            return None
+        except RpcError as error:
+            return wire.error_response(request_id, encode_value(error.body()))
+
+    async def take(self, message: Message) -> None:
+        """Take a notification, or the response to a request of the server."""
+        if message.method is UNSET:
+            waiting = self._asked.pop(wire.id_key(bytes(message.id or b"null")), None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(message)
+            return
+        # JSON-RPC's own way to take a request back names an id of this hop: it goes no further.
+        if message.method.startswith("$/"):
+            return
+        tunnel = await self.ready()
+        tunnel.notify(message.method, message.params)
+        if message.method == CANCELLED and message.params is not UNSET:
+            self._in_flight.cancel(decode_value(message.params))
+
+    async def listen(self, conversation: HttpConversation) -> None:
+        """Write server messages here, from those that wait on, until the client leaves."""
+        before, self._get = self._get, conversation
+        if before is not None:
+            # Its reader has gone without a word, or it would not ask again.
+            await before.end_events()
+            before.close()
+        queue, self._queue, self._queued = self._queue, deque(), 0
+        for line in queue:
+            self._write(line)
+        try:
+            await conversation.gone()
+        finally:
+            if self._get is conversation:
+                self._get = None
+
+    def post_begins(self, conversation: HttpConversation) -> None:
+        """A POST has a stream open, on which server messages can be written too."""
+        self._posts.append(conversation)
+
+    def post_ends(self, conversation: HttpConversation) -> None:
+        """It will be complete next."""
+        if conversation in self._posts:
+            self._posts.remove(conversation)
+
+    async def aclose(self) -> None:
+        """The client has gone, or its endpoint closes: the owner is told."""
+        self.close()
+        if self._tunnel is not None:
+            await self._tunnel.aclose()
+
+    # -- from the server's owner
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Ask the client, and wait for the result.
+
+        Raises:
+            RpcError: it refused, or has gone.
+        """
+        self._last_id += 1
+        number = self._last_id
+        request_id = b"%d" % number
+        waiting: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._asked[request_id] = waiting
+        try:
+            body = UNSET if params is None else encode_value(params)
+            if not self._write(wire.request(request_id, method, body)):
+                reason = "the agent reads no messages of this server"
+                raise RpcError(INTERNAL_ERROR, {"reason": reason, "method": method})
+            message = await waiting
+        except asyncio.CancelledError:
+            self.notify(CANCELLED, {"requestId": number})
+            raise
+        finally:
+            self._asked.pop(request_id, None)
+        if message.error is not UNSET and bytes(message.error) != b"null":
+            raise wire.rpc_error(message.error)
+        return None if message.result is UNSET else decode_value(message.result)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell the client; what finds no room is lost."""
+        body = UNSET if params is None else encode_value(params)
+        self._write(wire.notification(method, body))
+
+    def close(self) -> None:
+        """The owner has ended the connection: the streams end, and what was asked fails."""
+        self.is_open = False
+        asked, self._asked = self._asked, {}
+        for waiting in asked.values():
+            if not waiting.done():
+                waiting.set_exception(unknown_connection(self.session_id))
+        if self._get is not None:
+            self._get.close()
+        self._queue.clear()
+
+    def _write(self, line: bytes) -> bool:
+        """Write a server message on the stream for it, on a POST's, or keep it for the next."""
+        for stream in (self._get, *reversed(self._posts)):
+            if stream is not None and stream.send_event(line):
+                return True
+        if not self.is_open or self._queued + len(line) > MAX_QUEUED:
+            return False
+        self._queue.append(line)
+        self._queued += len(line)
+        return True
+
+
+ADDRESS: Final = "127.0.0.1"
+RETRY: Final = 0.5
+"""Seconds before connections are taken again when no descriptor was left for one."""
+
+_log = logging.getLogger(__name__)
+
+
+class Listener:
+    """Takes connections on a free port until it is closed."""
+
+    def __init__(self, on_connection: Callable[[socket.socket], None]) -> None:
+        self._on_connection = on_connection
+        self._loop = asyncio.get_running_loop()
+        self._retry: asyncio.TimerHandle | None = None
+        self._sock = socket.create_server((ADDRESS, 0))
+        self._sock.settimeout(0)
+        self.port: int = self._sock.getsockname()[1]
+        self._watch()
+
+    def close(self) -> None:
+        """Take no more connections; those that were taken stay."""
+        if self._sock.fileno() >= 0:
+            if self._retry is not None:
+                self._retry.cancel()
+            self._loop.remove_reader(self._sock)
+            self._sock.close()
+
+    def _watch(self) -> None:
+        self._loop.add_reader(self._sock, self._accept)
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._sock.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            _log.warning("no connection to the bridge can be taken for now: %s", error)
+            self._loop.remove_reader(self._sock)
+            self._retry = self._loop.call_later(RETRY, self._watch)
+            return
+        sock.settimeout(0)
+        # Small answers, each awaited: held together for a full segment, they take 40 ms each.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._on_connection(sock)
+
+
+class Connections:
+    """The connections to one endpoint; those without the token cannot keep others out.
+
+    Args:
+        most: connections at a time.
+        most_unproven: those of them that have not shown the token.
+    """
+
+    def __init__(self, most: int, most_unproven: int) -> None:
+        self._most = most
+        self._most_unproven = most_unproven
+        self._serving: set[asyncio.Task[None]] = set()
+        self._unproven: dict[asyncio.Task[None], None] = {}
+
+    def has_room(self) -> bool:
+        """Whether one more fits; the oldest that has not shown the token leaves for it."""
+        is_full = len(self._serving) >= self._most
+        if len(self._unproven) >= self._most_unproven or (is_full and self._unproven):
+            oldest = next(iter(self._unproven))
+            self.prove(oldest)
+            self._serving.discard(oldest)
+            oldest.cancel()
+            return True
+        return not is_full
+
+    def add(self, task: asyncio.Task[None]) -> None:
+        """Count a connection until its task ends."""
+        self._serving.add(task)
+        self._unproven[task] = None
+        task.add_done_callback(self._serving.discard)
+        task.add_done_callback(self.prove)
+
+    def prove(self, task: asyncio.Task[None] | None = None) -> None:
+        """Note that a connection, that of the current task by default, has shown the token."""
+        task = task or asyncio.current_task()
+        if task is not None:
+            self._unproven.pop(task, None)
+
+    def cancel(self) -> None:
+        """End them all."""
+        for task in self._serving:
+            task.cancel()
+
+
+def new_token() -> str:
+    """A secret nobody guesses."""
+    return secrets.token_urlsafe(32)
+
+
+def is_same(token: str, given: bytes) -> bool:
+    """Whether what was given is the token, in a time that tells nothing of where they differ."""
+    return hmac.compare_digest(token.encode(), given)

@@ -1,0 +1,150 @@
+"""Lines over TCP in front of one server of a mod: what our shim connects to (acp-host §2.5)."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from msgspec import UNSET, Raw, UnsetType
+
+from peerwire.errors import RpcError
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.values import encode_value
+from peerwire.mcp.client import McpLines
+from peerwire.transports.fd import FdTransport
+from symposium.bridge.endpoint import CANCELLED, InFlight, stdio_declaration
+from symposium.bridge.http_server import Connections, Listener, is_same, new_token
+from symposium.bridge.tunnel import Tunnel, Tunnels
+from symposium.chain.runner import contained
+
+GREETING_PATIENCE: Final = 10.0
+"""Seconds that whoever connects has to say the token."""
+
+MAX_CONNECTIONS: Final = 64
+"""Connections to one endpoint at a time: one for each client of the agent."""
+
+MAX_UNPROVEN: Final = 16
+"""Connections that have not said the token; of more, the oldest is closed."""
+
+MAX_BACKLOG: Final = 16 * 1024 * 1024
+"""Bytes that an agent may leave unread before its client counts as gone."""
+
+_log = logging.getLogger(__name__)
+
+
+class ShimEndpoint:
+    """Where our shim reaches one server; open until `aclose`.
+
+    Args:
+        server_id: of the server.
+        tunnels: lead to its owner.
+        tasks: own its connections.
+    """
+
+    def __init__(self, server_id: str, tunnels: Tunnels, tasks: asyncio.TaskGroup) -> None:
+        self._server_id = server_id
+        self._tunnels = tunnels
+        self._tasks = tasks
+        self._token = new_token()
+        self._connections = Connections(MAX_CONNECTIONS, MAX_UNPROVEN)
+        self._open: set[Tunnel] = set()
+        self._listener = Listener(self._connected)
+
+    def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
+        """The declaration that leads the agent here."""
+        return stdio_declaration(declaration, self._listener.port, self._token, is_typed=is_typed)
+
+    def close(self) -> None:
+        """Close the port, and every connection to it."""
+        self._listener.close()
+        self._connections.cancel()
+
+    async def aclose(self) -> None:
+        """Close, and tell the owner that its clients have gone."""
+        self.close()
+        for tunnel in list(self._open):
+            await tunnel.aclose()
+
+    def _connected(self, sock: socket.socket) -> None:
+        if not self._connections.has_room():
+            _log.warning("the agent has %d connections to one MCP server; no more", MAX_CONNECTIONS)
+            sock.close()
+            return
+        task = self._tasks.create_task(contained("the bridge", partial(self._serve, sock)))
+        self._connections.add(task)
+        # Cancelled before its first step, it closes nothing itself.
+        task.add_done_callback(lambda _: sock.close())
+
+    async def _serve(self, sock: socket.socket) -> None:
+        if not await self._is_greeted(sock):
+            sock.close()
+            return
+        self._connections.prove()
+        transport = FdTransport((fd := sock.detach()), fd)
+        calls = _Calls()
+        connection = Connection(McpLines(transport), calls.handlers(), max_backlog=MAX_BACKLOG)
+        try:
+            tunnel = await self._tunnels.open(self._server_id, connection)
+        except RpcError as error:
+            _log.warning("no tool server for the agent: %s", error)
+            calls.failure = error
+            await connection.run()
+            return
+        except BaseException:  # not handled: only closed, and raised again
+            transport.close()
+            raise
+        calls.tunnel = tunnel
+        self._open.add(tunnel)
+        try:
+            await connection.run()
+        finally:
+            self._open.discard(tunnel)
+        # The client has left; where it is we who close, `aclose` tells the owner.
+        await tunnel.aclose()
+
+    async def _is_greeted(self, sock: socket.socket) -> bool:
+        """Whether the first line is the token; read byte by byte, for what follows is not ours."""
+        loop = asyncio.get_running_loop()
+        line = b""
+        try:
+            async with asyncio.timeout(GREETING_PATIENCE):
+                while not line.endswith(b"\n") and len(line) <= len(self._token):
+                    byte = await loop.sock_recv(sock, 1)
+                    if not byte:
+                        return False
+                    line += byte
+        except (OSError, TimeoutError):
+            return False
+        return is_same(self._token, line.removesuffix(b"\n"))
+
+
+class _Calls:
+    """What the agent's MCP client asks and tells, handed on to the owner of the server."""
+
+    def __init__(self) -> None:
+        self.tunnel: Tunnel | None = None
+        self.failure: RpcError | None = None
+        self._in_flight = InFlight()
+
+    def handlers(self) -> Handlers:
+        return Handlers(other_request=self._ask, other_notification=self._tell)
+
+    async def _ask(self, request: Request) -> Any:
+        if self.tunnel is None:
+            raise self.failure or RpcError(-32603)
+        asked = self.tunnel.request(request.method, _body(request.params))
+        return await self._in_flight.run(request.id, asked)
+
+    def _tell(self, method: str, params: Any) -> None:
+        if self.tunnel is None:
+            return
+        self.tunnel.notify(method, _body(params))
+        if method == CANCELLED:
+            self._in_flight.cancel(params)
+
+
+def _body(params: Any) -> Raw | UnsetType:
+    return UNSET if params is None else Raw(encode_value(params))

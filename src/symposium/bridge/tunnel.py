@@ -1,0 +1,153 @@
+"""MCP connections through the chain, from the agent's MCP clients to the owners of the servers."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol, cast
+
+from msgspec import UNSET, Raw, UnsetType
+
+from peerwire.acp.names import CONNECT, DISCONNECT, MESSAGE, UNKNOWN_CONNECTION
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+from symposium.chain.mod import Neighbour
+
+
+class McpClient(Protocol):
+    """The agent's MCP client at this end of a tunnel."""
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Ask it, and wait for the result.
+
+        Raises:
+            RpcError: it refused.
+        """
+        ...
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell it."""
+        ...
+
+    def close(self) -> None:
+        """The owner has ended the connection."""
+        ...
+
+
+class Tunnels:
+    """The tunnels of one chain, by the ids that their owners gave them."""
+
+    def __init__(self, upstream: Callable[[], Neighbour]) -> None:
+        self._upstream = upstream
+        self._open: dict[str, Tunnel] = {}
+
+    async def open(self, server_id: str, client: McpClient) -> "Tunnel":
+        """Connect to a server; what its owner says from now on reaches `client`.
+
+        Raises:
+            RpcError: nobody owns the server, or its owner refused.
+        """
+        answer = await self._upstream().request(CONNECT, {"serverId": server_id})
+        # Nothing is awaited from here on: what the owner says next comes in a later turn.
+        connection_id = _connection_id(answer)
+        if connection_id is None:
+            raise RpcError(INTERNAL_ERROR, {"reason": "no connectionId", "serverId": server_id})
+        tunnel = Tunnel(self, self._upstream(), connection_id, client)
+        self._open[connection_id] = tunnel
+        return tunnel
+
+    def client(self, connection_id: str) -> McpClient | None:
+        """The MCP client at the end of an open tunnel."""
+        tunnel = self._open.get(connection_id)
+        return None if tunnel is None else tunnel.client
+
+    def tell(self, connection_id: str, method: str, params: Any) -> None:
+        """Hand a notification of an owner to the MCP client; where there is none, let it end."""
+        client = self.client(connection_id)
+        if client is not None:
+            client.notify(method, params)
+
+    def ended_by_owner(self, connection_id: str) -> bool:
+        """The owner has ended a tunnel; whether it was open."""
+        tunnel = self._open.pop(connection_id, None)
+        if tunnel is None:
+            return False
+        tunnel.is_open = False
+        tunnel.client.close()
+        return True
+
+    def forget(self, connection_id: str) -> None:
+        """The tunnel has been closed at our end."""
+        self._open.pop(connection_id, None)
+
+
+class Tunnel:
+    """One open connection; made by `Tunnels.open`.
+
+    Attributes:
+        client: the agent's MCP client, at our end.
+        is_open: until one side ends it.
+    """
+
+    def __init__(
+        self, tunnels: Tunnels, upstream: Neighbour, connection_id: str, client: McpClient
+    ) -> None:
+        self._tunnels = tunnels
+        self._upstream = upstream
+        self.connection_id = connection_id
+        self.client = client
+        self.is_open = True
+
+    async def request(self, method: str, params: Raw | UnsetType = UNSET) -> Any:
+        """Ask the server, and wait for the result; who stops waiting takes the request back.
+
+        Raises:
+            RpcError: the server refused, or its owner has gone.
+        """
+        if not self.is_open:
+            raise unknown_connection(self.connection_id)
+        try:
+            return await self._upstream.request(MESSAGE, self._wrapped(method, params))
+        except RpcError as error:
+            if is_unknown_connection(error):
+                # Its owner has forgotten it: the client must begin again.
+                self._tunnels.ended_by_owner(self.connection_id)
+            raise
+
+    def notify(self, method: str, params: Raw | UnsetType = UNSET) -> None:
+        """Tell the server."""
+        if self.is_open:
+            self._upstream.notify(MESSAGE, self._wrapped(method, params))
+
+    async def aclose(self) -> None:
+        """End it, if the owner has not: the owner is told."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        self._tunnels.forget(self.connection_id)
+        # An owner that is gone, or knows it no more, has ended it all the same.
+        with suppress(RpcError):
+            await self._upstream.request(DISCONNECT, {"connectionId": self.connection_id})
+
+    def _wrapped(self, method: str, params: Raw | UnsetType) -> dict[str, Any]:
+        wrapped: dict[str, Any] = {"connectionId": self.connection_id, "method": method}
+        if params is not UNSET and bytes(params) != b"null":
+            if memoryview(params)[0] == ord("["):
+                raise RpcError(INVALID_PARAMS, "params must be an object")
+            wrapped["params"] = params
+        return wrapped
+
+
+def unknown_connection(connection_id: str) -> RpcError:
+    """The error for a message on a connection that is not open (acp-host §2.4)."""
+    return RpcError(INVALID_PARAMS, {"reason": UNKNOWN_CONNECTION, "connectionId": connection_id})
+
+
+def is_unknown_connection(error: RpcError) -> bool:
+    """Whether an error says that a connection is not open."""
+    data = error.data
+    return isinstance(data, dict) and (
+        cast("dict[str, Any]", data).get("reason") == UNKNOWN_CONNECTION
+    )
+
+
+def _connection_id(answer: object) -> str | None:
+    value = cast("dict[str, Any]", answer).get("connectionId") if isinstance(answer, dict) else None
+    return value if isinstance(value, str) else None

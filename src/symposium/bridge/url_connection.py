@@ -1,0 +1,62 @@
+"""One connection to an MCP server at a URL; imported by the first that is opened."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, cast
+
+from peerwire.errors import INTERNAL_ERROR, PeerwireError, RpcError
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.values import as_object
+from peerwire.mcp.streamable_http import HttpTransport
+from symposium.bridge.url_sides import AgentSide
+
+
+class UrlConnection:
+    """A server at a URL, reached."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.tell = connection.notify
+        self.close = connection.close
+
+    async def ask(self, method: str, params: Any) -> Any:
+        """Ask it.
+
+        Raises:
+            RpcError: it refused, or cannot be reached any more.
+        """
+        try:
+            return await self._connection.request(method, params)
+        except RpcError:
+            raise
+        except PeerwireError as error:
+            data = {"reason": "server_gone", "fault": str(error)}
+            raise RpcError(INTERNAL_ERROR, data) from error
+
+
+def connected(
+    server: Mapping[str, Any], agent: AgentSide, tasks: asyncio.TaskGroup
+) -> UrlConnection:
+    """Reach the server of a declaration.
+
+    Raises:
+        RpcError: its URL is none.
+    """
+
+    async def ask(request: Request) -> Any:
+        return await agent.ask(request.method, request.params)
+
+    try:
+        transport = HttpTransport(str(server["url"]), _headers(server), tasks)
+    except PeerwireError as error:
+        raise RpcError(INTERNAL_ERROR, {"reason": "bad_url", "fault": str(error)}) from error
+    connection = Connection(transport, Handlers(other_request=ask, other_notification=agent.tell))
+    tasks.create_task(connection.run())
+    return UrlConnection(connection)
+
+
+def _headers(server: Mapping[str, Any]) -> list[tuple[str, str]]:
+    listed: Any = server.get("headers") or ()
+    entries = [as_object(entry) for entry in cast("list[Any]", listed)]
+    return [(str(entry.get("name")), str(entry.get("value"))) for entry in entries]

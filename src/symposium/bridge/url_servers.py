@@ -1,0 +1,122 @@
+"""Reaches servers at a URL for an agent that takes none: their owner, as far as the bridge knows.
+
+A declaration of a URL becomes one of MCP over ACP, which the bridge below gives the agent in a form
+that it takes. What the URL needs to be reached, tokens among it, stays in this process.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from peerwire.acp.names import CONNECT, DISCONNECT, INITIALIZE, MESSAGE, SETUP_METHODS
+from peerwire.jsonrpc.values import as_object, encode_value
+from symposium.bridge.url_sides import AgentSide, ServerSide
+from symposium.chain.calls import SHUTTING_DOWN
+from symposium.chain.capabilities import Mode, takes_servers_over
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import Drop, Forward, Later, Mod, Outcome, Reply, from_agent, from_client
+
+_REACHED: Final = ("http://", "https://")
+
+_ID: Final = "symposium-url-"
+
+
+class UrlServers(Mod):
+    """Stands above the bridge; an agent that takes servers at a URL sees nothing of it.
+
+    Args:
+        mode: of the bridge; where that is off, nothing is rewritten.
+    """
+
+    def __init__(self, mode: Mode = "auto") -> None:
+        self._is_off = mode == "off"
+        self._is_needed = False
+        self._ids: dict[bytes, str] = {}
+        self._servers: dict[str, Mapping[str, Any]] = {}
+        self._open: dict[str, ServerSide] = {}
+        self._last = 0
+        self._tasks: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Own the connections to the servers."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._tasks = None
+                for connection in self._open.values():
+                    connection.close()
+
+    @from_client(INITIALIZE)
+    def _initialize(self, message: Crossing) -> Forward:
+        del message
+        return Forward(then=self._greeted)
+
+    def _greeted(self, answer: Answer) -> None:
+        self._is_needed = not (self._is_off or takes_servers_over("http", answer.result))
+
+    @from_client(*SETUP_METHODS)
+    def _set_up(self, message: Crossing) -> Forward:
+        params = as_object(message.params)
+        declared: Any = params.get("mcpServers")
+        if not self._is_needed or not isinstance(declared, list):
+            return Forward()
+        entries = cast("list[Any]", declared)
+        if not any(_is_url(entry) for entry in entries):
+            return Forward()
+        ours = [self._declared(entry) if _is_url(entry) else entry for entry in entries]
+        return Forward({**params, "mcpServers": ours})
+
+    def _declared(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        # The same server in another session is the same one here.
+        key = encode_value(entry)
+        server_id = self._ids.setdefault(key, f"{_ID}{len(self._ids) + 1}")
+        self._servers[server_id] = entry
+        return {"type": "acp", "name": str(entry.get("name", server_id)), "serverId": server_id}
+
+    @from_agent(CONNECT)
+    def _connect(self, message: Crossing) -> Outcome:
+        server = self._servers.get(str(as_object(message.params).get("serverId")))
+        return Forward() if server is None else Later(self._connected(server))
+
+    async def _connected(self, server: Mapping[str, Any]) -> Reply:
+        from symposium.bridge.url_connection import connected  # noqa: PLC0415 - see there
+
+        if self._tasks is None:
+            raise SHUTTING_DOWN
+        self._last += 1
+        connection_id = f"{_ID}{self._last}"
+        agent = AgentSide(self.agent, connection_id)
+        self._open[connection_id] = connected(server, agent, self._tasks)
+        return Reply({"connectionId": connection_id})
+
+    @from_agent(MESSAGE)
+    def _message(self, message: Crossing) -> Outcome:
+        params = as_object(message.params)
+        connection = self._open.get(str(params.get("connectionId")))
+        if connection is None:
+            return Forward()
+        method, inner = str(params.get("method")), params.get("params")
+        if message.is_request:
+            return Later(_asked(connection, method, inner))
+        connection.tell(method, inner)
+        return Drop()
+
+    @from_agent(DISCONNECT)
+    def _disconnect(self, message: Crossing) -> Outcome:
+        connection = self._open.pop(str(as_object(message.params).get("connectionId")), None)
+        if connection is None:
+            return Forward()
+        connection.close()
+        return Reply({}) if message.is_request else Drop()
+
+
+async def _asked(server: ServerSide, method: str, params: Any) -> Reply:
+    return Reply(await server.ask(method, params))
+
+
+def _is_url(entry: object) -> bool:
+    members = as_object(entry)
+    # Owners of the first era declare theirs as `http` too, with a URL that begins with `acp:`.
+    return members.get("type") == "http" and str(members.get("url")).startswith(_REACHED)

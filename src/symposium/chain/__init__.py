@@ -1,0 +1,1 @@
+"""One chain of components: its mod API, its routing, its life."""

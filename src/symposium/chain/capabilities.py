@@ -1,0 +1,280 @@
+"""Capabilities: `_meta.symposium`, primitives, and the MCP transports that an agent supports."""
+
+import logging
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from msgspec import Struct
+
+VERSION: Final = "1.0"
+"""The version of this vocabulary; written whenever a capability is added."""
+
+MCP_OVER_ACP: Final = "mcp_acp_transport"
+"""The key by which the oldest eras declare MCP over ACP."""
+
+
+def has_capability(capabilities: object, key: str) -> bool:
+    """Whether the key is there, and neither false nor null."""
+    value = declared(capabilities).get(key)
+    return value is not None and value is not False
+
+
+def with_capability(
+    capabilities: Mapping[str, Any] | None, key: str, *, value: Any = True
+) -> dict[str, Any]:
+    """A copy with the capability added; whatever else is in it stays."""
+    return with_capabilities(capabilities, {"version": VERSION, key: value})
+
+
+def with_capabilities(
+    capabilities: Mapping[str, Any] | None, added: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A copy with these members added as they are; whatever else is in it stays."""
+    own = {**declared(capabilities), **added}
+    return {**(capabilities or {}), "_meta": {**_member(capabilities, "_meta"), "symposium": own}}
+
+
+def without_capability(capabilities: Mapping[str, Any] | None, key: str) -> dict[str, Any]:
+    """A copy with the capability removed; whatever else is in it stays."""
+    if key not in declared(capabilities):
+        return dict(capabilities or {})
+    own = {name: value for name, value in declared(capabilities).items() if name != key}
+    return {**(capabilities or {}), "_meta": {**_member(capabilities, "_meta"), "symposium": own}}
+
+
+def declared(capabilities: object) -> Mapping[str, Any]:
+    """All that stands there; empty where nothing does, or something that is no object."""
+    return _member(_member(capabilities, "_meta"), "symposium")
+
+
+def _member(value: object, name: str) -> Mapping[str, Any]:
+    found = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
+    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+
+
+Mode: TypeAlias = Literal["auto", "http", "stdio", "off"]
+"""What a person may choose for a run: `auto` goes by what the agent declares."""
+
+
+class Way(Enum):
+    """How the tools of mods reach the agent."""
+
+    NATIVE = "native"
+    HTTP = "http"
+    STDIO = "stdio"
+
+
+def choose_way(mode: Mode, result: object) -> Way:
+    """How this agent is served, given its answer to `initialize`."""
+    match mode:
+        case "http":
+            return Way.HTTP
+        case "stdio":
+            return Way.STDIO
+        case "off":
+            return Way.NATIVE
+        case "auto":
+            pass
+    mcp = _mcp(result)
+    if _is_set(mcp.get("acp")) or speaks_first_era(result):
+        return Way.NATIVE
+    # Every agent must take servers over stdio.
+    return Way.HTTP if takes_servers_over("http", result) else Way.STDIO
+
+
+def takes_servers_over(transport: str, result: object) -> bool:
+    """Whether the agent can be given a server over `http` or `sse`, by its own answer."""
+    return _is_set(_mcp(result).get(transport))
+
+
+def speaks_first_era(result: object) -> bool:
+    """Whether the agent declares MCP over ACP in the way of era (a), and in no other."""
+    members = _object(result)
+    declared = any(
+        has_capability(members.get(name), MCP_OVER_ACP)
+        for name in ("agentCapabilities", "capabilities")
+    )
+    return declared and not _is_set(_mcp(result).get("acp"))
+
+
+def advertising(result: object) -> Any:
+    """The answer to `initialize` as the chain shall see it: with MCP over ACP, else unchanged."""
+    if not isinstance(result, Mapping):
+        return result
+    members = _object(cast("object", result))
+    if is_second_version(members):
+        return _with(members, ("capabilities", "session", "mcp", "acp"), {})
+    return _with(members, ("agentCapabilities", "mcpCapabilities", "acp"), True)  # noqa: FBT003 - JSON's
+
+
+def is_second_version(result: object) -> bool:
+    """Whether the agent answered in version 2 of ACP; a later one is not taken for it."""
+    return _object(result).get("protocolVersion") == 2  # noqa: PLR2004 - the version itself
+
+
+def _mcp(result: object) -> Mapping[str, Any]:
+    members = _object(result)
+    if is_second_version(result):
+        return _object(_object(_object(members.get("capabilities")).get("session")).get("mcp"))
+    return _object(_object(members.get("agentCapabilities")).get("mcpCapabilities"))
+
+
+def _with(members: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    name, *rest = path
+    inner = _with(_object(members.get(name)), tuple(rest), value) if rest else value
+    return {**members, name: inner}
+
+
+def _is_set(value: object) -> bool:
+    return value is not None and value is not False
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+LAST_HOP: Final = ("url servers", "dialects", "bridge")
+"""How the components of the bridge are called, in their order."""
+
+
+_NAMES: Final = {"stdio": "programs", "acp": "MCP over ACP"}
+_BRIDGED: Final = frozenset({"http", "acp"})
+
+Reaching: TypeAlias = Literal["direct", "bridged", "unavailable"]
+
+
+class Reach(Struct, frozen=True):
+    """One server, as one agent reaches it.
+
+    Attributes:
+        name: what the session calls it.
+        kind: how it was declared: `stdio`, `http`, `sse`, `acp`, or what is new to us.
+        reaching: whether it is.
+        why: which side lacks or does what.
+    """
+
+    name: str
+    kind: str
+    reaching: Reaching
+    why: str
+
+
+def reach(declaration: Mapping[str, Any], mode: Mode, greeting: object) -> Reach:
+    """How it is.
+
+    Args:
+        declaration: the entry of `mcpServers`, above the bridge.
+        mode: of the bridge.
+        greeting: the agent's own answer to `initialize`.
+    """
+    kind = str(declaration.get("type") or "stdio")
+    reaching, why = _reaching(kind, mode, greeting)
+    return Reach(str(declaration.get("name") or "?"), kind, reaching, why)
+
+
+def _reaching(kind: str, mode: Mode, greeting: object) -> tuple[Reaching, str]:
+    name = _NAMES.get(kind, kind)
+    if _takes(kind, mode, greeting):
+        return "direct", f"the agent takes {name}"
+    if mode != "off" and kind in _BRIDGED:
+        return "bridged", f"the agent lacks {name}; it gets {_form(mode, greeting)}"
+    ours = "the bridge is off" if kind in _BRIDGED else f"Symposium does not bridge {name}"
+    return "unavailable", f"the agent lacks {name}, and {ours}"
+
+
+def _takes(kind: str, mode: Mode, greeting: object) -> bool:
+    match kind:
+        case "stdio":
+            # Every agent must.
+            return True
+        case "http":
+            return takes_servers_over("http", greeting)
+        case "sse":
+            return takes_servers_over("sse", greeting)
+        case _:
+            is_forced = mode in {"http", "stdio"}
+            return kind == "acp" and not is_forced and choose_way("auto", greeting) is Way.NATIVE
+
+
+def _form(mode: Mode, greeting: object) -> str:
+    match choose_way(mode, greeting):
+        case Way.HTTP:
+            return "http"
+        case Way.STDIO:
+            return "a program"
+        case Way.NATIVE:
+            return "MCP over ACP"
+
+
+_log = logging.getLogger(__name__)
+
+FS_READ: Final = "fs_read"
+FS_WRITE: Final = "fs_write"
+BASH: Final = "bash"
+IDE_OPERATIONS: Final = "ide_operations"
+ELICITATION_FORM: Final = "elicitation_form"
+ELICITATION_URL: Final = "elicitation_url"
+
+_CONVENTION: Final = frozenset({"version", "details"})
+"""Members of `_meta.symposium` that are no capabilities."""
+
+
+def primitives(params: object) -> dict[str, Any]:
+    """What the client of this `initialize` offers: name to detail, true where there is none.
+
+    An explicit `_meta.symposium` key wins over ACP's own field; false and null mean absent.
+    """
+    capabilities = client_capabilities(params)
+    found: dict[str, Any] = {name: True for name, is_there in _native(capabilities) if is_there}
+    for name, value in _declared(capabilities).items():
+        if value is False or value is None:
+            found.pop(name, None)
+        else:
+            found[name] = value
+    return found
+
+
+def capabilities_member(params: object) -> str:
+    """What the params call the client's capabilities: ACP v2 renames the member."""
+    given = as_object(params)
+    is_v2 = "capabilities" in given and "clientCapabilities" not in given
+    return "capabilities" if is_v2 else "clientCapabilities"
+
+
+def client_capabilities(params: object) -> Mapping[str, Any]:
+    """The client's capabilities; empty where there are none."""
+    return as_object(as_object(params).get(capabilities_member(params)))
+
+
+def as_object(value: object) -> Mapping[str, Any]:
+    """The JSON object; an empty one where it is none."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _declared(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    given = as_object(capabilities.get("_meta")).get("symposium")
+    if given is not None and not isinstance(given, Mapping):
+        _log.warning("_meta.symposium is no object and is passed over: %r", given)
+    ours = declared(capabilities)
+    version = ours.get("version", VERSION)
+    if _major(version) != _major(VERSION):
+        _log.warning("_meta.symposium has version %s; its capabilities are passed over", version)
+        return {}
+    return {name: value for name, value in ours.items() if name not in _CONVENTION}
+
+
+def _major(version: object) -> str:
+    return str(version).partition(".")[0]
+
+
+def _native(capabilities: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    files = as_object(capabilities.get("fs"))
+    elicitation = as_object(capabilities.get("elicitation"))
+    return [
+        (FS_READ, files.get("readTextFile") is True),
+        (FS_WRITE, files.get("writeTextFile") is True),
+        (BASH, capabilities.get("terminal") is True),
+        (ELICITATION_FORM, elicitation.get("form") is not None),
+        (ELICITATION_URL, elicitation.get("url") is not None),
+    ]

@@ -1,0 +1,388 @@
+"""Opens and closes one chain for one client."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE, Dialect
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Boundary, RpcError
+from peerwire.jsonrpc.messages import Message
+from peerwire.jsonrpc.transport import Transport
+from peerwire.jsonrpc.values import as_object
+from symposium.chain.blueprint import Instantiator
+from symposium.chain.calls import SHUTTING_DOWN, Call, Step
+from symposium.chain.handshake import flagged, is_flagged, pin_version, select_version, unflagged
+from symposium.chain.intake import Intake
+from symposium.chain.link import Link, PeerState, abandon, cancel_serving, fail_serving
+from symposium.chain.messages import UNCHANGED, Answer, Crossing, Direction
+from symposium.chain.mod import Drop, Outcome, Refuse
+from symposium.chain.ordering import Lanes
+from symposium.chain.routing import Way, join
+from symposium.chain.runner import ChainSettings, RunningChain, Stage, overflow
+
+EXPECTED_INITIALIZE: Final = RpcError(
+    INVALID_REQUEST, "expected `initialize` request", message="Invalid Request"
+)
+EXPECTED_PROXY_INITIALIZE: Final = RpcError(
+    INVALID_REQUEST,
+    "proxies must be initialized with `_proxy/initialize`",
+    message="Invalid Request",
+)
+NOT_ANSWERED_YET: Final = RpcError(
+    INVALID_REQUEST, "`initialize` has not been answered yet", message="Invalid Request"
+)
+
+
+class Nowhere:
+    """The end of a way that leads nowhere."""
+
+    def forward(self, message: Message, line: bytes) -> None:
+        """Let it end here."""
+
+    def notify(self, crossing: Crossing) -> None:
+        """Let it end here."""
+
+    def ask(self, call: Call) -> None:
+        """Nobody will answer."""
+        call.fail(SHUTTING_DOWN)
+
+    def cancel(self, call: Call) -> None:
+        """Nobody was asked."""
+
+
+class Gate(Way):
+    """Stands in the client's way and answers for the chain that is not there.
+
+    Attributes:
+        refusal: what every request but the expected one is answered; None while the first request
+            is awaited.
+    """
+
+    is_open = False
+
+    def __init__(
+        self, lanes: tuple[Lanes, Lanes], *, is_proxy: bool, on_initialize: Callable[[Call], None]
+    ) -> None:
+        super().__init__(Direction.TO_AGENT, (), Nowhere(), lanes[0])
+        join(self, Way(Direction.TO_CLIENT, (), Nowhere(), lanes[1]))
+        # Never the short way: everything is to be looked at.
+        self.other = (Step(0, _stop),)
+        self.refusal: RpcError | None = None
+        self._is_proxy = is_proxy
+        self._on_initialize = on_initialize
+
+    def take(self, crossing: Crossing, call: Call | None = None, *, after: int = -1) -> None:
+        """Begin, or refuse; a notification has nobody to go to."""
+        del after
+        if call is None:
+            return
+        if self.refusal is not None:
+            call.fail(self.refusal)
+        elif self._is_greeting(crossing):
+            self.refusal = NOT_ANSWERED_YET
+            self._on_initialize(call)
+        else:
+            self.refusal = EXPECTED_PROXY_INITIALIZE if self._is_proxy else EXPECTED_INITIALIZE
+            call.fail(self.refusal)
+
+    def _is_greeting(self, crossing: Crossing) -> bool:
+        if not self._is_proxy:
+            return crossing.method == INITIALIZE
+        return crossing.method in PROXY_INITIALIZE or (
+            crossing.method == INITIALIZE and is_flagged(crossing.params)
+        )
+
+
+def _stop(_: Crossing) -> Outcome:
+    return Drop()
+
+
+_log = logging.getLogger(__name__)
+
+
+class OpeningOwner(Protocol):
+    """Who is told how an opening went, before the client is."""
+
+    def opened(self, opening: "Opening", entrance: Way) -> None:
+        """The chain has answered; from now on it may have the client's messages."""
+        ...
+
+    def opening_failed(self, opening: "Opening", error: RpcError) -> None:
+        """The client gets this error, and the chain has to end."""
+        ...
+
+
+class Opening:
+    """Stands between the client's `initialize` and its answer.
+
+    Attributes:
+        call: the client's request.
+        chain: what is being opened.
+        is_started: the components have been started, or have failed to.
+    """
+
+    def __init__(self, call: Call, chain: RunningChain, owner: OpeningOwner) -> None:
+        self.call = call
+        self.chain = chain
+        self.is_started = False
+        self._asker = call.asker
+        self._owner = owner
+        self._marks_answer = False
+        call.asker = self
+
+    async def run(self, instantiate: Instantiator) -> None:
+        """Start the components and greet the first; the answer comes when it comes."""
+        call = self.call
+        entrance: Way | None = None
+        with Boundary() as caught:
+            version = self._select()
+            entrance = await self.chain.start(instantiate, call.crossing, version)
+        self.is_started = True
+        if call.is_settled:
+            # Cancelled meanwhile, or a component has died: nobody waits for this chain any more.
+            await self.chain.end()
+        elif entrance is None:
+            call.fail(_as_answer(caught.error))
+        else:
+            call.way = entrance
+            entrance.take(call.crossing, call)
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Have the owner open the chain, or give it up; then answer the client."""
+        answer = self.chain.checked(answer)
+        if answer.error is not None:
+            self._owner.opening_failed(self, answer.error)
+        else:
+            if isinstance(call.way, Way):
+                self._owner.opened(self, call.way)
+            # After the answer: nothing of theirs may come before it.
+            asyncio.get_running_loop().call_soon(self.chain.opened)
+            if self._marks_answer:
+                answer = Answer(value=flagged(as_object(answer.result)))
+        self._asker.answered(call, answer)
+
+    def _select(self) -> int:
+        """Bring the request into its canonical form; the version that it selects.
+
+        Raises:
+            RpcError: there is none.
+        """
+        crossing = self.call.crossing
+        params = _params(crossing)
+        if crossing.method != INITIALIZE:
+            crossing.replace(method=INITIALIZE, params=UNCHANGED)
+        elif is_flagged(params):
+            self._marks_answer = True
+            crossing.replace(method=None, params=unflagged(params))
+        version = select_version(params)
+        pin_version(crossing, version)
+        return version
+
+
+def shown_dialect(crossing: Crossing) -> Dialect | None:
+    """The era that a conductor above us shows by how it greets us; None for an ordinary client."""
+    if crossing.method in PROXY_INITIALIZE:
+        return PROXY_INITIALIZE[crossing.method]
+    return Dialect.PACP_SPLIT if is_flagged(_params(crossing)) else None
+
+
+def _params(crossing: Crossing) -> Any:
+    try:
+        return crossing.params
+    except ValueError as error:
+        raise RpcError(INVALID_PARAMS, str(error)) from error
+
+
+def _as_answer(error: Exception | None) -> RpcError:
+    if isinstance(error, RpcError):
+        return error
+    _log.error("the chain could not be made", exc_info=error)
+    return RpcError(INTERNAL_ERROR, {"reason": "chain_not_made", "fault": str(error)})
+
+
+QUIET_GRACE: Final = 1.0
+"""Seconds that requests still open get to be answered once the client has ended, if not set."""
+
+RELAY_GRACE: Final = 0.5
+"""Seconds that the surviving components get to pass on the answer that a death has caused."""
+
+CLOSE_GRACE: Final = 2.0
+"""Seconds that a client which has stopped reading gets to take what waits for it."""
+
+ALREADY_ANSWERED: Final = RpcError(INVALID_REQUEST, "`initialize` has been answered already")
+
+
+class Settings(ChainSettings, frozen=True):
+    """How a conductor behaves.
+
+    Attributes:
+        is_proxy: whether it stands in an outer chain, whose conductor is its client and successor.
+        quiet_grace: seconds that open requests get to be answered once the client has ended.
+    """
+
+    is_proxy: bool = False
+    quiet_grace: float = QUIET_GRACE
+
+
+class Conductor:
+    """One client, one chain. `run` owns every process and task of it.
+
+    Attributes:
+        client: the link to the client.
+    """
+
+    def __init__(
+        self, client: Transport, instantiate: Instantiator, settings: Settings | None = None
+    ) -> None:
+        self._settings = settings or Settings()
+        self._instantiate = instantiate
+        self.client = Link("client", client, self)
+        self.client.state = PeerState.READY
+        self._opening: Opening | None = None
+        self._chain: RunningChain | None = None
+        self._exit_code = 0
+        self._failure: RpcError | None = None
+        self._over = asyncio.Event()
+        self._is_ending = False
+        self._grace = self._settings.quiet_grace
+        self._endings: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> int:
+        """Serve the client until it ends or a component dies.
+
+        Returns:
+            The exit code: 0 when the client ended, 1 when a component failed.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            self._stage = Stage(tasks, self, None)
+            self._gate = self._new_gate()
+            self.client.plain = self._gate
+            self.client.transport.start(Intake(self.client))
+            try:
+                await self._over.wait()
+            except asyncio.CancelledError:
+                self._grace = 0.0
+                raise
+            finally:
+                await self._end()
+        return self._exit_code
+
+    @property
+    def chain(self) -> RunningChain | None:
+        """The chain that serves the client; None before `initialize` is answered."""
+        return self._chain
+
+    # -- the beginning
+
+    def _new_gate(self) -> Gate:
+        lanes = (self._stage.lanes(self.client), self._stage.lanes(self.client))
+        return Gate(lanes, is_proxy=self._settings.is_proxy, on_initialize=self._initialize)
+
+    def _initialize(self, call: Call) -> None:
+        if self._settings.is_proxy:
+            self.client.dialect = shown_dialect(call.crossing) or self.client.dialect
+        self._exit_code, self._failure = 0, None
+        chain = RunningChain(self.client, self._tasks, self._settings, self._died)
+        self._opening = Opening(call, chain, self)
+        self._stage.start(self._opening.run(self._instantiate))
+
+    def opened(self, opening: Opening, entrance: Way) -> None:
+        """The chain has answered `initialize`: from now on it has the client's messages."""
+        if self._is_ending:
+            return
+        self._opening, self._chain = None, opening.chain
+        again = Refuse(ALREADY_ANSWERED)
+
+        def refuse(_: Crossing) -> Outcome:
+            return again
+
+        greetings = (INITIALIZE, *PROXY_INITIALIZE) if self._settings.is_proxy else (INITIALIZE,)
+        for method in greetings:
+            entrance.steps[method] = (Step(0, refuse, "conductor"),)
+        self.client.plain = entrance
+        if opening.chain.failure is not None:
+            # A component has died while a mod held the answer back.
+            self._died(opening.chain.failure)
+
+    def opening_failed(self, opening: Opening, error: RpcError) -> None:
+        """The client has its error and may try again; a conductor above us may not (§2.2)."""
+        self._exit_code = 1
+        if self._is_ending:
+            return
+        self._opening = None
+        if opening.is_started:
+            self._end_later(opening.chain)
+        self._gate.refusal = error if self._settings.is_proxy else None
+
+    def _end_later(self, chain: RunningChain) -> None:
+        ending = self._tasks.create_task(chain.end())
+        self._endings.add(ending)
+        ending.add_done_callback(self._endings.discard)
+
+    # -- what happens to the client, and to the chain
+
+    def link_ended(self, link: Link, error: Exception | None) -> None:
+        """The client has written its last line."""
+        del link, error
+        self._over.set()
+
+    def link_overflowed(self, link: Link) -> None:
+        """The client reads nothing while much is written for it: it counts as gone."""
+        if not self._over.is_set():
+            overflow(link)
+            self._over.set()
+
+    def _died(self, death: RpcError) -> None:
+        self._exit_code = 1
+        if self._opening is not None:
+            self._opening.call.fail(death)
+        elif self._chain is not None:
+            self._failure = self._failure or death
+            self._over.set()
+
+    # -- the end
+
+    async def _end(self) -> None:
+        self._is_ending = True
+        error = self._failure or SHUTTING_DOWN
+        self.client.plain = self._gate
+        self._gate.refusal = error
+        chain = self._chain or (None if self._opening is None else self._opening.chain)
+        try:
+            await self._settle_open_requests(error)
+            if chain is not None:
+                await chain.end()
+            if self._endings:
+                await asyncio.wait(self._endings)
+        except asyncio.CancelledError:
+            # Whoever is in a hurry waits for no answers, but leaves no process behind either.
+            if chain is not None:
+                await chain.end()
+            raise
+        finally:
+            await self.client.transport.aclose(grace=CLOSE_GRACE)
+            abandon(self.client)
+            self._stage.stop()
+
+    async def _settle_open_requests(self, error: RpcError) -> None:
+        """Let what is open be answered, for a while; then answer it."""
+        if self._failure is None:
+            await self._wait_until_quiet(self._grace)
+            cancel_serving(self.client)
+            await self._wait_until_quiet(self._grace / 2)
+        else:
+            await self._wait_until_quiet(RELAY_GRACE)
+        fail_serving(self.client, error)
+
+    async def _wait_until_quiet(self, grace: float) -> None:
+        """Let what is open be answered, for a while."""
+        if not self.client.open or (self._chain is None and self._opening is None):
+            return
+        quiet = asyncio.Event()
+        self.client.on_quiet = quiet.set
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                await quiet.wait()

@@ -1,0 +1,253 @@
+"""The ends of a route: plain or in successor envelopes, with ids rewritten.
+
+Only the usual writing goes this way: the members in our order, nothing between them. Whatever was
+written otherwise goes the way that reads it member by member, and comes out the same.
+
+Cancellations (acp-host §1.8, §7.3 T6) and what refers to a request being served (T7).
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from peerwire.acp.names import (
+    CANONICAL,
+    ENVELOPES,
+    ERAS,
+    INITIALIZE,
+    PROXY_INITIALIZE,
+    Era,
+    Names,
+    wrap,
+)
+from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.messages import Message, id_key, quoted
+from peerwire.jsonrpc.values import Body, decode_value
+from symposium.chain.calls import SHUTTING_DOWN, Call
+from symposium.chain.handshake import Greeter
+from symposium.chain.link import Link, PeerState, Waiter
+from symposium.chain.messages import Crossing
+
+OPENING: Final = b'{"jsonrpc":"2.0","method":%b,"params":{' % quoted(
+    ERAS[CANONICAL].to_proxy.notification
+)
+"""How the canonical envelope of a notification begins."""
+
+_PLAIN: Final = b'{"jsonrpc":"2.0",'
+_INNER: Final = len(OPENING) - 1
+"""Where the message in an envelope begins."""
+
+_END: Final = b"}"
+_FRAME: Final = len(b'{"method":"","params":}')
+"""Bytes of the message in an envelope besides its name and its params."""
+
+_decode: Final = msgspec.json.Decoder(Message).decode
+
+
+def opened(line: bytes) -> tuple[Message, bytes] | None:
+    """The notification in a line that begins with `OPENING`, and the line it is by itself.
+
+    None to go the long way: there is more in it, or less, or white space, or the name has escapes.
+    """
+    if not line.endswith(_END):
+        return None
+    inner = line[_INNER:-1]
+    try:
+        if not line.isascii():
+            line.decode()
+        message = _decode(inner)
+    except (ValueError, RecursionError):
+        return None
+    method, params = message.method, message.params
+    if method is UNSET or params is UNSET or len(inner) != _FRAME + len(method) + len(params):
+        return None
+    return message, _PLAIN + inner[1:]
+
+
+def put_in(line: bytes) -> bytes | None:
+    """A notification's line in the canonical envelope; None to go the long way."""
+    if line.startswith(_PLAIN):
+        return b"%b%b}" % (OPENING, line[len(_PLAIN) :])
+    return None
+
+
+_log = logging.getLogger(__name__)
+
+CANCEL_REQUEST: Final = "$/cancel_request"
+
+NAMES_HOP_IDS: Final = frozenset({"elicitation/create"})
+"""Requests whose `requestId` is, on the sender's hop, the id of a request that it is serving."""
+
+
+class _Named(Struct, frozen=True, gc=False, rename={"request_id": "requestId"}):
+    request_id: Raw | UnsetType = UNSET
+
+
+_decode_named = msgspec.json.Decoder(_Named).decode
+
+
+def cancelled_id(params: Body | UnsetType) -> bytes:
+    """The key of the request that a cancellation names; one never in use where it names none."""
+    named = None if params is UNSET else _request_id(params)
+    return b"" if named is None else id_key(named)
+
+
+def cancel_params(request_id: bytes) -> bytes:
+    """The params of a cancellation on the hop where the request has this id."""
+    return b'{"requestId":%b}' % request_id
+
+
+def translate_ids(crossing: Crossing, asked: Mapping[bytes, Waiter], sender: str) -> None:
+    """Rewrite the id that a request names to the id it has on the next hop.
+
+    An id that names no open request stays as it is.
+    """
+    named = None if crossing.body is UNSET else _request_id(crossing.body)
+    if named is None:
+        return
+    waiter = asked.get(id_key(named))
+    if waiter is None or not waiter.request_id:
+        shown = bytes(named)[:64].decode(errors="replace")
+        _log.warning("%s named request %s, which is not open", sender, shown)
+        return
+    params: dict[str, Any] = crossing.params
+    params["requestId"] = decode_value(waiter.request_id)
+    crossing.replace(method=None, params=params)
+
+
+def _request_id(params: Body) -> Raw | None:
+    try:
+        found = _decode_named(params).request_id
+    except (ValueError, RecursionError):
+        return None
+    return None if found is UNSET else found
+
+
+GREETINGS = frozenset({INITIALIZE, *PROXY_INITIALIZE})
+"""What opens a component's handshake."""
+
+
+class PlainEnd:
+    """Speaks to a link's peer in plain messages: to the client as its agent, else as its client."""
+
+    def __init__(self, link: Link, greeter: Greeter | None = None) -> None:
+        self._link = link
+        self._kept = link.from_predecessor
+        self._greeter = greeter
+
+    def forward(self, message: Message, line: bytes) -> None:
+        """Take a notification that nobody touched, as the line it came in."""
+        del message
+        self._kept.write(line)
+
+    def notify(self, crossing: Crossing) -> None:
+        """Take a notification."""
+        if crossing.method in ENVELOPES and self._is_agent():
+            _log.warning("an envelope for %s is dropped: it is no proxy", self._link.name)
+            return
+        self._kept.write(
+            crossing.line or wire.notification(crossing.method, crossing.encoded(), crossing.extra)
+        )
+
+    def ask(self, call: Call) -> None:
+        """Take a request; `initialize` opens the component's handshake."""
+        crossing = call.crossing
+        if self._greeter is not None and crossing.method in GREETINGS:
+            self._greet(self._greeter, call)
+        elif crossing.method in ENVELOPES and self._is_agent():
+            call.fail(RpcError(METHOD_NOT_FOUND, crossing.method))
+        elif _can_be_asked(self._link, call):
+            call.far_id = self._link.ask(call)
+            self._kept.write(
+                wire.request(call.far_id, crossing.method, crossing.encoded(), crossing.extra)
+            )
+            if self._link.passing is not None:
+                self._link.passing.entered(crossing.method)
+
+    def cancel(self, call: Call) -> None:
+        """Tell the peer that the answer is not wanted any more."""
+        if call.far_id is not None:
+            line = wire.notification(CANCEL_REQUEST, cancel_params(call.far_id))
+            # A handshake can be cancelled too; whatever else waits for it is cancelled in its turn.
+            is_greeting = call.crossing.method in GREETINGS
+            (self._link.transport.send if is_greeting else self._kept.write)(line)
+
+    def _is_agent(self) -> bool:
+        return self._greeter is not None and self._greeter.is_for_agent
+
+    def _greet(self, greeter: Greeter, call: Call) -> None:
+        method = call.crossing.method
+        if method in PROXY_INITIALIZE:
+            reason = f"initialize/proxy: {method} is the conductor's to send; forward `initialize`"
+            call.fail(RpcError(INVALID_REQUEST, reason))
+        elif self._link.failure is not None:
+            call.fail(self._link.failure)
+        elif self._link.state is not PeerState.SPAWNING:
+            call.fail(RpcError(INVALID_REQUEST, f"{self._link.name} has been initialized already"))
+        else:
+            greeter.greet(self._link, call)
+
+
+def to_proxy(era: Era) -> Names:
+    """What a conductor calls its envelopes for a proxy."""
+    return era.to_proxy
+
+
+def to_conductor(era: Era) -> Names:
+    """What a proxy calls its envelopes for its conductor."""
+    return era.to_conductor
+
+
+class SuccessorEnd:
+    """Speaks to a link's peer in envelopes: to a proxy as its successor, or to it as a proxy."""
+
+    def __init__(self, link: Link, names: Callable[[Era], Names] = to_proxy) -> None:
+        self._link = link
+        self._kept = link.from_successor
+        self._names = names
+
+    def forward(self, message: Message, line: bytes) -> None:
+        """Take a notification that nobody touched."""
+        if self._link.dialect is CANONICAL and (envelope := put_in(line)) is not None:
+            self._kept.write(envelope)
+        elif message.method is not UNSET:
+            extra = wire.extra_members(message, line)
+            self._notify(message.method, message.params, extra)
+
+    def notify(self, crossing: Crossing) -> None:
+        """Take a notification."""
+        self._notify(crossing.method, crossing.encoded(), crossing.extra)
+
+    def ask(self, call: Call) -> None:
+        """Take a request."""
+        if _can_be_asked(self._link, call):
+            dialect = self._link.dialect
+            crossing = call.crossing
+            params = wrap(dialect, crossing.method, crossing.encoded(), crossing.extra)
+            call.far_id = self._link.ask(call)
+            name = self._names(ERAS[dialect]).request
+            self._kept.write(wire.request(call.far_id, name, params))
+
+    def cancel(self, call: Call) -> None:
+        """Tell the peer that the answer is not wanted any more."""
+        if call.far_id is not None:
+            self._notify(CANCEL_REQUEST, cancel_params(call.far_id), b"")
+
+    def _notify(self, method: str, params: Body | UnsetType, extra: bytes) -> None:
+        dialect = self._link.dialect
+        name = self._names(ERAS[dialect]).notification
+        self._kept.write(wire.notification(name, wrap(dialect, method, params, extra)))
+
+
+def _can_be_asked(link: Link, call: Call) -> bool:
+    if link.failure is not None:
+        call.fail(link.failure)
+        return False
+    if link.state is PeerState.DRAINING or link.state is PeerState.CLOSED:
+        call.fail(SHUTTING_DOWN)
+        return False
+    return True

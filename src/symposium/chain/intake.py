@@ -1,0 +1,327 @@
+"""Reads what one peer wrote: every message is told apart and sent on its way, at once.
+
+The hot path of the host. A notification that nobody intercepts costs one decoding of its envelope
+and goes on as the bytes that came; everything is routed in the reader's own call, so order holds by
+construction (acp-host §1.5, R3). Knows nothing of what the messages mean, but for the few that
+speak about ids of this very connection.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+
+from peerwire.acp.names import CANONICAL, ENVELOPES, INITIALIZE, Dialect, Envelope, unwrap
+from peerwire.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    RpcError,
+)
+from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.messages import Alone, Batch, BatchReply, Malformed, Message, Place
+from peerwire.jsonrpc.transport import Overlong
+from peerwire.jsonrpc.values import Body
+from symposium.chain.calls import SHUTTING_DOWN, Call
+from symposium.chain.ends import (
+    CANCEL_REQUEST,
+    NAMES_HOP_IDS,
+    OPENING,
+    cancelled_id,
+    opened,
+    translate_ids,
+)
+from symposium.chain.link import MOST_OPEN, OVERFLOW, Link, PeerState, greets_successor
+from symposium.chain.messages import Answer, Crossing
+
+_log = logging.getLogger(__name__)
+
+MOST_TOLD: Final = 20
+"""Lines of one peer that are no messages and are warned of."""
+
+_SPECIAL: Final = frozenset({CANCEL_REQUEST, *ENVELOPES})
+_LOOKED_AT: Final = _SPECIAL | NAMES_HOP_IDS | {INITIALIZE}
+
+
+class Intake:
+    """The reading half of one link; what its transport tells is told here."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._alone = Alone(link.transport.send)
+        self._malformed_so_far = 0
+        self.writing_paused = link.writing_paused
+        self.writing_resumed = link.writing_resumed
+        self.ended = link.ended
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        """Route what the peer wrote, in order."""
+        link, decode = self._link, wire.decode
+        is_proxy = link.wrapped is not None
+        if link.on_lines is not None:
+            link.on_lines(lines)
+        for line in lines:
+            if isinstance(line, Overlong):
+                self.receive(_overlong(line, link.name), b"", self._alone)
+                continue
+            if is_proxy and line.startswith(OPENING) and self._relayed(line):
+                continue
+            message = decode(line)
+            if (
+                isinstance(message, Message)
+                and message.id is UNSET
+                and (method := message.method) is not UNSET
+                and method not in _SPECIAL
+            ):
+                plain = link.plain
+                if plain.lanes.idle and not plain.steps.get(method, plain.other):
+                    plain.far.forward(message, line)
+                    continue
+            self.receive(message, line, self._alone)
+
+    def _relayed(self, line: bytes) -> bool:
+        """Whether this was a notification in an envelope that no mod wants, and is on its way."""
+        way = self._link.wrapped
+        if way is None or not way.lanes.idle or self._link.dialect is not CANONICAL:
+            return False
+        if (found := opened(line)) is None:
+            return False
+        message, plain = found
+        method = message.method
+        if method is UNSET or method in _SPECIAL or way.steps.get(method, way.other):
+            return False
+        way.far.forward(message, plain)
+        return True
+
+    def receive(self, incoming: wire.Incoming, line: bytes, place: Place) -> None:
+        """Route one message, whose answer goes to `place`."""
+        try:
+            match incoming:
+                case Message():
+                    if incoming.method is not UNSET and incoming.id is UNSET:
+                        # Not looked at more closely: what is odd is for whoever takes it to say.
+                        self._notification(incoming.method, incoming, line)
+                        place.done()
+                    elif place is not self._alone or not self._exchanged(incoming, line):
+                        self._message(incoming, line, place)
+                case Batch(lines):
+                    self._batch(lines, place)
+                case Malformed():
+                    self._malformed(incoming, place)
+        except Exception:  # noqa: BLE001 - the connection's boundary: a fault of ours is one message's
+            _log.exception("could not route a message of %s", self._link.name)
+            self._give_up(incoming, place)
+
+    def _give_up(self, incoming: wire.Incoming, place: Place) -> None:
+        error = RpcError(INTERNAL_ERROR, {"reason": "not_routed", "peer": self._link.name})
+        if isinstance(incoming, Message) and incoming.method is not UNSET:
+            if incoming.id is UNSET:
+                place.done()
+                return
+            call = self._link.serving.get(wire.id_key(incoming.id))
+            if call is not None and call.request_id == bytes(incoming.id):
+                call.fail(error)
+            else:
+                _refuse(bytes(incoming.id), error, place)
+        else:
+            place.done()
+
+    def _message(self, message: Message, line: bytes, place: Place) -> None:
+        if (fault := wire.check(message)) is not None:
+            self._malformed(fault, place)
+        elif message.method is UNSET:
+            self._response(message, line)
+            place.done()
+        else:
+            self._request(message.method, message, line, place)
+
+    def _exchanged(self, message: Message, line: bytes) -> bool:
+        """Whether this was a usual request or result, which is on its way."""
+        written = message.id
+        if written is UNSET or message.error is not UNSET or not (key := bytes(written)).isdigit():
+            return False
+        if message.result is UNSET:
+            return message.method is not UNSET and self._asked(key, message.method, message, line)
+        if message.method is not UNSET or (waiter := self._link.asked.pop(key, None)) is None:
+            return False
+        waiter.settle(Answer(message.result, extra=wire.extra_members(message, line)))
+        return True
+
+    def _asked(self, key: bytes, method: str, message: Message, line: bytes) -> bool:
+        link, params = self._link, message.params
+        way = link.plain
+        if method in _LOOKED_AT:
+            return False
+        if params is UNSET or not _is_object(params) or _refusal(link) is not None:
+            return False
+        crossing = Crossing(method, params, is_request=True)
+        crossing.extra = wire.extra_members(message, line)
+        call = Call(crossing, link, key, way)
+        link.serve(call)
+        if way.lanes.idle and not way.steps.get(method, way.other):
+            way.far.ask(call)
+        else:
+            way.take(crossing, call)
+        return True
+
+    def _malformed(self, malformed: Malformed, place: Place) -> None:
+        self._malformed_so_far += 1
+        if self._malformed_so_far <= MOST_TOLD:
+            _log.warning("%s wrote what is no message: %s", self._link.name, malformed.error)
+        if self._malformed_so_far == MOST_TOLD:
+            # An editor that does not read our stderr would hold us up once that is full.
+            _log.warning("what else of it %s writes is not told", self._link.name)
+        if malformed.answer:
+            _refuse(malformed.id, malformed.error, place)
+            return
+        waiter = self._link.asked.pop(wire.id_key(malformed.id), None)
+        if waiter is not None:
+            waiter.settle(Answer(error=RpcError(INTERNAL_ERROR, malformed.error.data)))
+        place.done()
+
+    def _batch(self, lines: tuple[bytes, ...], place: Place) -> None:
+        if not lines or place is not self._alone:
+            reason = "a batch inside a batch" if lines else "an empty batch"
+            _refuse(wire.NULL_ID, RpcError(INVALID_REQUEST, reason), place)
+            return
+        reply = BatchReply(len(lines), self._link.transport.send)
+        for index, line in enumerate(lines):
+            self.receive(wire.decode(line), line, reply.slot(index))
+
+    def _notification(self, method: str, message: Message, line: bytes) -> None:
+        link = self._link
+        if method == CANCEL_REQUEST:
+            self._cancelled(message.params)
+        elif method not in ENVELOPES or (link.wrapped is None and not link.plain.is_open):
+            crossing = Crossing(method, message.params, is_request=False, line=line)
+            crossing.message = message
+            link.plain.take(crossing)
+        elif link.wrapped is None:
+            _log.warning("%s sent an envelope and is no proxy; it is dropped", link.name)
+        elif (envelope := self._unwrapped(method, message.params)) is not None:
+            if envelope.method == CANCEL_REQUEST:
+                self._cancelled(envelope.params)
+                return
+            crossing = Crossing(envelope.method, envelope.params, is_request=False)
+            crossing.extra = envelope.extra
+            link.wrapped.take(crossing)
+        elif method in link.wrapped.steps:
+            link.wrapped.take(Crossing(method, message.params, is_request=False))
+        else:
+            _log.warning("%s sent an envelope without a method", link.name)
+
+    def _request(self, method: str, message: Message, line: bytes, place: Place) -> None:
+        link = self._link
+        request_id = b"" if message.id is UNSET else bytes(message.id)
+        way = link.plain
+        crossing = Crossing(method, message.params, is_request=True)
+        if (refusal := _refusal(link)) is not None:
+            _refuse(request_id, refusal, place)
+            return
+        if method in ENVELOPES and link.wrapped is not None:
+            way = link.wrapped
+            envelope = self._unwrapped(method, message.params)
+            if envelope is not None:
+                crossing = Crossing(envelope.method, envelope.params, is_request=True)
+                crossing.extra = envelope.extra
+                if link.passing is not None:
+                    link.passing.left(envelope.method)
+            elif method not in way.steps:
+                reason = f"{method} needs params with the method of the message it carries"
+                _refuse(request_id, RpcError(INVALID_PARAMS, reason), place)
+                return
+        elif method in ENVELOPES and way.is_open:
+            _refuse(request_id, RpcError(METHOD_NOT_FOUND, method), place)
+            return
+        else:
+            crossing.extra = wire.extra_members(message, line)
+        if crossing.method in NAMES_HOP_IDS:
+            translate_ids(crossing, link.asked, link.name)
+        asker = link if place is self._alone else BatchEntry(link, place)
+        call = Call(crossing, asker, request_id, way)
+        link.serve(call)
+        if crossing.method == INITIALIZE and way is link.wrapped:
+            greets_successor(link, call)
+        way.take(crossing, call)
+
+    def _unwrapped(self, method: str, params: Body | UnsetType) -> Envelope | None:
+        """What an envelope holds; the era that its name shows is the peer's from now on (R2)."""
+        link, shown = self._link, ENVELOPES[method]
+        envelope = unwrap(params, shown)
+        if envelope is None:
+            return None
+        # Two eras share a name: the key of the metadata tells, or what was known before.
+        is_sacp = envelope.meta == "meta" or (link.dialect is Dialect.SACP and not envelope.meta)
+        link.dialect = Dialect.SACP if is_sacp and shown is Dialect.RUST_SDK else shown
+        return envelope
+
+    def _cancelled(self, params: Body | UnsetType) -> None:
+        call = self._link.serving.get(cancelled_id(params))
+        if call is not None:
+            call.cancel()
+
+    def _response(self, message: Message, line: bytes) -> None:
+        key = wire.NULL_ID if message.id is UNSET else wire.id_key(message.id)
+        waiter = self._link.asked.pop(key, None)
+        if waiter is None:
+            _unasked(self._link, key)
+            return
+        extra = wire.extra_members(message, line)
+        error = message.error
+        if error is not UNSET and bytes(error) != b"null":
+            waiter.settle(Answer(error_body=error, extra=extra))
+        else:
+            body = b"null" if message.result is UNSET else message.result
+            waiter.settle(Answer(body, extra=extra))
+
+
+def _unasked(link: Link, key: bytes) -> None:
+    if key == wire.NULL_ID:
+        # Some clients answer notifications that they do not know so.
+        _log.debug("%s answered nothing of ours", link.name)
+    elif key.isdigit() and 0 < int(key) <= link.last_id:
+        _log.debug("%s answered %s late, or twice", link.name, key.decode())
+    else:
+        shown = key[:64].decode(errors="replace")
+        _log.warning("%s answered id %s, which it was never asked", link.name, shown)
+
+
+def _overlong(line: Overlong, name: str) -> Malformed:
+    data = {"reason": "line_too_long", "limit": line.limit, "peer": name}
+    request_id, is_response = wire.early_id(line.head, line.tail) or (wire.NULL_ID, False)
+    return Malformed(RpcError(INVALID_REQUEST, data), answer=not is_response, id=request_id)
+
+
+def _is_object(params: Body) -> bool:
+    return memoryview(params)[0] == ord("{")
+
+
+def _refusal(link: Link) -> RpcError | None:
+    """Why this peer may not ask more now: it is being ended, or it has asked too much at a time."""
+    if link.state is PeerState.DRAINING:
+        return SHUTTING_DOWN
+    if len(link.open) < MOST_OPEN and link.open_size <= OVERFLOW:
+        return None
+    # Not by reading it no further: the answers to what we ask come on the same wire.
+    limits = {"requests": MOST_OPEN, "bytes": OVERFLOW}
+    reason = {"reason": "too_many_open_requests", "peer": link.name, "limits": limits}
+    return RpcError(INTERNAL_ERROR, reason)
+
+
+def _refuse(request_id: bytes, error: RpcError, place: Place) -> None:
+    place.send(Answer(error=error).line(request_id))
+
+
+class BatchEntry:
+    """Whoever asked in a batch: its answer waits for the others'."""
+
+    def __init__(self, link: Link, place: Place) -> None:
+        self._link = link
+        self._place = place
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Put the answer in its slot."""
+        self._link.forget(call, answer)
+        self._place.send(answer.line(call.request_id))

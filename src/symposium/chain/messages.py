@@ -1,0 +1,190 @@
+"""A message on its way along the chain, and its answer. Knows no I/O."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final, cast
+
+from msgspec import UNSET, Raw, UnsetType
+
+from peerwire.errors import RpcError
+from peerwire.jsonrpc.messages import (
+    Message,
+    error_response,
+    extra_members,
+    result_response,
+    rpc_error,
+)
+from peerwire.jsonrpc.values import decode_value, encode_value
+
+
+class Direction(Enum):
+    """Which way a message travels along the chain."""
+
+    TO_AGENT = "to agent"
+    TO_CLIENT = "to client"
+
+
+class Crossing:
+    """One request or notification on its way along the chain.
+
+    `params` is decoded when first asked for, once for all mods; a mod may change it in place, and
+    then must return `Forward(message.params)` for the change to count.
+
+    Attributes:
+        method: what is asked or told.
+        body: the params as bytes; unset where there are none, or once a mod has replaced them.
+        is_request: whether an answer is owed.
+        line: the whole message as it came, while nobody has changed it; empty otherwise.
+        message: that line, decoded; only where it was a notification.
+    """
+
+    __slots__ = (
+        "_extra",
+        "_size",
+        "_source",
+        "_value",
+        "body",
+        "is_request",
+        "line",
+        "message",
+        "method",
+    )
+
+    def __init__(
+        self, method: str, body: Raw | bytes | UnsetType, *, is_request: bool, line: bytes = b""
+    ) -> None:
+        self.method = method
+        self.body = body
+        self.is_request = is_request
+        self.line = line
+        self.message: Message | None = None
+        self._extra = b""
+        self._source = line
+        self._size = 0
+        self._value: Any = UNSET
+
+    @property
+    def params(self) -> Any:
+        """The decoded params: a dict for every method of ACP; None where there are none."""
+        if self._value is UNSET:
+            self._value = None if self.body is UNSET else decode_value(self.body)
+        return self._value
+
+    @property
+    def session_id(self) -> str | None:
+        """The session that the message belongs to, if it names one."""
+        params = self.params
+        if not isinstance(params, Mapping):
+            return None
+        session = cast("Mapping[str, Any]", params).get("sessionId")
+        return session if isinstance(session, str) else None
+
+    @property
+    def extra(self) -> bytes:
+        """Members of the message that JSON-RPC does not name, to be written after ours."""
+        if self.message is not None:
+            self._extra = extra_members(self.message, self._source)
+            self.message = None
+        return self._extra
+
+    @extra.setter
+    def extra(self, members: bytes) -> None:
+        self._extra = members
+
+    @property
+    def size(self) -> int:
+        """Bytes of the params as they came: what the message holds in memory, roughly."""
+        return self._size if self.body is UNSET else len(self.body)
+
+    def encoded(self) -> Raw | bytes | UnsetType:
+        """The params as bytes, encoded once if a mod has replaced them."""
+        if self.body is UNSET and self._value is not UNSET and self._value is not None:
+            self.body = encode_value(self._value)
+        return self.body
+
+    def replace(self, *, method: str | None, params: Any) -> None:
+        """Change what travels on; for the chain, which does it when a mod says `Forward`."""
+        if method is not None and method != self.method:
+            self.method = method
+            self.line = b""
+        if params is not UNCHANGED:
+            self.edit(params)
+
+    def edit(self, params: Any) -> None:
+        """Change the params that travel on."""
+        self._value = params
+        if self.body is not UNSET:
+            self._size = len(self.body)
+            self.body = UNSET
+        self.line = b""
+
+
+class Answer:
+    """A result or an error on its way back; either is decoded when first asked for.
+
+    Attributes:
+        body: the result as it came; unset for an error, or for a result made here.
+        error_body: the error object as it came; unset for a result, or for an error made here.
+        extra: members of the response that JSON-RPC does not name.
+    """
+
+    __slots__ = ("_error", "_value", "body", "error_body", "extra")
+
+    def __init__(
+        self,
+        body: Raw | bytes | UnsetType = UNSET,
+        *,
+        error_body: Raw | bytes | UnsetType = UNSET,
+        error: RpcError | None = None,
+        value: Any = UNSET,
+        extra: bytes = b"",
+    ) -> None:
+        self.body = body
+        self.error_body = error_body
+        self.extra = extra
+        self._error = error
+        self._value: Any = value
+
+    @property
+    def error(self) -> RpcError | None:
+        """The error; None where the answer is a result."""
+        if self._error is None and self.error_body is not UNSET:
+            self._error = rpc_error(self.error_body)
+        return self._error
+
+    @property
+    def result(self) -> Any:
+        """The decoded result; None where the answer is an error or carries none."""
+        if self._value is UNSET:
+            self._value = None if self.body is UNSET else decode_value(self.body)
+        return self._value
+
+    @property
+    def size(self) -> int:
+        """Bytes of the answer as it came."""
+        body = self.body if self.error_body is UNSET else self.error_body
+        return 0 if body is UNSET else len(body)
+
+    def encode(self) -> None:
+        """Make what a mod answered into bytes.
+
+        Raises:
+            TypeError: it has no JSON form.
+            ValueError: it is nested too deeply, or in itself.
+        """
+        if self.error_body is UNSET and self._error is not None:
+            self.error_body = encode_value(self._error.body())
+        elif self.error_body is UNSET and self.body is UNSET:
+            self.body = encode_value(None if self._value is UNSET else self._value)
+
+    def line(self, request_id: bytes) -> bytes:
+        """The response that carries this answer to the request of that id."""
+        self.encode()
+        if self.error_body is not UNSET:
+            return error_response(request_id, self.error_body, self.extra)
+        body = b"null" if self.body is UNSET else self.body
+        return result_response(request_id, body, self.extra)
+
+
+UNCHANGED: Final = object()
+"""The params as they came, byte for byte."""

@@ -1,0 +1,265 @@
+"""The sessions of a chain, and the latency of its mods.
+
+It sees the few requests that set sessions up and end them, and none of what streams.
+
+A mod in this process is measured at its handlers, so a message that no mod wants costs nothing. A
+mod that is a program is measured by the requests that go in and come out of it again.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from time import perf_counter
+from types import CoroutineType
+from typing import Any, Final, cast
+
+from msgspec import Struct
+
+from peerwire.acp.names import INITIALIZE, SETUP_METHODS
+from peerwire.jsonrpc.values import as_object
+from symposium.chain.blueprint import Component, InProcess
+from symposium.chain.capabilities import LAST_HOP, Mode
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.mod import Forward, Handler, Interception, Mod, from_client
+
+_LEDGER: Final = "ledger"
+
+
+class LedgerSession(Struct, frozen=True):
+    """One session.
+
+    Attributes:
+        cwd: where it works.
+        servers: the declarations of its MCP servers, with what they need to be reached left out.
+    """
+
+    cwd: str
+    servers: Sequence[Mapping[str, Any]]
+
+
+class Ledger:
+    """What is known of a chain's sessions.
+
+    Attributes:
+        sessions: by the agent's ids.
+        greeting: the agent's own answer to `initialize`; None before it.
+        mode: of the bridge.
+    """
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, LedgerSession] = {}
+        self.greeting: object = None
+        self.mode: Mode = "auto"
+
+    def placed(
+        self, mods: Sequence[Component], beside_agent: Sequence[InProcess]
+    ) -> list[Component]:
+        """The mods of a chain with ours among them: above the bridge, and next to the agent."""
+        bridge = [at for at, mod in enumerate(mods) if mod.name in LAST_HOP and _is_hidden(mod)]
+        at = bridge[0] if bridge else len(mods)
+        self.mode = "auto" if bridge else "off"
+        above = InProcess(_LEDGER, _Sessions(self), is_hidden=True)
+        below = InProcess(_LEDGER, _Greeting(self), is_hidden=True)
+        return [*mods[:at], above, *mods[at:], below, *beside_agent]
+
+
+class _Sessions(Mod):
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    @from_client(*SETUP_METHODS)
+    def _set_up(self, message: Crossing) -> Forward:
+        if not message.is_request:
+            return Forward()
+        session = _session(as_object(message.params))
+        named = None if message.method == "session/fork" else message.session_id
+
+        def opened(answer: Answer) -> None:
+            made = as_object(answer.result).get("sessionId", named)
+            if isinstance(made, str):
+                self._ledger.sessions[made] = session
+
+        return Forward(then=opened)
+
+    @from_client("session/close", "session/delete")
+    def _ending(self, message: Crossing) -> Forward:
+        named = message.session_id or ""
+
+        def ended(_: Answer) -> None:
+            self._ledger.sessions.pop(named, None)
+
+        return Forward(then=ended)
+
+
+class _Greeting(Mod):
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    @from_client(INITIALIZE)
+    def _initialize(self, message: Crossing) -> Forward:
+        del message
+
+        def greeted(answer: Answer) -> None:
+            self._ledger.greeting = answer.result
+
+        return Forward(then=greeted)
+
+
+def _is_hidden(component: Component) -> bool:
+    return isinstance(component, InProcess) and component.is_hidden
+
+
+def _session(params: Mapping[str, Any]) -> LedgerSession:
+    listed: Any = params.get("mcpServers")
+    entries = cast("list[Any]", listed) if isinstance(listed, list) else []
+    # Neither a header nor a variable is kept: what is not here cannot be told.
+    servers = [
+        {name: as_object(entry)[name] for name in ("name", "type") if name in as_object(entry)}
+        for entry in entries
+    ]
+    return LedgerSession(str(params.get("cwd") or ""), servers)
+
+
+MOST_KEPT: Final = 256
+"""Measurements of one mod that are kept, the latest."""
+
+ONE_IN: Final = 64
+"""Of so many notifications one is measured."""
+
+MOST_INSIDE: Final = 64
+"""Requests of one method inside a program that are kept in mind."""
+
+_HALF: Final = 0.5
+_MOST: Final = 0.95
+
+
+class Latency(Struct, frozen=True):
+    """What a mod adds, in milliseconds.
+
+    Attributes:
+        p50: half of the messages take no longer.
+        p95: of a hundred messages, ninety-five take no longer.
+        count: how many were measured.
+    """
+
+    p50: float
+    p95: float
+    count: int
+
+
+class Durations:
+    """The latest measurements of one mod."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[float] = deque(maxlen=MOST_KEPT)
+
+    def note(self, seconds: float) -> None:
+        """Take one down."""
+        self._seconds.append(seconds)
+
+    def latency(self) -> Latency | None:
+        """What they come to; None before there is one."""
+        if not self._seconds:
+            return None
+        found = sorted(self._seconds)
+        p50, p95 = (found[min(int(len(found) * part), len(found) - 1)] for part in (_HALF, _MOST))
+        return Latency(round(p50 * 1000, 3), round(p95 * 1000, 3), len(found))
+
+
+def timed(interceptions: Sequence[Interception], durations: Durations) -> list[Interception]:
+    """The same, measured."""
+    return [
+        Interception(each.direction, each.method, _measured(each.handler, durations.note))
+        for each in interceptions
+    ]
+
+
+def _measured(handler: Handler, note: Callable[[float], None]) -> Handler:
+    passed = 0
+
+    def measured(crossing: Crossing) -> Any:
+        nonlocal passed
+        if not crossing.is_request:
+            passed += 1
+            if passed % ONE_IN != 1:
+                return handler(crossing)
+        began = perf_counter()
+        outcome = handler(crossing)
+        if hasattr(outcome, "__await__"):
+            return _Awaited(outcome, began, note)
+        note(perf_counter() - began)
+        return outcome
+
+    return measured
+
+
+class _Awaited:
+    """What a handler takes its time over; nobody need wait for it, as with what it stands for."""
+
+    def __init__(self, work: Any, began: float, note: Callable[[float], None]) -> None:
+        self._work: Awaitable[Any] = work
+        self._began = began
+        self._note = note
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        try:
+            return (yield from self._work.__await__())
+        finally:
+            self._note(perf_counter() - self._began)
+
+    def __del__(self) -> None:
+        if isinstance(self._work, CoroutineType):
+            cast("CoroutineType[Any, Any, Any]", self._work).close()
+
+
+class Passing:
+    """The requests that are inside a mod that is a program."""
+
+    def __init__(self) -> None:
+        self.durations = Durations()
+        self._inside: dict[str, deque[float]] = {}
+
+    def entered(self, method: str) -> None:
+        """A request was given to it."""
+        self._inside.setdefault(method, deque(maxlen=MOST_INSIDE)).append(perf_counter())
+
+    def left(self, method: str) -> None:
+        """It has passed a request on; of those of the same name, the latest is meant."""
+        waiting = self._inside.get(method)
+        if waiting:
+            self.durations.note(perf_counter() - waiting.pop())
+
+
+class Measures(Struct, frozen=True):
+    """What is measured of each mod that a person has put into the chain.
+
+    Attributes:
+        names: the mods, from the client's side, each with its measurements.
+        in_process: those of mods in this process, by the identity of the mod.
+    """
+
+    names: Sequence[tuple[str, Durations | Passing]]
+    in_process: Mapping[int, Durations]
+
+    @classmethod
+    def of(cls, mods: Sequence[Component]) -> "Measures":
+        """For a chain of these mods."""
+        names: list[tuple[str, Durations | Passing]] = []
+        in_process: dict[int, Durations] = {}
+        for mod in mods:
+            if not isinstance(mod, InProcess):
+                names.append((mod.name, Passing()))
+            elif not mod.is_hidden:
+                in_process[id(mod.mod)] = durations = Durations()
+                names.append((mod.name, durations))
+        return cls(names, in_process)
+
+    def programs(self) -> Sequence[Passing]:
+        """Those of the mods that are programs, in their order."""
+        return [measure for _, measure in self.names if isinstance(measure, Passing)]
+
+    def latencies(self) -> Sequence[tuple[str, Latency | None]]:
+        """What each adds."""
+        return [
+            (name, (each.durations if isinstance(each, Passing) else each).latency())
+            for name, each in self.names
+        ]

@@ -1,0 +1,249 @@
+"""Files that record a chain: rotation, and the debug log of its wires.
+
+It is made here and nowhere else, readable by its owner alone. Lines wait in memory for the end of
+the loop's turn and go out as whole lines; a file that cannot be written any more ends the
+recording, with one line in the log, and nothing else.
+
+For looking at bytes where the trace looks at messages: `0 → +12ms {…}` is what was written to the
+first component, `←` what came from it, `!` its standard error; the client is `C`. Secrets are taken
+out, and colours too.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from errno import ENOENT
+from pathlib import Path
+from typing import Final
+
+from localio.redaction import UNREADABLE, Redactor
+from peerwire.jsonrpc.transport import Listener, Overlong, Transport
+from symposium.errors import SymposiumError
+
+_log = logging.getLogger(__name__)
+
+SOON: Final = 256 * 1024
+"""Bytes that may wait for the end of the turn: a longer turn writes meanwhile."""
+
+MOST_IN_ONE_SECOND: Final = 1000
+"""Files that one second's name is numbered up to before the directory is taken to be broken."""
+
+
+class RecordingError(SymposiumError):
+    """What was asked to be recorded cannot be."""
+
+
+class RecordFile:
+    """One such file; made by `new_file`.
+
+    Attributes:
+        path: where it is.
+    """
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = descriptor
+        self._lines: list[bytes] = []
+        self._waiting = 0
+        self._written = 0
+        self._is_scheduled = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what is written still gets there."""
+        return self._descriptor is not None
+
+    def write(self, line: bytes) -> None:
+        """Append a line, without its newline; it is written when the loop's turn ends."""
+        if self._descriptor is None:
+            return
+        self._lines.append(line)
+        self._waiting += len(line)
+        if self._waiting > SOON:
+            self.flush()
+        elif not self._is_scheduled:
+            self._schedule()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._descriptor is None or not self._lines:
+            return
+        lines = b"\n".join([*self._lines, b""])
+        self._lines.clear()
+        self._waiting = 0
+        try:
+            if not os.fstat(self._descriptor).st_nlink:
+                raise FileNotFoundError(ENOENT, "it has been removed")
+            rest = memoryview(lines)
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError as error:
+            self._give_up(self._descriptor, error)
+        else:
+            self._written += len(lines)
+
+    def close(self) -> None:
+        """Write what waits and give the file back; closing twice is no harm."""
+        self.flush()
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _schedule(self) -> None:
+        try:
+            asyncio.get_running_loop().call_soon(self._turn_ended)
+            self._is_scheduled = True
+        except RuntimeError:  # no loop, and so no turn to wait for
+            self.flush()
+
+    def _turn_ended(self) -> None:
+        self._is_scheduled = False
+        self.flush()
+
+    def _give_up(self, descriptor: int, error: OSError) -> None:
+        self._descriptor = None
+        with suppress(OSError):
+            os.ftruncate(descriptor, self._written)  # half a line is of no use to a reader
+        os.close(descriptor)
+        _log.warning("nothing more is recorded in %s: %s", self.path, error.strerror or error)
+
+
+def new_file(directory: Path, stem: str, suffix: str) -> RecordFile:
+    """Make a file of that name, numbered if there is one already, in a directory made if need be.
+
+    Raises:
+        RecordingError: the directory cannot be made or written to.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for number in range(1, MOST_IN_ONE_SECOND):
+            path = directory / f"{stem}{'' if number == 1 else f'-{number}'}{suffix}"
+            with suppress(FileExistsError):
+                return RecordFile(os.open(path, flags, 0o600), path)
+    except OSError as error:
+        message = f"cannot record into {directory}: {error.strerror or error}"
+        raise RecordingError(message, "name a directory that you may write to") from error
+    raise RecordingError(f"cannot record into {directory}: every name is taken", "empty it")
+
+
+def time_stem() -> str:
+    """The name of a file that begins now: local date and time, to the second."""
+    return time.strftime("%Y%m%d-%H%M%S")
+
+
+HEADER: Final = b"=== Conductor Debug Log ==="
+
+CLIENT_LABEL: Final = "C"
+
+_ESCAPES: Final = re.compile(r"\x1b(?:\[[0-9;:?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b\\)?|.)")
+
+
+class DebugLog:
+    """One such log.
+
+    Attributes:
+        file: where it goes.
+    """
+
+    def __init__(
+        self, file: RecordFile, redactor: Redactor, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.file = file
+        self._redactor = redactor
+        self._clock = clock
+        self._started = clock()
+        self._labels: dict[str, str] = {}
+        file.write(HEADER)
+
+    def tap(self, transport: Transport, index: int | None = None, name: str = "") -> Transport:
+        """The same transport, with all its lines logged.
+
+        Args:
+            transport: to the client, or to a component.
+            index: the component's place in the chain; None for the client.
+            name: what `on_stderr` will call the component.
+        """
+        label = CLIENT_LABEL if index is None else str(index)
+        self._labels[name] = label
+        return _Tapped(transport, self, label)
+
+    def on_stderr(self, name: str, line: bytes) -> None:
+        """Take a line of a component's standard error."""
+        self._write(self._labels.get(name, name), "!", line.decode(errors="replace"))
+
+    def line(self, label: str, arrow: str, line: bytes) -> None:
+        """Take a line of a wire."""
+        redacted = self._redactor.json(line)
+        if redacted == UNREADABLE:
+            redacted = self._redactor.text(line.decode(errors="replace")).encode()
+        self._write(label, arrow, redacted.decode(errors="replace"))
+
+    def close(self) -> None:
+        """Write what waits, and end the log."""
+        self.file.close()
+
+    def _write(self, label: str, arrow: str, text: str) -> None:
+        milliseconds = int((self._clock() - self._started) * 1000)
+        text = self._redactor.text(_ESCAPES.sub("", text).rstrip("\r\n"))
+        entry = f"{label} {arrow} +{milliseconds}ms {text}".replace("\n", " ")
+        self.file.write(entry.encode(errors="replace"))
+
+
+class _Tapped:
+    """A transport between two others: what passes is logged, and passes."""
+
+    def __init__(self, transport: Transport, log: DebugLog, label: str) -> None:
+        self._transport = transport
+        self._log = log
+        self._label = label
+        self.pause_reading = transport.pause_reading
+        self.resume_reading = transport.resume_reading
+        self.drain = transport.drain
+
+    @property
+    def backlog(self) -> int:
+        """As the transport has it."""
+        return self._transport.backlog
+
+    def start(self, listener: Listener) -> None:
+        """Begin to read, for the log and for the listener."""
+        self._transport.start(_TappedListener(listener, self._log, self._label))
+
+    def send(self, line: bytes) -> None:
+        """Log and send."""
+        self._log.line(self._label, "→", line)
+        self._transport.send(line)
+
+    async def aclose(self, *, grace: float = 1.0) -> None:
+        """End the transport."""
+        await self._transport.aclose(grace=grace)
+
+
+class _TappedListener:
+    def __init__(self, listener: Listener, log: DebugLog, label: str) -> None:
+        self._listener = listener
+        self._log = log
+        self._label = label
+        self.writing_paused = listener.writing_paused
+        self.writing_resumed = listener.writing_resumed
+        self.ended = listener.ended
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        for line in lines:
+            head = line.head + b" (cut)" if isinstance(line, Overlong) else line
+            self._log.line(self._label, "←", head)
+        self._listener.lines_received(lines)
+
+
+def open_debug_log(directory: Path, known_secrets: Iterable[str] = ()) -> DebugLog:
+    """Begin a debug log in a new file of this directory; called within the loop.
+
+    Raises:
+        RecordingError: the directory cannot be made or written to.
+    """
+    return DebugLog(new_file(directory, time_stem(), ".log"), Redactor(known_secrets))

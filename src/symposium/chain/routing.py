@@ -1,0 +1,333 @@
+"""Where a message goes next between two ends of the wire; pure: no I/O, no tasks, no clock.
+
+A *span* lies between two links and holds the in-process mods between them. Each of its two
+directions is a `Way`. A chain without out-of-process mods is one span; each out-of-process mod
+divides it in two.
+
+            ┌──────────── span ────────────┐
+    link ═══╡ way to agent:  mod → mod →   ╞═══ link
+            │ way to client: ← mod ← mod   │
+            └──────────────────────────────┘
+"""
+
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from types import CoroutineType
+from typing import Any
+
+from msgspec import UNSET
+
+from peerwire.errors import REQUEST_CANCELLED, RpcError
+from symposium.chain.calls import (
+    BEFORE_ALL,
+    Call,
+    End,
+    Step,
+    answer_of,
+    fault_of,
+    guarded,
+    guarded_wait,
+    revised,
+    stay,
+    told,
+)
+from symposium.chain.messages import UNCHANGED, Answer, Crossing, Direction
+from symposium.chain.mod import (
+    EVERY_METHOD,
+    Drop,
+    Forward,
+    Interception,
+    Later,
+    Refuse,
+    Reply,
+    Then,
+)
+from symposium.chain.ordering import Item, Lanes, Started, session_key
+
+
+class Way:
+    """One direction of a span: the mods that a message meets, in order, and its far end.
+
+    Attributes:
+        steps: for a method that some mod intercepts, the handlers it meets.
+        other: the handlers that any other method meets; mostly none.
+        length: how many mods stand on the way.
+        lanes: what is parked on the way.
+        far: where it ends.
+        back: the other direction of the same span.
+    """
+
+    back: "Way"
+    is_open = True
+    """Whether there is a chain to go through."""
+
+    def __init__(
+        self,
+        direction: Direction,
+        mods: Sequence[Sequence[Interception]],
+        far: End,
+        lanes: Lanes,
+        *,
+        names: Sequence[str] = (),
+    ) -> None:
+        self.direction = direction
+        self.far = far
+        self.lanes = lanes
+        self.length = len(mods)
+        handlers = [
+            {one.method: one.handler for one in reversed(wanted) if one.direction is direction}
+            for wanted in mods
+        ]
+        self.steps: dict[str, tuple[Step, ...]] = {}
+        for method in {method for by_method in handlers for method in by_method}:
+            meets = [by_method.get(method, by_method.get(EVERY_METHOD)) for by_method in handlers]
+            self.steps[method] = tuple(
+                Step(position, handler, names[position] if names else "")
+                for position, handler in enumerate(meets)
+                if handler is not None
+            )
+        self.other = self.steps.pop(EVERY_METHOD, ())
+
+    def take(self, crossing: Crossing, call: Call | None = None, *, after: int = -1) -> None:
+        """Carry a message on from behind the mod at `after`; a request comes with its call."""
+        if self.lanes.idle and after == BEFORE_ALL and (call is None or not call.is_settled):
+            self._pass(crossing, call)
+        else:
+            self._carry(crossing, call, after, BEFORE_ALL)
+
+    def carry_back(self, call: Call, answer: Answer, *, after: int = -1) -> None:
+        """Carry an answer to whoever asked, behind what was sent before it."""
+        if not self.lanes.idle:
+            self._carry_back(call, answer, after, BEFORE_ALL)
+        elif not call.thens:
+            call.give(answer)
+        else:
+            self._hand_back(call, answer, after)
+
+    # -- towards the far end
+
+    def _pass(self, crossing: Crossing, call: Call | None) -> None:
+        """The short way of a message past mods that let it go on at once."""
+        lanes = self.lanes
+        for step in self.steps.get(crossing.method, self.other):
+            outcome = guarded(step.mod, step.handler, crossing, crossing)
+            if type(outcome) is Forward and outcome.method is None and lanes.idle:
+                if outcome.params is not UNCHANGED:
+                    crossing.edit(outcome.params)
+                if call is not None and (outcome.then or outcome.catch or outcome.cancelled):
+                    call.thens.append((step, outcome))
+            else:
+                if self._heed(outcome, step, crossing, call):
+                    self._carry(crossing, call, step.position, BEFORE_ALL)
+                return
+        self._deliver(crossing, call)
+
+    def _carry(self, crossing: Crossing, call: Call | None, after: int, cleared: int) -> None:
+        if call is not None and call.is_settled:
+            return
+        lanes = self.lanes
+        was_idle = lanes.idle or (call is not None and call.is_urgent)
+        steps = self.steps.get(crossing.method, self.other)
+        if not was_idle:
+            steps = _with_stops(steps, lanes.stops())
+        for step in steps:
+            position = step.position
+            if position <= after:
+                continue
+            if not was_idle and position != cleared:
+                resume = partial(self._carry, crossing, call, position - 1, position)
+                if lanes.keeps(position, Item(session_key(crossing), crossing.size, resume)):
+                    return
+            outcome = guarded(step.mod, step.handler, crossing, crossing)
+            if not self._heed(outcome, step, crossing, call):
+                return
+            if was_idle and not lanes.idle and not (call is not None and call.is_urgent):
+                # This very mod has sent something that another one holds now.
+                self._carry(crossing, call, position, BEFORE_ALL)
+                return
+        self._deliver(crossing, call)
+
+    def _heed(self, outcome: Any, step: Step, crossing: Crossing, call: Call | None) -> bool:
+        """Do as a mod says; whether the message travels on at once."""
+        if type(outcome) is Forward:
+            return self._forward(outcome, step, crossing, call)
+        if type(told(step.mod, outcome, crossing)) is Forward:
+            return True
+        if type(outcome) in {Reply, Refuse, Drop, Later} or not hasattr(outcome, "__await__"):
+            self._end_here(outcome, step, crossing, call)
+            return False
+        if _is_too_late(self.lanes, call, outcome):
+            return False
+        rest = self._rest(step, crossing, call, outcome)
+        _watch(self.lanes.park(step.position, session_key(crossing), rest), call, outcome)
+        return False
+
+    async def _rest(self, step: Step, crossing: Crossing, call: Call | None, waiting: Any) -> None:
+        outcome = told(step.mod, await guarded_wait(step.mod, waiting, crossing), crossing)
+        if call is not None:
+            call.rest = None
+        if type(outcome) is not Forward:
+            self._end_here(outcome, step, crossing, call)
+        elif self._forward(outcome, step, crossing, call):
+            self._carry(crossing, call, step.position, BEFORE_ALL)
+
+    def _forward(self, outcome: Forward, step: Step, crossing: Crossing, call: Call | None) -> bool:
+        method = outcome.method
+        if outcome.params is not UNCHANGED:
+            crossing.edit(outcome.params)
+        if method is not None:
+            crossing.replace(method=method, params=UNCHANGED)
+        if call is not None and (outcome.then or outcome.catch or outcome.cancelled):
+            call.thens.append((step, outcome))
+        if method is None:
+            return True
+        # Those behind are asked for what it is called now.
+        self._carry(crossing, call, step.position, BEFORE_ALL)
+        return False
+
+    def _end_here(self, outcome: Any, step: Step, crossing: Crossing, call: Call | None) -> None:
+        if isinstance(outcome, Later):
+            if _is_too_late(self.lanes, call, outcome.work):
+                return
+            rest = self._answer_later(step, crossing, call, outcome.work)
+            _watch(self.lanes.spawn(rest), call, rest, outcome.work)
+        elif call is not None:
+            answer = answer_of(step.mod, outcome, crossing)
+            call.settle(answer, after=_mirrored(self, step.position))
+
+    async def _answer_later(
+        self, step: Step, crossing: Crossing, call: Call | None, work: Coroutine[Any, Any, Any]
+    ) -> None:
+        outcome = await guarded_wait(step.mod, work, crossing)
+        if call is not None:
+            answer = answer_of(step.mod, outcome, crossing)
+            call.settle(answer, after=_mirrored(self, step.position))
+
+    def _deliver(self, crossing: Crossing, call: Call | None) -> None:
+        fault: RpcError | None = None
+        if crossing.body is UNSET:
+            fault = fault_of(guarded("that edited it", Crossing.encoded, crossing, crossing))
+        if call is None:
+            if fault is None:
+                self.far.notify(crossing)
+        elif call.is_cancelled:
+            call.fail(RpcError(REQUEST_CANCELLED))
+        elif fault is not None:
+            call.fail(fault)
+        else:
+            self.far.ask(call)
+
+    # -- back to whoever asked
+
+    def _hand_back(self, call: Call, answer: Answer, after: int) -> None:
+        """The short way of an answer past mods that wait for it, where none holds anything up."""
+        lanes, last = self.lanes, _mirrored(self, call.place)
+        while call.thens:
+            step, passed = call.thens[-1]
+            position = _mirrored(self, step.position)
+            if not after < position < last:
+                break
+            call.thens.pop()
+            revision: Any = guarded(step.mod, _interested(passed, answer), answer, call.crossing)
+            if revision is not None:
+                if hasattr(revision, "__await__"):
+                    self._hold_answer(call, answer, step, revision)
+                    return
+                answer = revised(answer, revision)
+            after = position
+            if not lanes.idle:
+                # This very mod has sent something that another one holds now.
+                self._carry_back(call, answer, after, BEFORE_ALL)
+                return
+        call.give(answer)
+
+    def _carry_back(self, call: Call, answer: Answer, after: int, cleared: int) -> None:
+        while (position := self._next_stop(call, after)) is not None:
+            if position != cleared and not call.is_urgent:
+                resume = partial(self._carry_back, call, answer, position - 1, position)
+                item = Item(session_key(call.crossing), answer.size, resume)
+                if self.lanes.keeps(position, item):
+                    return
+            after = position
+            if call.thens and _mirrored(self, call.thens[-1][0].position) == position:
+                step, passed = call.thens.pop()
+                function = _interested(passed, answer)
+                revision: Any = guarded(step.mod, function, answer, call.crossing)
+                if hasattr(revision, "__await__"):
+                    self._hold_answer(call, answer, step, revision)
+                    return
+                answer = revised(answer, revision)
+        call.give(answer)
+
+    def _next_stop(self, call: Call, after: int) -> int | None:
+        """The next mod on the way back that waits for this answer, or holds something up."""
+        waiting = [_mirrored(self, step.position) for step, _ in call.thens[-1:]]
+        last = _mirrored(self, call.place)
+        ahead = [at for at in (*waiting, *self.lanes.stops()) if after < at < last]
+        return min(ahead, default=None)
+
+    def _hold_answer(self, call: Call, answer: Answer, step: Step, revision: Any) -> None:
+        if self.lanes.is_over:
+            _close(revision)
+            call.give(answer)
+            return
+        position = _mirrored(self, step.position)
+
+        async def rest() -> None:
+            revision_now = await guarded_wait(step.mod, revision, call.crossing)
+            self._carry_back(call, revised(answer, revision_now), position, BEFORE_ALL)
+
+        task = self.lanes.park(position, session_key(call.crossing), rest())
+        task.add_done_callback(lambda _: _close(revision))
+        # Cancelled as the chain ends: whoever asked gets the answer as it came.
+        task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
+
+
+def _mirrored(way: Way, position: int) -> int:
+    """The position of the same mod on the way back."""
+    return way.length - 1 - position
+
+
+def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:
+    handled = {step.position for step in steps}
+    others = [Step(position, stay) for position in stops if position not in handled]
+    return sorted((*steps, *others), key=lambda step: step.position)
+
+
+def _watch(task: Started, call: Call | None, *work: Any) -> None:
+    if call is not None:
+        call.started(task)
+    task.add_done_callback(lambda _: _close(*work))
+
+
+def _is_too_late(lanes: Lanes, call: Call | None, work: object) -> bool:
+    """Whether the chain has stopped; the request is then settled as a canceled one."""
+    if not lanes.is_over:
+        return False
+    _close(work)
+    if call is not None:
+        call.fail(RpcError(REQUEST_CANCELLED))
+    return True
+
+
+def _close(*work: Any) -> None:
+    # One that was cancelled before its first step would be lamented as never awaited.
+    for one in work:
+        if isinstance(one, CoroutineType):
+            one.close()
+
+
+def _interested(waiting: Forward, answer: Answer) -> Then:
+    is_result = answer.error_body is UNSET and answer.error is None
+    interested = waiting.then if is_result else waiting.catch
+    return _leave if interested is None else interested
+
+
+def _leave(answer: Answer) -> None:
+    del answer
+
+
+def join(to_agent: Way, to_client: Way) -> None:
+    """Make two ways the directions of one span."""
+    to_agent.back = to_client
+    to_client.back = to_agent

@@ -1,0 +1,423 @@
+"""Starts and ends the components of a chain, and reports on it.
+
+Who the client is, and what becomes of the client when the chain ends, is its owner's affair.
+
+No secret is in it: of a server only its name, its kind, and how it is reached.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from localio.text import one_line
+from peerwire.errors import INTERNAL_ERROR, RpcError, SpawnError, TransportError
+from peerwire.jsonrpc.transport import HIGH_WATER, Transport
+from peerwire.transports.memory import MemoryTransport, memory_pair
+from peerwire.transports.process import ProcessExitedError, spawn
+from symposium.chain.assembly import Watcher, Workshop, assemble
+from symposium.chain.blueprint import InProcess, Instantiator, OnStderr, Program, Served
+from symposium.chain.calls import SHUTTING_DOWN, End
+from symposium.chain.capabilities import Reach, reach
+from symposium.chain.handshake import INITIALIZE_TIMEOUT, Selection, pin_version
+from symposium.chain.intake import Intake
+from symposium.chain.link import (
+    OVERFLOW,
+    Link,
+    LinkOwner,
+    PeerState,
+    abandon,
+    fail,
+    fail_asked,
+    keep_until_greeted,
+)
+from symposium.chain.messages import Answer, Crossing
+from symposium.chain.monitoring import Latency, Ledger, Measures
+from symposium.chain.ordering import Lanes
+from symposium.chain.routing import Way
+
+_log = logging.getLogger(__name__)
+
+
+Tap: TypeAlias = Callable[[Transport, int, str], Transport]
+"""Given a component's transport, place and name: the transport, with its lines logged."""
+
+
+class Stage:
+    """Starts what a chain needs, and knows what is running."""
+
+    def __init__(
+        self,
+        tasks: asyncio.TaskGroup,
+        owner: LinkOwner,
+        on_stderr: Callable[[str, bytes], None] | None,
+        tap: Tap | None = None,
+    ) -> None:
+        self._tasks = tasks
+        self._owner = owner
+        self._on_stderr = on_stderr
+        self._tap = tap
+        self._running: set[asyncio.Task[None]] = set()
+        self._lanes: list[Lanes] = []
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start a task of the chain."""
+        task = self._tasks.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    def stop(self) -> None:
+        """Cancel what is still running, and start no more work of mods."""
+        for lanes in self._lanes:
+            # A canceled task resumes what waited behind it.
+            lanes.is_over = True
+        for task in self._running:
+            task.cancel()
+
+    async def stopped(self) -> None:
+        """Wait until nothing is running any more."""
+        if self._running:
+            await asyncio.wait(self._running)
+
+    def lanes(self, source: Link) -> Lanes:
+        """The lanes of a way that this link feeds: the link waits while much is parked."""
+
+        def brake(lanes: Lanes) -> None:
+            # A mod that waits for an answer from there would wait for ever if nobody read it.
+            limit = OVERFLOW if lanes.answers_due else HIGH_WATER
+            if lanes.waiting_bytes > limit:
+                source.hold(lanes)
+            else:
+                source.let_go(lanes)
+
+        def spawn(rest: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+            return self.start(contained("a mod", lambda: rest))
+
+        lanes = Lanes(spawn, brake)
+        self._lanes.append(lanes)
+        return lanes
+
+    def open_link(self, component: Program | Served, index: int) -> Link:
+        """Start a component.
+
+        Raises:
+            RpcError: it could not be started; the data names it, its place and the reason.
+        """
+        try:
+            transport = self._open(component)
+        except SpawnError as error:
+            data = {"reason": "component_start_failed", "component": component.name, "index": index}
+            cause = {"argv": list(error.argv), "errno": error.errno, "detail": str(error)}
+            raise RpcError(INTERNAL_ERROR, data | cause) from error
+        if self._tap is not None:
+            transport = self._tap(transport, index, component.name)
+        return Link(component.name, transport, self._owner)
+
+    def start_mod(self, component: InProcess) -> None:
+        """Start the mod's own work."""
+        self.start(contained(component.name, component.mod.run))
+
+    def _open(self, component: Program | Served) -> Transport:
+        if isinstance(component, Program):
+            tell, name = self._on_stderr, component.name
+            on_stderr: OnStderr | None = None if tell is None else lambda line: tell(name, line)
+            if component.opener is not None:
+                return component.opener(self.start, on_stderr)
+            return spawn(component.command, on_stderr=on_stderr)
+        ours, theirs = memory_pair()
+        self.start(_served(component, theirs))
+        return ours
+
+
+async def contained(name: str, function: Callable[[], Awaitable[None]]) -> None:
+    """Let a component's own work fail alone: in process it must fail no further than a program."""
+    try:
+        await function()
+    except Exception:  # noqa: BLE001 - the components' boundary: what runs beside the messages
+        _log.exception("%s failed", name)
+
+
+async def _served(component: Served, transport: MemoryTransport) -> None:
+    try:
+        await contained(component.name, lambda: component.serve(transport))
+    finally:
+        # However it ends, whoever waits for it has to learn of it.
+        await transport.aclose()
+
+
+AGENT_GRACE: Final = 1.0
+"""Seconds that the agent gets to end before the input of those before it ends too."""
+
+_LAST_LINE: Final = 200
+"""Characters of a component's last line that stand in the log."""
+
+MOD_GRACE: Final = 2.0
+"""Seconds that a mod gets to give back what it holds."""
+
+
+class ChainSettings(Struct, frozen=True):
+    """How a chain is made.
+
+    Attributes:
+        initialize_timeout: seconds for each component's greeting.
+        watcher: records every leg, if the chain is traced.
+        on_stderr: takes each line of a component's standard error, with its name.
+        tap: stands between the chain and each component's transport, for the debug log.
+        client_end: stands at the client's end of the chain; the client's link where it is left out.
+        beside_agent: makes the mods of the host that stand next to the agent.
+    """
+
+    initialize_timeout: float = INITIALIZE_TIMEOUT
+    watcher: Watcher | None = None
+    on_stderr: Callable[[str, bytes], None] | None = None
+    tap: Tap | None = None
+    client_end: End | None = None
+    beside_agent: Callable[[], Sequence[InProcess]] = tuple
+
+
+class RunningChain:
+    """The components of one chain, from the first message to the last process reaped.
+
+    Attributes:
+        stage: the tasks and programs of this chain.
+        failure: what the first component that died left as an error; None while all live.
+        ledger: its sessions, and how their MCP servers reach the agent.
+    """
+
+    def __init__(
+        self,
+        client: Link,
+        tasks: asyncio.TaskGroup,
+        settings: ChainSettings,
+        on_death: Callable[[RpcError], None],
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._on_death = on_death
+        self.stage = Stage(tasks, self, settings.on_stderr, settings.tap)
+        self._places: dict[Link, int] = {}
+        self._mods: list[InProcess] = []
+        self._measures = Measures.of(())
+        self.ledger = Ledger()
+        self._is_ending = False
+        self._selection = Selection(0)
+        self.failure: RpcError | None = None
+
+    async def start(self, instantiate: Instantiator, crossing: Crossing, version: int) -> Way:
+        """Choose and start the components for this `initialize`; the way that all shall take.
+
+        Raises:
+            RpcError: a component could not be started; `end` ends those that were.
+        """
+        blueprint = instantiate(crossing.params)
+        if isinstance(blueprint, Awaitable):
+            blueprint = await blueprint
+        if blueprint.params is not None:
+            crossing.replace(method=None, params=blueprint.params)
+            pin_version(crossing, version)
+        self._measures = Measures.of(blueprint.mods)
+        if blueprint.agent is not None:
+            # In a chain that is itself a proxy, the agent is the outer conductor's.
+            mods = self.ledger.placed(blueprint.mods, self._settings.beside_agent())
+            blueprint = replace(blueprint, mods=mods)
+        self._selection = Selection(version, self._settings.initialize_timeout)
+        workshop = Workshop(
+            self._client,
+            self._open_link,
+            self.stage.lanes,
+            self._selection,
+            self._settings.watcher,
+            self._settings.client_end,
+            self._measures.in_process,
+        )
+        assembly = assemble(workshop, blueprint)
+        # The agent's link is the last, if there is an agent.
+        for link, passing in zip(assembly.links, self._measures.programs(), strict=False):
+            link.passing = passing
+        for link in assembly.links:
+            link.transport.start(Intake(link))
+        self._mods = assembly.mods
+        return assembly.entrance
+
+    def checked(self, answer: Answer) -> Answer:
+        """The chain's answer to `initialize`; an error if its version is not the agent's."""
+        fault = None if answer.error is not None else self._selection.fault(answer)
+        return answer if fault is None else Answer(error=fault)
+
+    def opened(self) -> None:
+        """The chain has answered `initialize`: from now on its mods may speak by themselves."""
+        for component in self._mods:
+            self.stage.start_mod(component)
+
+    async def end(self) -> None:
+        """End the components: the agent first, so that its last words can pass those before it."""
+        self._is_ending = True
+        links = list(self._places)
+        for link in links:
+            if link.state is not PeerState.FAILED:
+                link.state = PeerState.DRAINING
+        try:
+            await _close(links)
+        finally:
+            for link in links:
+                link.state = PeerState.CLOSED
+                fail(link, self.failure or SHUTTING_DOWN)
+                abandon(link)
+            self._leave_client(links)
+            self.stage.stop()
+        await self.stage.stopped()
+        mods, self._mods = self._mods, []
+        for component in mods:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MOD_GRACE):
+                    await contained(component.name, component.mod.aclose)
+
+    @property
+    def latencies(self) -> Sequence[tuple[str, Latency | None]]:
+        """What each mod adds, from the client's side."""
+        return self._measures.latencies()
+
+    @property
+    def agent_name(self) -> str:
+        """What the component at the end is called."""
+        return list(self._places)[-1].name if self._places else "agent"
+
+    def give_up(self, death: RpcError) -> None:
+        """End the component at the end at once, for it goes on with what it was told to stop."""
+        if self._is_ending or self.failure is not None or not self._places:
+            return
+        self.failure = death
+        link = list(self._places)[-1]
+        fail(link, death)
+        abandon(link)
+        self.stage.start(contained(link.name, lambda: link.transport.aclose(grace=0)))
+        self._on_death(death)
+
+    def link_ended(self, link: Link, error: Exception | None) -> None:
+        """A component has written its last line: its end, if ours is not near, is a failure."""
+        if self._is_ending or link.state in {PeerState.FAILED, PeerState.CLOSED}:
+            fail_asked(link, link.failure or self.failure or SHUTTING_DOWN)
+            return
+        death = _death(link, self._places[link], error)
+        _log.error("component %s is gone: %s", link.name, _manner(error))
+        self.failure = self.failure or death
+        fail(link, death)
+        abandon(link)
+        self._on_death(death)
+
+    def link_overflowed(self, link: Link) -> None:
+        """A component reads nothing while much is written for it: it counts as gone."""
+        if link.state not in {PeerState.FAILED, PeerState.CLOSED}:
+            error = overflow(link)
+            asyncio.get_running_loop().call_soon(self.link_ended, link, error)
+
+    def _open_link(self, component: Program | Served, index: int) -> Link:
+        link = self.stage.open_link(component, index)
+        keep_until_greeted(link)
+        self._places[link] = index
+        return link
+
+    def _leave_client(self, links: Sequence[Link]) -> None:
+        self._client.feeders[:] = [other for other in self._client.feeders if other not in links]
+        self._client.writers[:] = [other for other in self._client.writers if other not in links]
+
+
+def overflow(link: Link) -> TransportError:
+    """What becomes of a peer that does not read: it counts as gone."""
+    error = TransportError(f"{link.name} has stopped reading, and too much waits for it")
+    _log.error("%s", error)
+    return error
+
+
+def _manner(error: Exception | None) -> str:
+    """How it has ended, and the last line of what it wrote: whoever reads the log has no more."""
+    if not isinstance(error, ProcessExitedError):
+        return str(error or "it closed its side")
+    lines = error.stderr_tail.decode(errors="replace").strip().splitlines()
+    return f"{error}: {one_line(lines[-1], width=_LAST_LINE)}" if lines else str(error)
+
+
+def _death(link: Link, index: int, error: Exception | None) -> RpcError:
+    data: dict[str, Any] = {"reason": "component_exited", "component": link.name, "index": index}
+    if isinstance(error, ProcessExitedError):
+        tail = error.stderr_tail.decode(errors="replace")
+        data |= {
+            "exitCode": error.exit_code,
+            "signal": error.signal,
+            "stderrTail": tail,
+            "argv": list(error.argv),
+        }
+    else:
+        data |= {
+            "exitCode": None,
+            "signal": None,
+            "stderrTail": "" if error is None else str(error),
+        }
+    return RpcError(INTERNAL_ERROR, data)
+
+
+async def _close(links: Sequence[Link]) -> None:
+    agent_gone = asyncio.Event()
+    left = set(links)
+
+    async def close(link: Link) -> None:
+        try:
+            await link.transport.aclose()
+        finally:
+            left.discard(link)
+            if link is links[-1]:
+                agent_gone.set()
+
+    async def close_after_agent(link: Link) -> None:
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(AGENT_GRACE):
+                    await agent_gone.wait()
+        finally:
+            await close(link)
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for link in links[-1:]:
+                tasks.create_task(close(link))
+            for link in links[:-1]:
+                tasks.create_task(close_after_agent(link))
+    finally:
+        # A task that was cancelled before its first step has closed nothing.
+        for link in list(left):
+            await link.transport.aclose(grace=0)
+
+
+def reaches(ledger: Ledger, session: str) -> list[Reach]:
+    """How each server of a session reaches the agent."""
+    known = ledger.sessions.get(session)
+    servers = () if known is None else known.servers
+    return [reach(server, ledger.mode, ledger.greeting) for server in servers]
+
+
+def chain_report(running: RunningChain, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """A chain as JSON.
+
+    Args:
+        running: the chain.
+        names: the editor's ids of its sessions by the agent's, where they can differ.
+    """
+    sessions = [
+        {
+            "id": known if names is None else names.get(known, known),
+            "cwd": session.cwd,
+            "mcp": [asdict(reach) for reach in reaches(running.ledger, known)],
+        }
+        for known, session in running.ledger.sessions.items()
+        if names is None or known in names
+    ]
+    mods = [
+        {"name": name, "latencyMs": None if latency is None else asdict(latency)}
+        for name, latency in running.latencies
+    ]
+    return {"agent": running.agent_name, "mods": mods, "sessions": sessions}

@@ -1,0 +1,363 @@
+"""Functions as MCP tools, and the server of a mod's tools in this process.
+
+Speaks MCP's every revision that begins with `initialize`. Knows nothing of how its messages travel.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, isawaitable
+from typing import Any, Final, Protocol, cast, get_type_hints
+from uuid import uuid4
+
+import msgspec
+
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Boundary, RpcError
+from peerwire.jsonrpc.values import encode_value
+from peerwire.mcp.session import NEWEST, REVISIONS
+
+
+class ToolContext(Protocol):
+    """Who calls a tool; a tool function asks for it by annotating a parameter with this class.
+
+    Attributes:
+        server_id: of the server that the tool belongs to.
+        connection_id: of the caller's connection to it.
+    """
+
+    server_id: str
+    connection_id: str
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Ask the caller's MCP client, `elicitation/create` say, and wait for the result.
+
+        Raises:
+            RpcError: it refused, or has gone.
+        """
+        ...
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell the caller's MCP client."""
+        ...
+
+    def progress(self, done: float, message: str) -> None:
+        """Tell how far the call is, if its caller wants to know (MCP, "Progress")."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Returned by a tool that says its content block by block, as MCP has them."""
+
+    blocks: list[dict[str, Any]]
+
+
+ToolFunction = Callable[..., Any] | Callable[..., Awaitable[Any]]
+
+
+class Tool:
+    """One function, callable with the arguments of `tools/call`.
+
+    Attributes:
+        name: the function's, unless told otherwise.
+        description: the function's docstring.
+        schema: the JSON schema of its arguments.
+    """
+
+    def __init__(self, function: ToolFunction, *, name: str | None = None) -> None:
+        self._function = function
+        self.name = name or function.__name__
+        self.description = inspect.getdoc(function) or ""
+        hints = get_type_hints(function, include_extras=True)
+        parameters = inspect.signature(function).parameters
+        self._context = next((each for each in parameters if hints.get(each) is ToolContext), None)
+        fields = [
+            _field(parameter, hints.get(each, Any))
+            for each, parameter in parameters.items()
+            if each != self._context
+        ]
+        self._arguments = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
+        self.schema = _schema(self._arguments)
+
+    def listed(self) -> dict[str, Any]:
+        """Its entry in `tools/list`."""
+        entry: dict[str, Any] = {"name": self.name, "inputSchema": self.schema}
+        return entry | {"description": self.description} if self.description else entry
+
+    async def call(self, arguments: object, context: ToolContext) -> dict[str, Any]:
+        """Call the function: the result of `tools/call`, which also tells of its failure."""
+        try:
+            given = msgspec.convert({} if arguments is None else arguments, self._arguments)
+        except msgspec.ValidationError as error:
+            return failure(f"{self.name}: {error}")
+        values = msgspec.structs.asdict(given)
+        if self._context is not None:
+            values[self._context] = context
+        with Boundary() as caught:
+            result = self._function(**values)
+            if isawaitable(result):
+                result = await result
+            return _outcome(result)
+        return failure(str(caught.error) or type(caught.error).__name__)
+
+
+def failure(reason: str) -> dict[str, Any]:
+    """The result of a tool that has failed."""
+    return {"content": [{"type": "text", "text": reason}], "isError": True}
+
+
+def _outcome(result: Any) -> dict[str, Any]:
+    if isinstance(result, Content):
+        return {"content": result.blocks, "isError": False}
+    text = encode_value(result).decode()
+    outcome = {"content": [{"type": "text", "text": text}], "isError": False}
+    value = msgspec.to_builtins(result)
+    return outcome | {"structuredContent": value} if isinstance(value, Mapping) else outcome
+
+
+def _field(parameter: Parameter, hint: Any) -> tuple[str, Any] | tuple[str, Any, Any]:
+    if parameter.kind in {
+        Parameter.VAR_POSITIONAL,
+        Parameter.VAR_KEYWORD,
+        Parameter.POSITIONAL_ONLY,
+    }:
+        raise TypeError(f"a tool is called by name; {parameter} cannot be given so")
+    if parameter.default is Parameter.empty:
+        return (parameter.name, hint)
+    return (parameter.name, hint, parameter.default)
+
+
+def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    (reference,), components = msgspec.json.schema_components(
+        [arguments], ref_template="#/$defs/{name}"
+    )
+    schema = components.pop(reference["$ref"].rpartition("/")[2])
+    schema.pop("title", None)
+    return schema | {"$defs": components} if components else schema
+
+
+LIST_CHANGED: Final = "notifications/tools/list_changed"
+PROGRESS: Final = "notifications/progress"
+
+
+class Caller(Protocol):
+    """The MCP client at the other end of one connection."""
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Ask it, and wait for the result."""
+        ...
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell it; nothing comes back."""
+        ...
+
+
+class ToolServer:
+    """Tools under one name, for any number of connections.
+
+    Args:
+        name: what the agent calls it.
+        tools: functions, or `Tool`s made of them.
+        allow: the only tools that are shown and can be called; None for all.
+        deny: tools that are neither shown nor can be called.
+
+    Attributes:
+        server_id: unique for each object, and the same for all sessions that it serves.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tools: Iterable[ToolFunction | Tool],
+        *,
+        allow: Collection[str] | None = None,
+        deny: Collection[str] = (),
+    ) -> None:
+        self.name = name
+        self.server_id = f"mcp-server:{uuid4()}"
+        made = (tool if isinstance(tool, Tool) else Tool(tool) for tool in tools)
+        self._tools = {tool.name: tool for tool in made}
+        self._connections: dict[str, ToolConnection] = {}
+        self._allow = None if allow is None else set(self._known(allow))
+        self._deny = set(self._known(deny))
+
+    def enable(self, *names: str) -> None:
+        """Show these tools, and let them be called; who is connected is told.
+
+        Raises:
+            LookupError: there is no such tool.
+        """
+        self._deny -= set(self._known(names))
+        if self._allow is not None:
+            self._allow |= set(names)
+        self._tell_of_change()
+
+    def disable(self, *names: str) -> None:
+        """Hide these tools, and let none of them be called; who is connected is told.
+
+        Raises:
+            LookupError: there is no such tool.
+        """
+        self._deny |= set(self._known(names))
+        self._tell_of_change()
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools that are shown."""
+        return [tool for tool in self._tools.values() if self._is_shown(tool.name)]
+
+    def tool(self, name: str) -> Tool:
+        """The tool of that name.
+
+        Raises:
+            RpcError: there is none, or it is not shown.
+        """
+        if not self._is_shown(name):
+            data = {"tool": name, "server": self.name}
+            raise RpcError(INVALID_PARAMS, data, message=f"Tool not found: {name}")
+        return self._tools[name]
+
+    def declaration(self) -> dict[str, Any]:
+        """Its entry in `mcpServers`."""
+        return {"type": "acp", "name": self.name, "serverId": self.server_id}
+
+    def connect(self, caller: Caller) -> "ToolConnection":
+        """A new connection, with a state of its own."""
+        connection_id = f"mcp-over-acp-connection:{uuid4()}"
+        connection = ToolConnection(self, connection_id, caller)
+        self._connections[connection_id] = connection
+        return connection
+
+    def disconnect(self, connection_id: str) -> None:
+        """Forget a connection; what runs on it is cancelled."""
+        connection = self._connections.pop(connection_id, None)
+        if connection is not None:
+            connection.end()
+
+    def _is_shown(self, name: str) -> bool:
+        is_allowed = self._allow is None or name in self._allow
+        return name in self._tools and is_allowed and name not in self._deny
+
+    def _known(self, names: Collection[str]) -> Collection[str]:
+        unknown = sorted(set(names) - set(self._tools))
+        if unknown:
+            known = ", ".join(self._tools)
+            raise LookupError(f"{self.name} has no tool {', '.join(unknown)}; it has {known}")
+        return names
+
+    def _tell_of_change(self) -> None:
+        for connection in self._connections.values():
+            if connection.is_greeted:
+                connection.notify(LIST_CHANGED)
+
+
+class ToolConnection:
+    """One client's conversation with a tool server.
+
+    Attributes:
+        server_id: of the server.
+        connection_id: `mcp-over-acp-connection:` and a UUID.
+        revision: of MCP, as agreed on.
+    """
+
+    def __init__(self, server: ToolServer, connection_id: str, caller: Caller) -> None:
+        self._server = server
+        self._caller = caller
+        self.server_id = server.server_id
+        self.connection_id = connection_id
+        self.revision = ""
+        self._calls: set[asyncio.Timeout] = set()
+
+    def end(self) -> None:
+        """Cancel the calls that are under way: nobody is there to hear of them."""
+        now = asyncio.get_running_loop().time()
+        for call in self._calls:
+            call.reschedule(now)
+
+    @property
+    def is_greeted(self) -> bool:
+        """Whether the client has asked `initialize`."""
+        return bool(self.revision)
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Ask the client, and wait for the result."""
+        return await self._caller.request(method, params)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell the client."""
+        self._caller.notify(method, params)
+
+    async def answer(self, method: str, params: object) -> dict[str, Any]:
+        """The result of one MCP request.
+
+        Raises:
+            RpcError: it is refused.
+        """
+        match method:
+            case "initialize":
+                return self._initialize(_members(params))
+            case "ping":
+                return {}
+            case "tools/list":
+                _members(params)
+                return {"tools": [tool.listed() for tool in self._server.tools]}
+            case "tools/call":
+                return await self._call(_members(params))
+            case _:
+                raise RpcError(METHOD_NOT_FOUND, method)
+
+    def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        asked = params.get("protocolVersion")
+        self.revision = asked if asked in REVISIONS else NEWEST
+        return {
+            "protocolVersion": self.revision,
+            "capabilities": {"tools": {"listChanged": True}},
+            "serverInfo": {"name": self._server.name, "version": "1"},
+        }
+
+    async def _call(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        name = params.get("name")
+        if not isinstance(name, str):
+            raise RpcError(INVALID_PARAMS, "tools/call needs the name of a tool")
+        call = _Call(self, _members(params.get("_meta")).get("progressToken"))
+        tool = self._server.tool(name)
+        # Without a time of its own: it is given one when the connection ends.
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._calls.add(limit)
+                return await tool.call(params.get("arguments"), call)
+        except TimeoutError as error:
+            raise RpcError(INTERNAL_ERROR, {"reason": "connection ended"}) from error
+        finally:
+            self._calls.discard(limit)
+
+
+class _Call:
+    """The context of one call of a tool: its connection, and who wants to know how far it is."""
+
+    def __init__(self, connection: ToolConnection, token: object) -> None:
+        self._connection = connection
+        self._token = token
+        self.server_id = connection.server_id
+        self.connection_id = connection.connection_id
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        return await self._connection.request(method, params)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        self._connection.notify(method, params)
+
+    def progress(self, done: float, message: str) -> None:
+        if isinstance(self._token, str | int):
+            told = {"progressToken": self._token, "progress": done, "message": message}
+            self._connection.notify(PROGRESS, told)
+
+
+def _members(params: object) -> Mapping[str, Any]:
+    if params is None:
+        return {}
+    if not isinstance(params, Mapping):
+        raise RpcError(INVALID_PARAMS, "params must be an object")
+    return cast("Mapping[str, Any]", params)

@@ -1,0 +1,286 @@
+"""Every message that passes between two neighbours of a chain, as JSON lines (acp-host §2.7).
+
+What is recorded is what a leg carries: envelopes and the messages of MCP over ACP are unwrapped,
+and secrets are taken out. What passes is untouched, and never waits for the recording.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from localio.redaction import UNREADABLE, Redactor
+from peerwire.acp.names import CANONICAL, ERAS, INITIALIZE, MCP_ERAS, MESSAGE, McpDialect
+from peerwire.jsonrpc.messages import quoted
+from peerwire.jsonrpc.values import Body, encode_value
+from symposium.chain.ends import CANCEL_REQUEST
+from symposium.chain.messages import Answer, Crossing, Direction
+from symposium.chain.mod import EVERY_METHOD, Forward, Interception, Mod, Revision
+from symposium.chain.recording import RecordFile, new_file, time_stem
+
+_log = logging.getLogger(__name__)
+
+SUFFIX: Final = ".jsons"
+
+CLIENT: Final = "Client"
+
+PROXY_INITIALIZE: Final = ERAS[CANONICAL].initialize
+"""What `initialize` is called on a leg to a proxy, also to one in process, which has no wire."""
+
+MCP_MESSAGE: Final = frozenset({MESSAGE, MCP_ERAS[McpDialect.SACP].request})
+
+MOST_NAMES: Final = 512
+"""Redacted names that are kept: methods come again, but peers choose them."""
+
+LONGEST_ID: Final = 256
+"""Bytes of an id that is kept with its redacted form."""
+
+_NULL: Final = b"null"
+
+
+class _Scope(Struct, frozen=True, gc=False, rename={"session": "sessionId"}):
+    session: Raw | UnsetType = UNSET
+
+
+class _Tunnelled(Struct, frozen=True, gc=False, rename={"connection": "connectionId"}):
+    method: str
+    params: Raw | UnsetType = UNSET
+    connection: Raw | UnsetType = UNSET
+
+
+_decode_scope = msgspec.json.Decoder(_Scope).decode
+_decode_tunnelled = msgspec.json.Decoder(_Tunnelled).decode
+
+
+class Recorder:
+    """The trace of one chain: gives each leg its mod, and writes what they see as they see it.
+
+    Attributes:
+        file: where it goes.
+    """
+
+    def __init__(
+        self, file: RecordFile, redactor: Redactor, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.file = file
+        self._redactor = redactor
+        self._clock = clock
+        self._started = clock()
+        self._numbers: dict[int, tuple[Crossing, int]] = {}
+        self._last_number = 0
+        self._last: tuple[Body | None, bytes] = (None, b"")
+        self._names: dict[str, bytes] = {}
+        self._ids: dict[bytes, bytes] = {}
+
+    def leg(self, upper: str, lower: str) -> Mod:
+        """A mod that records what passes between these two."""
+        return Leg(self, upper, lower)
+
+    def close(self) -> None:
+        """Write what waits, and end the trace."""
+        self.file.close()
+
+    def number(self, crossing: Crossing) -> tuple[int, bool]:
+        """The number of a request, the same on every leg of a span; and whether it is new here."""
+        known = self._numbers.get(id(crossing))
+        if known is not None:
+            return known[1], False
+        self._last_number += 1
+        # The crossing is kept with its number: while it is, no other can have its identity.
+        self._numbers[id(crossing)] = (crossing, self._last_number)
+        return self._last_number, True
+
+    def settled(self, crossing: Crossing) -> None:
+        """The request is answered on the first leg it passed: its number is not needed any more."""
+        self._numbers.pop(id(crossing), None)
+
+    def write(self, kind: bytes, members: bytes) -> None:
+        """Append one event."""
+        ts = self._clock() - self._started
+        self.file.write(b'{"type":"%b","ts":%.6f,%b}' % (kind, ts, members))
+
+    def name(self, text: str) -> bytes:
+        """A method as JSON, without secrets."""
+        name = self._names.get(text)
+        if name is None:
+            name = quoted(self._redactor.text(text))
+            if len(self._names) < MOST_NAMES:
+                self._names[text] = name
+        return name
+
+    def id(self, raw: Raw) -> bytes:
+        """The id of a session or a connection, without secrets."""
+        text = bytes(raw)
+        found = self._ids.get(text)
+        if found is None:
+            found = self._redactor.json(text)
+            if len(self._ids) < MOST_NAMES and len(text) <= LONGEST_ID:
+                self._ids[text] = found
+        return found
+
+    def body(self, body: Body | UnsetType) -> bytes:
+        """Params or a result without secrets."""
+        if body is UNSET:
+            return _NULL
+        # One message is seen by every leg of its span, mostly with the same body.
+        if self._last[0] is not body:
+            self._last = (body, self._redactor.json(body))
+        return self._last[1]
+
+
+class Leg(Mod):
+    """Records what passes between two neighbours, in both directions."""
+
+    def __init__(self, recorder: Recorder, upper: str, lower: str) -> None:
+        self._recorder = recorder
+        hop = 0 if upper == CLIENT else 1 + int(upper.removeprefix("Proxy(").removesuffix(")"))
+        self._hop = b',"hop":%d' % hop
+        self._down = b'"from":%b,"to":%b' % (quoted(upper), quoted(lower))
+        self._up = b'"from":%b,"to":%b' % (quoted(lower), quoted(upper))
+        self._greeting = PROXY_INITIALIZE if lower.startswith("Proxy(") else INITIALIZE
+
+    def interceptions(self) -> list[Interception]:
+        """Everything, both ways."""
+        return [
+            Interception(
+                Direction.TO_AGENT, EVERY_METHOD, lambda c: self._passed(c, self._down, self._up)
+            ),
+            Interception(
+                Direction.TO_CLIENT, EVERY_METHOD, lambda c: self._passed(c, self._up, self._down)
+            ),
+        ]
+
+    def _passed(self, crossing: Crossing, there: bytes, back: bytes) -> Forward:
+        if not self._recorder.file.is_open:
+            return _ON
+        body = _body(crossing)
+        session = self._session(body)
+        if crossing.is_request:
+            return self._asked(crossing, body, session, (there, back))
+        self._recorder.write(
+            b"notification", self._members(crossing.method, body, session, there, b"")
+        )
+        return _ON
+
+    def _asked(
+        self,
+        crossing: Crossing,
+        body: Body | UnsetType,
+        session: bytes,
+        ways: tuple[bytes, bytes],
+    ) -> Forward:
+        recorder = self._recorder
+        there, back = ways
+        number, is_new = recorder.number(crossing)
+        request_id = b',"id":%d' % number
+        recorder.write(b"request", self._members(crossing.method, body, session, there, request_id))
+
+        def answered(answer: Answer) -> Revision:
+            if is_new:
+                recorder.settled(crossing)
+            self._answered(answer, session, back + request_id)
+
+        def cancelled() -> None:
+            params = b'{"requestId":%d}' % number
+            recorder.write(
+                b"notification", self._members(CANCEL_REQUEST, params, session, there, b"")
+            )
+
+        return Forward(then=answered, catch=answered, cancelled=cancelled)
+
+    def _answered(self, answer: Answer, session: bytes, start: bytes) -> None:
+        body, is_error = _payload(answer)
+        if session == _NULL and not is_error:
+            session = self._session(body)
+        payload = self._recorder.body(body)
+        is_error_text = b"true" if is_error else b"false"
+        self._recorder.write(
+            b"response",
+            b'%b,"is_error":%b,"session":%b,"payload":%b%b'
+            % (start, is_error_text, session, payload, self._hop),
+        )
+
+    def _members(
+        self, method: str, body: Body | UnsetType, session: bytes, ends: bytes, request_id: bytes
+    ) -> bytes:
+        protocol, connection = b"acp", b""
+        if method in MCP_MESSAGE:
+            protocol = b"mcp"
+            inner = _tunnelled(body)
+            if inner is not None:
+                method, body = inner.method, inner.params
+                if inner.connection is not UNSET:
+                    connection = b',"connection":%b' % self._recorder.id(inner.connection)
+        elif method == INITIALIZE:
+            method = self._greeting
+        return b'"protocol":"%b",%b%b,"method":%b,"session":%b,"params":%b%b%b' % (
+            protocol,
+            ends,
+            request_id,
+            self._recorder.name(method),
+            session,
+            self._recorder.body(body),
+            connection,
+            self._hop,
+        )
+
+    def _session(self, body: Body | UnsetType) -> bytes:
+        """The session that params or a result name, as JSON; `null` where they name none."""
+        if body is UNSET:
+            return _NULL
+        try:
+            session = _decode_scope(body).session
+        except (ValueError, RecursionError):
+            return _NULL
+        if session is UNSET or not bytes(session).startswith(b'"'):
+            return _NULL
+        return self._recorder.id(session)
+
+
+_ON: Final = Forward()
+
+
+def _body(crossing: Crossing) -> Body | UnsetType:
+    if crossing.body is not UNSET or crossing.params is None:
+        return crossing.body
+    # Encoded for the record alone: what a mod still changes in place must count afterwards.
+    return _encoded(crossing.params)
+
+
+def _payload(answer: Answer) -> tuple[Body, bool]:
+    if answer.error_body is not UNSET:
+        return answer.error_body, True
+    if answer.error is not None:
+        return _encoded(answer.error.body()), True
+    return (answer.body if answer.body is not UNSET else _encoded(answer.result)), False
+
+
+def _encoded(value: object) -> bytes:
+    try:
+        return encode_value(value)
+    except (TypeError, ValueError):
+        return UNREADABLE
+
+
+def _tunnelled(body: Body | UnsetType) -> _Tunnelled | None:
+    """The message of MCP that params carry; None where they are too odd to tell."""
+    try:
+        return None if body is UNSET else _decode_tunnelled(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def open_trace(directory: Path, known_secrets: Iterable[str] = ()) -> Recorder:
+    """Begin a trace in a new file of this directory; give it to a conductor's `Settings.watcher`.
+
+    Raises:
+        RecordingError: the directory cannot be made or written to.
+    """
+    file = new_file(directory, f"{time_stem()}-{os.getpid()}", SUFFIX)
+    _log.info("recording into %s", file.path)
+    return Recorder(file, Redactor(known_secrets))

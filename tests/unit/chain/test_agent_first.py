@@ -1,0 +1,145 @@
+"""The agent is asked before the chain is, and once more only if that was wrong."""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from peerwire.jsonrpc.transport import Transport
+from peerwire.testing import Recorder
+from peerwire.transports.command import Command
+from peerwire.transports.memory import memory_pair
+from symposium.chain.blueprint import InProcess, OnStderr, Program
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward, Mod, Outcome, from_client
+from symposium.chain_spec import ChainSpec
+from symposium.conductor.agent_first import agent_first, plain
+from symposium.mods.pass_ import spec as pass_spec
+from symposium.planned_chain import planned_chain
+from symposium.testing import CAPABILITIES, FakeAgent, chain_of
+
+PARAMS: dict[str, Any] = {
+    "protocolVersion": 1,
+    "clientCapabilities": CAPABILITIES,
+    "clientInfo": {"name": "fake-editor", "version": "1"},
+}
+"""What the fake editor sends."""
+
+COMMAND = Command((sys.executable, "-m", "symposium.agents.testy"))
+
+
+class Spawned:
+    """Agents, a new one for each start, and the order in which all are asked."""
+
+    def __init__(self) -> None:
+        self.agents: list[FakeAgent] = []
+        self.order: Recorder[str] = Recorder()
+
+    def program(self, tasks: asyncio.TaskGroup, prediction: dict[str, Any]) -> Program:
+        def spawn(_: OnStderr | None) -> Transport:
+            agent = FakeAgent("Hi")
+            self.agents.append(agent)
+            near, far = memory_pair()
+            tasks.create_task(agent.serve(far))
+            self.order.note("agent")
+            return near
+
+        return agent_first(Program("agent", COMMAND), prediction, spawn_agent=spawn)
+
+    def greetings(self) -> list[Any]:
+        """What each agent was asked."""
+        return [
+            [each.params for each in agent.received.items if each.method == "initialize"]
+            for agent in self.agents
+        ]
+
+
+class Adding(Mod):
+    """Adds a member to `initialize` that nobody could foresee."""
+
+    @from_client("initialize")
+    def add(self, message: Crossing) -> Outcome:
+        return Forward({**message.params, "surprise": True})
+
+
+@pytest.mark.requirement("planning.agent-first")
+async def test_the_answer_that_was_kept_is_the_answer() -> None:
+    spawned = Spawned()
+    async with (
+        asyncio.TaskGroup() as tasks,
+        chain_of("pass", agent=spawned.program(tasks, PARAMS)) as editor,
+    ):
+        answer = await editor.initialize()
+        assert answer["agentInfo"]["name"] == "fake-agent"
+        assert (await editor.prompt("Hello")).text == "Hi"
+    assert spawned.greetings() == [[PARAMS]]
+
+
+@pytest.mark.requirement("planning.agent-first")
+async def test_the_agent_is_asked_while_the_chain_still_makes_up_its_mind() -> None:
+    spawned = Spawned()
+    decided = asyncio.Event()
+
+    class Slow(Mod):
+        @from_client("initialize")
+        async def wait(self, message: Crossing) -> Outcome:
+            del message
+            await decided.wait()
+            return Forward()
+
+    async with (
+        asyncio.TaskGroup() as tasks,
+        chain_of(Slow(), agent=spawned.program(tasks, PARAMS)) as editor,
+    ):
+        asking = tasks.create_task(editor.initialize())
+        await spawned.order.until(lambda order: order == ["agent"])
+        (agent,) = spawned.agents
+        await agent.received.until(lambda came: "initialize" in [each.method for each in came])
+        assert not asking.done()
+        decided.set()
+        await asking
+
+
+@pytest.mark.requirement("planning.wrong-prediction")
+async def test_a_wrong_prediction_starts_the_agent_once_more_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    spawned = Spawned()
+    async with (
+        asyncio.TaskGroup() as tasks,
+        chain_of(Adding(), agent=spawned.program(tasks, PARAMS)) as editor,
+    ):
+        assert (await editor.prompt("Hello")).text == "Hi"
+    assert [greetings[-1] for greetings in spawned.greetings()[1:]] == [
+        {**PARAMS, "surprise": True}
+    ]
+    assert len(spawned.agents) == 2
+    assert "it is started again" in caplog.text
+
+
+@pytest.mark.requirement("planning.wrong-prediction")
+def test_empty_meta_makes_no_difference() -> None:
+    given: dict[str, Any] = {
+        "_meta": None,
+        "a": [{"_meta": {}, "b": None}],
+        "c": {"_meta": {"d": {}}},
+    }
+    assert plain(given) == {"a": [{"b": None}], "c": {"_meta": {"d": {}}}}
+
+
+@pytest.mark.requirement("planning.agent-first")
+async def test_a_real_program_is_asked_first_and_serves_as_ever(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    chain = ChainSpec((lambda: InProcess("pass", pass_spec.make()),), Program("testy", COMMAND))
+    made = planned_chain(chain, PARAMS, "agent-first")
+    assert made.blueprint.params is not None
+    agent = made.blueprint.agent
+    assert isinstance(agent, Program)
+    async with chain_of(*made.blueprint.mods, agent=agent, bridge="off") as editor:
+        await editor.initialize(capabilities=made.blueprint.params["clientCapabilities"])
+        turn = await editor.prompt(json.dumps({"command": "echo", "message": "Hi"}))
+        assert turn.stop_reason == "end_turn"
+    assert "started again" not in caplog.text

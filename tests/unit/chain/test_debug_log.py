@@ -1,0 +1,82 @@
+"""The debug log: what stood on each wire, line by line."""
+
+from pathlib import Path
+
+import pytest
+
+from localio.redaction import REDACTED, Redactor
+from peerwire.jsonrpc.transport import Overlong
+from peerwire.testing import LinePeer
+from peerwire.transports.memory import memory_pair
+from symposium.chain.recording import DebugLog, new_file, open_debug_log
+
+pytestmark = pytest.mark.requirement("conductor.debug-log")
+
+
+def log_in(directory: Path, *moments: float) -> DebugLog:
+    clock = iter([0.0, *moments])
+    return DebugLog(new_file(directory, "now", ".log"), Redactor(), clock=lambda: next(clock))
+
+
+def lines_of(log: DebugLog) -> list[str]:
+    log.close()
+    return log.file.path.read_text().splitlines()
+
+
+async def test_a_log_begins_with_its_header_and_names_who_said_what_when(tmp_path: Path) -> None:
+    log = log_in(tmp_path, 0.001, 0.0129, 1.5, 1.5, 1.5)
+    ours, theirs = memory_pair()
+    peer = LinePeer(theirs)
+    tapped = log.tap(ours, 0, "arrow")
+    heard = LinePeer(tapped)
+
+    tapped.send(b'{"id":1}')
+    await peer.lines.count(1)
+    peer.write(b'{"id":1,"result":null}')
+    await heard.lines.count(1)
+    log.on_stderr("arrow", b"\x1b[31mred\x1b[0m \x1b]0;title\x07words\r\n")
+    log.on_stderr("unknown", b"x")
+    log.line("C", "←", b"no json\nat all")
+
+    assert lines_of(log) == [
+        "=== Conductor Debug Log ===",
+        '0 → +1ms {"id":1}',
+        '0 ← +12ms {"id":1,"result":null}',
+        "0 ! +1500ms red words",
+        "unknown ! +1500ms x",
+        "C ← +1500ms no json at all",
+    ]
+
+
+async def test_what_passes_is_untouched_and_what_is_written_holds_no_secret(
+    tmp_path: Path,
+) -> None:
+    log = log_in(tmp_path, *[0.0] * 4)
+    ours, theirs = memory_pair(limit=60)
+    peer = LinePeer(theirs)
+    tapped = log.tap(ours)
+    heard = LinePeer(tapped)
+    secret, broken = b'{"token":"hunter2"}', b'{"token":"hunter2"'
+
+    tapped.send(secret)
+    peer.write(broken, b"x" * 100)
+    log.on_stderr("x", b"API_KEY=hunter2")
+    await peer.lines.count(1)
+    await heard.lines.count(2)
+    await tapped.aclose()
+    await peer.ends.count(1)
+
+    assert peer.lines.items == [secret]
+    assert heard.lines.items[0] == broken
+    assert isinstance(heard.lines.items[1], Overlong)
+    lines = lines_of(log)
+    assert "hunter2" not in "".join(lines)
+    assert f'C → +0ms {{"token":"{REDACTED}"}}' in lines
+
+
+async def test_two_logs_of_one_second_are_two_files(tmp_path: Path) -> None:
+    logs = [open_debug_log(tmp_path) for _ in range(2)]
+    for log in logs:
+        log.close()
+
+    assert logs[0].file.path != logs[1].file.path

@@ -1,0 +1,96 @@
+"""What mods add, measured."""
+
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+
+from symposium.chain.messages import Crossing, Direction
+from symposium.chain.mod import Forward, Handler, Interception
+from symposium.chain.monitoring import MOST_KEPT, ONE_IN, Durations, Passing, timed
+
+
+def measured(handler: Handler) -> tuple[Handler, Durations]:
+    durations = Durations()
+    (found,) = timed([Interception(Direction.TO_AGENT, "m", handler)], durations)
+    return found.handler, durations
+
+
+def count(durations: Durations) -> int:
+    latency = durations.latency()
+    return 0 if latency is None else latency.count
+
+
+@pytest.mark.requirement("stories.a-12-latency")
+def test_the_half_and_the_most_of_what_was_measured_are_told() -> None:
+    durations = Durations()
+    assert durations.latency() is None
+    for thousandth in range(1, 101):
+        durations.note(thousandth / 1000)
+    latency = durations.latency()
+    assert latency is not None
+    assert (latency.p50, latency.p95, latency.count) == (51.0, 96.0, 100)
+
+
+@pytest.mark.requirement("stories.a-12-latency")
+def test_every_request_is_measured_and_one_notification_of_many() -> None:
+    handler, durations = measured(lambda _: Forward())
+    for _ in range(3):
+        handler(Crossing("m", b"{}", is_request=True))
+    assert count(durations) == 3
+    for _ in range(2 * ONE_IN):
+        handler(Crossing("m", b"{}", is_request=False))
+    assert count(durations) == 5
+
+
+@pytest.mark.requirement("stories.a-12-latency")
+async def test_a_mod_that_takes_its_time_is_measured_to_its_end() -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_: Crossing) -> Forward:
+        await go_on.wait()
+        return Forward()
+
+    handler, durations = measured(slow)
+    waiting = handler(Crossing("m", b"{}", is_request=True))
+    assert count(durations) == 0
+    go_on.set()
+
+    assert isinstance(waiting, Awaitable)
+    assert isinstance(await waiting, Forward)
+    assert count(durations) == 1
+
+
+@pytest.mark.requirement("stories.a-12-latency")
+def test_work_that_nobody_waits_for_is_closed() -> None:
+    async def slow(_: Crossing) -> Forward:
+        return Forward()
+
+    handler, durations = measured(slow)
+    handler(Crossing("m", b"{}", is_request=True))
+    # A coroutine left open would be a warning, and so an error here.
+    assert count(durations) == 0
+
+
+@pytest.mark.requirement("stories.a-12-latency")
+def test_a_program_is_measured_by_the_requests_that_come_out_of_it() -> None:
+    passing = Passing()
+    passing.left("its own")
+    passing.entered("m")
+    passing.entered("kept")
+    passing.left("m")
+    latency = passing.durations.latency()
+    assert latency is not None
+    assert latency.count == 1
+
+
+@pytest.mark.requirement("stories.a-12-latency")
+def test_only_the_latest_measurements_count() -> None:
+    durations = Durations()
+    durations.note(1000.0)
+    for _ in range(MOST_KEPT):
+        durations.note(0.001)
+
+    latency = durations.latency()
+    assert latency is not None
+    assert (latency.p95, latency.count) == (1.0, MOST_KEPT)
