@@ -1,0 +1,331 @@
+"""What a step needs beside moves: named functions that fail where the text they expect is gone."""
+import re
+from pathlib import Path
+from lib import *
+
+STEP_FILTERS = {}
+
+def choose(m, name):
+    return m.of_step(name)
+
+def replace(root, path, old, new, count=1):
+    p = root / path
+    text = p.read_text(encoding="utf-8")
+    if text.count(old) < 1:
+        raise Stop(f"patch: {path} does not hold {old[:80]!r}")
+    p.write_text(text.replace(old, new), encoding="utf-8")
+
+def tests_of(name, root):
+    out = {}
+    for line in (HERE / "tests.txt").read_text().splitlines():
+        if not line.strip() or line.startswith("#"): continue
+        step, old, new = line.split()
+        if step != name: continue
+        if old.endswith("/"):
+            for p in sorted((root / old).rglob("*")):
+                if p.is_file() and "__pycache__" not in p.parts:
+                    rel = p.relative_to(root / old)
+                    out.setdefault(f"{old}{rel}", f"{new}{rel}")
+        else:
+            out[old] = new
+    return {a: b for a, b in out.items() if a != b}
+
+def packages_of(name):
+    return PACKAGES.get(name, {})
+
+def data_of(name):
+    return DATA.get(name, {})
+
+PACKAGES = {}
+DATA = {}
+BEFORE = {}
+AFTER = {}
+
+def before(name, root):
+    for f in BEFORE.get(name, []): f(root)
+
+def after(name, root):
+    for f in AFTER.get(name, []): f(root)
+
+
+def contracts_4(root):
+    replace(root, ".importlinter", "peerwire.*.codec\n", "peerwire.*.transport\n")
+
+AFTER["4"] = [contracts_4]
+
+
+# ---------------------------------------------------------------- contracts
+
+def edges(root):
+    """Who imports whom, for all modules of src, late imports too."""
+    from collections import defaultdict
+    files = {f.module: f for f in read_tree(root, ("src",)).values() if f.module}
+    out = defaultdict(set)
+    for f in files.values():
+        for n in ast.walk(f.tree):
+            if isinstance(n, ast.ImportFrom) and n.module and n.module.split(".")[0] in ROOTS:
+                for a in n.names:
+                    full = f"{n.module}.{a.name}"
+                    out[f.module].add(full if full in files else n.module)
+    return files, out
+
+
+def levels(children, graph):
+    """Rows from the top: each imports from rows below only."""
+    rank = {}
+    def depth(x, seen=()):
+        if x in seen:
+            raise Stop(f"a cycle of parts: {seen} {x}")
+        if x not in rank:
+            rank[x] = 1 + max((depth(y, (*seen, x)) for y in graph.get(x, ())), default=-1)
+        return rank[x]
+    for c in children:
+        depth(c)
+    rows = {}
+    for c in children:
+        rows.setdefault(rank[c], []).append(c)
+    return [sorted(rows[r]) for r in sorted(rows, reverse=True)]
+
+
+def layers_text(root, package):
+    files, graph = edges(root)
+    pre = package + "."
+    children = {m[len(pre):].split(".")[0] for m in files if m.startswith(pre)}
+    g = {}
+    for a, bs in graph.items():
+        if a.startswith(pre):
+            for b in bs:
+                if b.startswith(pre) and a[len(pre):].split(".")[0] != b[len(pre):].split(".")[0]:
+                    g.setdefault(a[len(pre):].split(".")[0], set()).add(b[len(pre):].split(".")[0])
+    rows = levels(children, g)
+    show = lambda x: x if x == "__main__" else f"({x})"
+    return "".join("    " + " | ".join(show(x) for x in row) + "\n" for row in rows)
+
+
+def write_layers(root):
+    """The layers of .importlinter, as the tree is after this step; the last step writes those of the design."""
+    p = root / ".importlinter"
+    text = p.read_text()
+    names = ["symposium", "peerwire"]
+    for name in names:
+        pattern = re.compile(rf"(containers = {name}\nlayers =\n)((?:    .*\n)+)(exhaustive)")
+        if not pattern.search(text):
+            raise Stop(f".importlinter: no layers of {name}")
+        text = pattern.sub(lambda m: m[1] + layers_text(root, name) + m[3], text)
+    p.write_text(text)
+
+
+def localio_enters(root):
+    replace(root, ".importlinter", "root_packages =\n    peerwire\n", "root_packages =\n    peerwire\n    localio\n")
+    replace(root, ".importlinter", "    symposium | (erasmus)\n    peerwire\n", "    symposium | (erasmus)\n    localio\n    peerwire\n")
+    replace(root, ".importlinter", "ancestors =\n    peerwire\n    symposium\n", "ancestors =\n    peerwire\n    localio\n    symposium\n")
+    replace(root, ".importlinter", "source_modules =\n    peerwire\n    symposium\n", "source_modules =\n    peerwire\n    localio\n    symposium\n")
+    replace(root, "tests/test_contracts.py", '"peerwire/errors.py": ""}', '"localio/text.py": "", "peerwire/errors.py": ""}')
+    replace(root, "pyproject.toml", '["src/symposium", "src/peerwire"]', '["src/symposium", "src/localio", "src/peerwire"]')
+    replace(root, "pyproject.toml", 'source = ["peerwire", "symposium"]', 'source = ["localio", "peerwire", "symposium"]')
+    replace(root, "pyproject.toml", 'known_first_party = ["peerwire", "symposium"]', 'known_first_party = ["localio", "peerwire", "symposium"]')
+    replace(root, "pyproject.toml", '["bench", "erasmus", "peerwire", "symposium"]', '["bench", "erasmus", "localio", "peerwire", "symposium"]')
+
+
+def late_keys(root):
+    """IMPORTS_LATE and BOUNDARIES name modules: one row for each that still imports late."""
+    p = root / "tests/test_shape.py"
+    text = p.read_text()
+    tree = ast.parse(text)
+    e = Edits(text)
+    files, _ = edges(root)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id in ("IMPORTS_LATE", "BOUNDARIES"):
+            seen = set()
+            for k in node.value.keys:
+                if k.value in seen:
+                    b = e.at(k.lineno, 0)
+                    e.put(b, e.raw.find(b"\n", b) + 1, "")
+                seen.add(k.value)
+    p.write_text(e.result())
+
+for step in ("4", "5a", "5b", "6", "7", "8", "9", "10", "11"):
+    AFTER.setdefault(step, [])
+    if step == "5a":
+        AFTER[step].append(localio_enters)
+    AFTER[step] += [late_keys, write_layers]
+
+
+# ---------------------------------------------------------------- the map in ARCHITECTURE.md
+
+def architecture_map(root):
+    """One row for each folder of the sources: old rows stay, new folders get their docstring, others go."""
+    p = root / "ARCHITECTURE.md"
+    lines = p.read_text().splitlines(keepends=True)
+    docs = dict(l.split(" | ", 1) for l in (HERE / "packages.txt").read_text().splitlines() if " | " in l)
+    out, named, last = [], set(), 0
+    for line in lines:
+        m = re.match(r"\| `(src/[\w./-]+)` \|", line)
+        if m:
+            if not (root / m[1]).exists() or m[1] in named:
+                last = len(out)
+                continue
+            named.add(m[1])
+            last = len(out) + 1
+        out.append(line)
+    rows = []
+    for folder in sorted({x.parent for pkg in ROOTS for x in (root / "src" / pkg).glob("*/*.py")} | {root / "src/localio"}):
+        path = f"{folder.relative_to(root)}/"
+        if folder.exists() and path not in named:
+            name = ".".join(folder.relative_to(root / "src").parts)
+            if name not in docs:
+                raise Stop(f"packages.txt says nothing of {name}")
+            rows.append(f"| `{path}` | {docs[name].strip().rstrip('.')} |\n")
+    out[last:last] = rows
+    p.write_text("".join(out))
+
+
+def house_knows_localio(root):
+    replace(root, "tests/test_house.py", 'assert names == {"peerwire", "symposium"}', 'assert names == {"localio", "peerwire", "symposium"}')
+
+AFTER["5a"].append(house_knows_localio)
+for step in AFTER:
+    AFTER[step].append(architecture_map)
+
+
+# ---------------------------------------------------------------- step 6a: the catalog of messages
+
+CATALOG_OLD_BEGIN = "@cache\ndef message_types()"
+CATALOG_NEW = '''@cache
+def message_types() -> Mapping[str, type[Message]]:
+    """Every message class by its type's name; imports them all.
+
+    Raises:
+        LocalError: a module holds no message class, or two classes have one name.
+    """
+    types: dict[str, type[Message]] = {}
+    for name in names_in(MESSAGES):
+        for kind in _classes_of(name.replace("-", "_")):
+            if kind.about.type in types:
+                raise LocalError(f"two messages are called {kind.about.type}")
+            types[kind.about.type] = kind
+    return MappingProxyType(dict(sorted(types.items())))
+'''
+CLASSES_NEW = '''def _classes_of(name: str) -> list[type[Message]]:
+    module = import_module(f"{MESSAGES}.{name}")
+    found = [value for value in vars(module).values() if _is_message_of(value, module.__name__)]
+    if not found:
+        raise LocalError(f"{module.__name__} holds no message")
+    return [cast("type[Message]", each) for each in found]
+'''
+
+def messages_by_type(root):
+    p = root / "src/symposium/bus/catalog.py"
+    text = p.read_text()
+    tree = ast.parse(text)
+    lines = text.splitlines(keepends=True)
+    for s in reversed(tree.body):
+        if isinstance(s, ast.FunctionDef) and s.name in ("message_types", "_only_class"):
+            begin = min([s.lineno, *(d.lineno for d in s.decorator_list)]) - 1
+            lines[begin : s.end_lineno] = [CATALOG_NEW if s.name == "message_types" else CLASSES_NEW]
+    text = "".join(lines)
+    if "_classes_of(name: str)" not in text or "message_types() ->" not in text:
+        raise Stop("bus/catalog.py has changed; look at messages_by_type")
+    text = text.replace('"""The message types of the bus by name: one class in each module of `bus/messages/`."""', '"""The message types of the bus by name: the classes in the modules of `bus/messages/`."""')
+    p.write_text(text)
+    test = "tests/unit/bus/test_messages.py"
+    replace(root, test, 'match="must hold one message, called nothing; found: none"', 'match=r"odd_messages\\.nothing holds no message"')
+    replace(root, test, "def test_a_module_without_its_one_message_is_refused(", "def test_a_module_without_a_message_is_refused(")
+    t = (root / test)
+    text = t.read_text()
+    anchor = "def golden(kind: str)"
+    t.write_text(text.replace(anchor, TWO_MESSAGES + "\n\n" + anchor, 1))
+    replace(root, "tests/requirements/bus.toml", ROW_OLD, ROW_NEW)
+
+TWO_MESSAGES = '''@pytest.mark.requirement("bus.one-class-each")
+def test_two_messages_of_one_name_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "twin_messages"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    code = (
+        "from typing import ClassVar\\n"
+        "from symposium.bus.roles import Role\\n"
+        "from symposium.bus.vocabulary import About, Announcement, Target\\n"
+        "class Twin(Announcement, frozen=True):\\n"
+        "    about: ClassVar = About(\\n"
+        "        'twin', sent_by=frozenset(Role), target=Target.BROKER, source='a test')\\n"
+    )
+    for name in ("first", "second"):
+        (package / f"{name}.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(catalog, "MESSAGES", "twin_messages")
+
+    with pytest.raises(LocalError, match="two messages are called twin"):
+        message_types.__wrapped__()
+'''
+
+ROW_OLD = "A message is one module with one typed class: payload, reply, senders, target, budget; the catalog refuses anything else."
+ROW_NEW = "A message is one typed class: payload, reply, senders, target, budget; the catalog refuses two of one name, and a module without any."
+BEFORE["6a"] = [messages_by_type]
+
+
+# ---------------------------------------------------------------- step 3a: members_of becomes as_object, below all who use it
+
+def as_object(root):
+    """`members_of` of conductor/gate.py goes to peerwire/jsonrpc/values.py as `as_object`."""
+    gate = root / "src/symposium/conductor/gate.py"
+    text = gate.read_text()
+    tree = ast.parse(text)
+    found = [s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name == "members_of"]
+    if not found:
+        raise Stop("conductor/gate.py has no members_of")
+    import engine
+    engine.rename(root, [("symposium.conductor.gate", "members_of", "as_object")])
+    f = read_file(gate, root)
+    s = next(x for x in f.tree.body if isinstance(x, ast.FunctionDef) and x.name == "as_object")
+    lines = f.text.splitlines(keepends=True)
+    body = "".join(lines[s.lineno - 1 : s.end_lineno])
+    del lines[s.lineno - 1 : s.end_lineno]
+    text = "".join(lines)
+    text = re.sub(r"\n{4,}", "\n\n\n", text)
+    text = text.replace("from peerwire.jsonrpc.messages import Message\n", "from peerwire.jsonrpc.messages import Message\nfrom peerwire.jsonrpc.values import as_object\n", 1)
+    gate.write_text(text)
+    values = root / "src/peerwire/jsonrpc/values.py"
+    text = values.read_text().rstrip("\n") + "\n\n\n" + body
+    text = text.replace("from typing import ", "from typing import cast, ", 1) if not re.search(r"from typing import .*\bcast\b", text) else text
+    text = text.replace("from collections.abc import ", "from collections.abc import Mapping, ", 1) if "Mapping" not in text.split("\nclass", 1)[0].split("\ndef", 1)[0] else text
+    values.write_text(text)
+    for p, x in read_tree(root).items():
+        e = Edits(x.text)
+        for n in ast.walk(x.tree):
+            if isinstance(n, ast.ImportFrom) and n.module == "symposium.conductor.gate" and any(a.name == "as_object" for a in n.names):
+                rest = [(a.name, a.asname) for a in n.names if a.name != "as_object"]
+                indent = " " * n.col_offset
+                new = engine.import_text("peerwire.jsonrpc.values", [("as_object", None)], indent)
+                if rest:
+                    new += f"\n{indent}" + engine.import_text("symposium.conductor.gate", rest, indent)
+                e.node(n, new)
+        text = e.result()
+        if text != x.text:
+            p.write_text(text)
+
+BEFORE["3a"] = [as_object]
+
+
+# ---------------------------------------------------------------- step 7: chain and bridge
+
+PACKAGES["7"] = {"symposium.conductor": "symposium.chain", "symposium.conductor.bridge": "symposium.bridge"}
+
+def public_names(root):
+    for name in ("Answer", "Crossing"):
+        replace(root, "src/symposium/__init__.py", f'"{name}": "symposium.chain.mod"', f'"{name}": "symposium.chain.messages"')
+
+def contracts_7(root):
+    replace(root, ".importlinter", "    symposium.*.chain\n", "    symposium.*.routing\n")
+
+AFTER["7"] = [public_names, contracts_7, *AFTER["7"]]
+
+
+def message_named_as_its_class(root):
+    test = "tests/unit/bus/test_messages.py"
+    replace(root, test, 'assert about.type == kind.__module__.rpartition(".")[2]', 'assert about.type == re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()')
+    replace(root, test, "import json\n", "import json\nimport re\n")
+
+BEFORE["6a"].append(message_named_as_its_class)
