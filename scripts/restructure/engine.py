@@ -558,13 +558,13 @@ def docstring(first: str, more: list[str]) -> str:
 
 def import_block(imports: list[tuple]) -> str:
     plain = sorted({(n, a) for m, n, a in imports if m is None})
-    froms: dict[str, set] = defaultdict(set)
+    from_imports: dict[str, set] = defaultdict(set)
     for m, n, a in imports:
         if m is not None:
-            froms[m].add((n, a))
+            from_imports[m].add((n, a))
     lines = [f"import {n}" + (f" as {a}" if a else "") for n, a in plain]
-    for m in sorted(froms):
-        plain_names = sorted(froms[m], key=lambda x: (x[0], x[1] or ""))
+    for m in sorted(from_imports):
+        plain_names = sorted(from_imports[m], key=lambda x: (x[0], x[1] or ""))
         lines.append(import_text(m, plain_names, ""))
     return "\n".join(lines)
 
