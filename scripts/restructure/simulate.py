@@ -112,9 +112,9 @@ both = defaultdict(set)
 for g in (graph, late):
     for a,bs in g.items(): both[a] |= bs
 n=0
-for anc in sorted(pk|{""}):
+for parent in sorted(pk|{""}):
     g=defaultdict(set); ex=defaultdict(set)
-    pre = anc+"." if anc else ""
+    pre = parent+"." if parent else ""
     for a,bs in both.items():
         if not a.startswith(pre): continue
         ca=pre+a[len(pre):].split(".")[0]
@@ -124,7 +124,7 @@ for anc in sorted(pk|{""}):
                 if ca!=cb: g[ca].add(cb); ex[ca,cb]|=why[a,b]
     for comp in scc(g):
         n+=1
-        print("CYCLE in", anc or "/", comp)
+        print("CYCLE in", parent or "/", comp)
         cs=set(comp)
         for a in comp:
             for b in g[a]&cs:
@@ -138,9 +138,9 @@ LAYERS = {
  "symposium.chain": ["standalone","conductor","runner","assembly intake trace","ends","handshake","link","monitoring routing","blueprint calls tool_mod","mod ordering","tools recording capabilities recovery messages"],
  "symposium.run_mode": ["config_agent","router","new_sessions session_requests","menu","offers restart responses","connection","supervisor sessions","open_chain directory composition","editor_end registry_agents","suggestions failure_text settings chat launch_directory"],
 }
-for anc, rows in LAYERS.items():
+for parent, rows in LAYERS.items():
     rank={x:i for i,row in enumerate(rows) for x in row.split()}
-    pre=anc+"." if anc else ""
+    pre=parent+"." if parent else ""
     viol=defaultdict(set); unknown=set()
     for a,bs in both.items():
         if not a.startswith(pre): continue
@@ -152,7 +152,7 @@ for anc, rows in LAYERS.items():
             if ca==cb: continue
             if cb not in rank: unknown.add(cb); continue
             if ca in rank and rank[ca]>=rank[cb]: viol[ca,cb]|=why[a,b]
-    print("LAYERS", anc or "/", "unknown:", sorted(unknown))
+    print("LAYERS", parent or "/", "unknown:", sorted(unknown))
     for (a,b),e in sorted(viol.items()):
         print("    ",a,"->",b,len(e),sorted(e)[:(30 if verbose else 5)])
 if "-s" in sys.argv:
