@@ -22,7 +22,8 @@ def house(desk: Desk, tmp_path: Path) -> Generator[House]:
 
 
 def worked_on(house: House, task: dict[str, Any], number: int) -> None:
-    """A commit of its own, and a line of progress."""
+    """A commit of its own, a line of progress, and a base that has moved meanwhile."""
+    git(house.desk.clone, "commit", "-q", "--allow-empty", "-m", f"base {number}")
     tree = Path(task["worktree"])
     (tree / f"committed-{number}").write_text("by its agent", encoding="utf-8")
     git(tree, "add", "-A")
