@@ -7,7 +7,7 @@ import click
 import pytest
 
 from symposium.__main__ import main
-from symposium.cli.command_group import CommandGroup
+from symposium.cli.front import CommandGroup
 
 RUN = "run-with"
 PROMPT = "prompt"

@@ -22,7 +22,7 @@ from symposium.cli.agent_views import (
     receipt_json,
     server_json,
 )
-from symposium.cli.command_group import CommandGroup
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run

@@ -25,8 +25,8 @@ from symposium.cli.bus_listing import (
     replayable,
 )
 from symposium.cli.bus_options import AS_JSON, SOCKET, client_for, running_bus
-from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.running import run
 from symposium.errors import NotFoundError, SymposiumError

@@ -18,8 +18,8 @@ from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.broker import DaemonInfo, DaemonStatus, StopDaemon
 from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.bus_options import AS_JSON, SOCKET, running_bus
-from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import LEVELS, example
 from symposium.cli.running import run
 from symposium.daemon.background import RUNNING, in_background

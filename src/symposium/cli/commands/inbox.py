@@ -10,8 +10,8 @@ from localio.text import clipped, minute_of, pieces
 from symposium.bus.messages.tasks import AnswerInbox, InboxItem, ListInbox, PutOffInbox
 from symposium.cli.agent_views import print_json
 from symposium.cli.bus_options import AS_JSON
-from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
+from symposium.cli.front import CommandGroup
 from symposium.cli.inbox_items import (
     check_seen,
     find_answer,

@@ -6,8 +6,8 @@ from typing import Final
 
 import click
 
-from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.policy_report import PolicyReport, counted
 from symposium.config.paths import policy_file

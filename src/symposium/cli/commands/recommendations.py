@@ -9,7 +9,7 @@ import click
 
 from localio.text import plain_text
 from symposium.cli.agent_views import print_json, print_table
-from symposium.cli.command_group import CommandGroup
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON
 from symposium.cli.running import run

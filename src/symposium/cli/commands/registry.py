@@ -11,7 +11,7 @@ from localio.text import plain_text
 from peerwire.transports.command import Command
 from symposium.catalog import builtin_mods
 from symposium.cli.agent_views import print_json, server_json
-from symposium.cli.command_group import CommandGroup
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run

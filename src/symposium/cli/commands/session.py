@@ -26,8 +26,8 @@ from symposium.agent_sessions.session import SessionKind, SessionSpec, Status
 from symposium.agent_sessions.store import SessionStore
 from symposium.chain_spec import check_policy
 from symposium.cli.attaching import attach_terminal
-from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.policy_report import terminal_warning
 from symposium.cli.running import run

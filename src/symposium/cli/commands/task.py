@@ -24,8 +24,8 @@ from symposium.bus.messages.worktrees import (
 from symposium.cli.agent_views import dated, print_json
 from symposium.cli.attaching import attach_terminal
 from symposium.cli.bus_options import AS_JSON
-from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import example, taking
 from symposium.cli.task_agents import must_have_agent, named_agent
 from symposium.cli.task_conflicts import conflict_lines

@@ -7,9 +7,9 @@ import click
 from msgspec import to_builtins
 
 from localio.text import minute_of, one_line, plain_text, second_of
-from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
 from symposium.cli.event_words import in_words
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.task_prompt import user_words
 from symposium.timelines.entry import Entry

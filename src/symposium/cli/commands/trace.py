@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 
 import click
 
-from symposium.cli.command_group import CommandGroup
+from symposium.cli.front import CommandGroup
 from symposium.trace_view.page import write_page
 from symposium.trace_view.reading import Damage, TraceReader, lanes_of
 from symposium.trace_view.selection import Selection

@@ -9,8 +9,8 @@ import click
 
 from localio.text import day_of, plain_text
 from symposium.cli.agent_views import dated, print_json, print_table
-from symposium.cli.command_group import CommandGroup
 from symposium.cli.ending import ExitCode
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON
 from symposium.config.paths import paths

@@ -14,7 +14,7 @@ import msgspec
 from localio.files import write_whole
 from localio.text import minute_of
 from symposium.cli.agent_views import dated, print_json, print_table
-from symposium.cli.command_group import CommandGroup
+from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.running import run
 from symposium.cli.walkthroughs import Choice, chosen, project_stores, resolved
