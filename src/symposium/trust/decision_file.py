@@ -81,14 +81,14 @@ class DecisionFile:
         """What it says, the newest last.
 
         Raises:
-            TrustError: it is damaged, or others can write it: it says nothing then.
+            TrustError: it is damaged, belongs to another user, or others can write it.
         """
         try:
             text = self._private_text()
             decisions = [] if text is None else _read(text)
         except (OSError, ValueError, RecursionError) as error:
             reason = f"{self.path} cannot be used ({error}): nothing is trusted"
-            raise TrustError(reason, "answer again, or mend it") from error
+            raise TrustError(reason, "fix it, or answer again") from error
         return sorted(decisions, key=lambda each: each.when)
 
     def write(self, decisions: Sequence[Decision]) -> None:
@@ -128,7 +128,9 @@ class DecisionFile:
         try:
             with self.path.open("rb") as file:
                 seen = os.fstat(file.fileno())
-                if seen.st_uid != os.geteuid() or seen.st_mode & _OTHERS_WRITE:
+                if seen.st_uid != os.geteuid():
+                    raise PermissionError(f"it belongs to user {seen.st_uid}, not to you")
+                if seen.st_mode & _OTHERS_WRITE:
                     raise PermissionError("others can write it")
                 return file.read()
         except FileNotFoundError:
