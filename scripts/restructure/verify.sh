@@ -9,7 +9,7 @@ for p in sorted(pathlib.Path("src").rglob("*.py")):
     name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
     if parts[-1] in ("__main__", "search_worker", "search_run", "shim", "start_elsewhere", "echo_server"): continue
     try: importlib.import_module(name)
-    except Exception as e:
+    except Exception as e:  # an import runs a module, which may raise anything; the next one is tried
         bad += 1; print("IMPORT", name, type(e).__name__, str(e)[:200])
 print("imports bad:", bad)
 P
