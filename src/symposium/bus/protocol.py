@@ -1,6 +1,6 @@
 '''What a message of the bus is made of: base classes, roles, and the catalog of all.
 
-A message is one module under `bus/messages/`, named as its type, with one class in it:
+A message is one class in a module under `bus/messages/`, one module for each topic:
 
     class SignalUser(Request[Recorded], frozen=True, kw_only=True):
         """Ask for the user's attention."""
