@@ -3,6 +3,7 @@
 No failure is expected. What applies to the product by itself is asked of the product itself.
 """
 
+import json
 import os
 import re
 import shutil
@@ -32,6 +33,16 @@ OF_ANY_SERVER: Final = (
     *("completion-complete", "dns-rebinding-protection"),
 )
 """Scenarios that need no fixture: they hold for what is shipped."""
+
+_BOTH: Final = {*OF_ANY_SERVER, "server-sse-multiple-streams"}
+_STATELESS: Final = {
+    *_BOTH - {"server-initialize", "ping"},
+    *("caching", "sep-2164-resource-not-found", "input-required-result-unsupported-methods"),
+    *("input-required-result-missing-input-response", "input-required-result-validate-input"),
+    "input-required-result-ignore-extra-params",
+}
+OVER_HTTP: Final = {"0.1.16": _BOTH, "2025-11-25": _BOTH, "2026-07-28": _STATELESS}
+"""The same for each leg, over HTTP; the others call tools that only the fixture has."""
 
 SUPPORT: Final = ROOT / "tests" / "support"
 FIXTURE: Final = [sys.executable, "-W", "ignore", str(SUPPORT / "mcp_fixture_server.py")]
@@ -123,6 +134,28 @@ def test_what_is_shipped(folder: Path, tmp_path: Path) -> None:
             failed[scenario] = results
 
     assert failed == dict.fromkeys(OF_ANY_SERVER, 0)
+
+
+@pytest.mark.requirement("mcp-server.conformance-product-http")
+@pytest.mark.parametrize("leg", LEGS)
+def test_what_is_shipped_over_its_own_http(leg: str, folder: Path, tmp_path: Path) -> None:
+    """Behind a relay that adds the token, which the suite cannot send."""
+    package, arguments, expected = LEGS[leg]
+    shipped = [sys.executable, "-m", "symposium", "mcp", "--http", "--port", "0", "--join"]
+    relay = [sys.executable, str(SUPPORT / "authorized_relay.py"), *shipped]
+    with program(relay, tmp_path / "home") as url:
+        results = judged(folder, package, ["--url", url, *arguments], tmp_path / "out")
+
+    assert {name for name, failed in results.items() if not failed} >= OVER_HTTP[leg]
+    assert len(results) == expected
+    assert failures(tmp_path / "out", "server-stateless") == []
+
+
+def failures(out: Path, scenario: str) -> list[str]:
+    """What failed in a scenario, but for checks that call a tool of the fixture."""
+    found = [json.loads(each.read_text()) for each in out.glob(f"*{scenario}*/checks.json")]
+    failed = [check for checks in found for check in checks if check["status"] == "FAILURE"]
+    return [check["id"] for check in failed if "does not list the diagnostic" not in str(check)]
 
 
 def checks(folder: Path, arguments: list[str], out: Path) -> int:
