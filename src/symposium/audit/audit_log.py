@@ -64,7 +64,7 @@ class AuditLog:
         self._largest = largest
 
     def write(self, *entries: Mapping[str, Any]) -> None:
-        """Add a line for each; one that has no `ts` has now.
+        """Add a line for each, with the time that it is written at.
 
         Raises:
             OSError: they cannot be written.
@@ -72,10 +72,11 @@ class AuditLog:
         plain = decode_value(self._redactor.json(encode_value([dict(each) for each in entries])))
         with self._locked():
             mark = self._put_aside(self._last_written())
+            # Read under the lock: a writer that waited has a later time than the one before it.
+            now = self._clock()
             lines: list[bytes] = []
             for entry in plain:
-                at = entry["ts"] if "ts" in entry else self._clock()
-                line, mark = sealed({"ts": at, **entry}, mark)
+                line, mark = sealed({"ts": now, **entry}, mark)
                 lines.append(line + b"\n")
             handle = os.open(self._now, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE_MODE)
             with os.fdopen(handle, "ab") as file:

@@ -4,7 +4,6 @@ import asyncio
 import atexit
 import logging
 import os
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -39,7 +38,7 @@ class _Record:
 
     def __init__(self, secrets: Sequence[str]) -> None:
         self._secrets = secrets
-        self._waiting: list[tuple[float, Callable[[], Entry]]] = []
+        self._waiting: list[Callable[[], Entry]] = []
         self._write: Callable[[Sequence[Entry]], None] | None = None
         atexit.register(self.flush)
 
@@ -47,7 +46,7 @@ class _Record:
         """Take an entry; it is written within `SOON`, or when this process ends."""
         if not self._waiting:
             asyncio.get_running_loop().call_later(SOON, self.flush)
-        self._waiting.append((time.time(), entry))
+        self._waiting.append(entry)
 
     def flush(self) -> None:
         """Write what waits."""
@@ -56,7 +55,7 @@ class _Record:
             return
         write = self._write = self._write or self._open()
         try:
-            write([{"ts": _stamp(at), "host": os.getpid(), **made()} for at, made in waiting])
+            write([{"host": os.getpid(), **made()} for made in waiting])
         except OSError as error:
             _log.warning("a permission is not on record: %s", error)
 
@@ -67,10 +66,3 @@ class _Record:
         redactor = Redactor((*self._secrets, *secret_values(os.environ)))
         log = AuditLog(paths().audit, redactor)
         return lambda entries: log.write(*entries)
-
-
-def _stamp(at: float) -> str:
-    """The moment of a decision, as it stands in a line."""
-    # Not from datetime, which nothing else needs at the start.
-    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
-    return f"{whole}.{int(at * 1000) % 1000:03}+00:00"

@@ -221,11 +221,17 @@ def test_a_line_that_is_not_ours_ends_no_writer_and_is_found(tmp_path: Path) -> 
     assert fault.place.endswith(":2")
 
 
-@pytest.mark.requirement("stories.a-07-record")
-def test_an_entry_keeps_the_time_that_it_has(tmp_path: Path) -> None:
-    log = log_in(tmp_path)
-    log.write({"ts": "earlier", "chosen": "y"})
-    assert log.entries()[0]["ts"] == "earlier"
+@pytest.mark.requirement("stories.a-07-order")
+def test_the_time_is_read_while_no_other_host_can_write(tmp_path: Path) -> None:
+    def clock() -> str:
+        with (tmp_path / "audit.lock").open() as another, pytest.raises(BlockingIOError):
+            fcntl.flock(another, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return "then"
+
+    filled(tmp_path, 1)
+    AuditLog(tmp_path, clock=clock).write({"chosen": "y"}, {"chosen": "n"})
+
+    assert [entry["ts"] for entry in AuditLog(tmp_path).entries()] == ["then"] * 3
 
 
 @pytest.mark.requirement("stories.a-07-bounded")
