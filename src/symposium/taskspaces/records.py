@@ -141,6 +141,7 @@ class Records:
         async with self.ground.turns[id_.lower()]:
             changed = replace(await self.ground.get(id_), limits=limits)
             await self.ground.put(changed)
+            await self.ground.mirror(changed.id)
         return changed
 
     async def locate(self, id_: str, project: str) -> Taskspace:

@@ -3,12 +3,13 @@
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from symposium.taskspaces.creation import Order, create
-from symposium.taskspaces.failures import LimitError
+from symposium.taskspaces.failures import LimitError, TaskspaceError
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.model import Limits, Standing, Taskspace, checked_text
 
@@ -56,7 +57,7 @@ def shared(parent: Taskspace, wanted: Limits | None) -> Limits:
         raise LimitError(reason, "do the work here, or ask the user")
     if parent.spawned >= have.children:
         reason = f"{parent.name!r} has spawned {parent.spawned} taskspaces; at most {have.children}"
-        raise LimitError(reason, "wait for one to end, or ask the user")
+        raise LimitError(reason, "do the work here, or ask the user")
     # The new one counts itself; what it may spawn is taken from its parent's share.
     rest = have.children - parent.spawned - 1
     # Who says nothing gets half, so that a first child does not use up what its siblings need.
@@ -113,9 +114,12 @@ class Spawning:
                 limits=allowed,
             )
             try:
+                await self._ground.mirror(parent.id)
                 return await create(self._ground, order)
             except BaseException:
                 await self._count(parent, -1 - allowed.children)
+                with suppress(TaskspaceError, OSError):
+                    await self._ground.mirror(parent.id)
                 raise
 
     async def _count(self, parent: Taskspace, more: int) -> None:

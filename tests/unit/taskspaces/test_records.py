@@ -17,6 +17,7 @@ from symposium.taskspaces.events import Acknowledged, Changed, Logged
 from symposium.taskspaces.failures import (
     LimitError,
     RefusedNameError,
+    StageError,
     TaskspaceError,
     UnknownTaskspaceError,
 )
@@ -25,6 +26,7 @@ from symposium.taskspaces.model import Category, Limits, Standing, category_of
 from symposium.taskspaces.presence import Presence, PresenceKind, Present
 from symposium.taskspaces.records import Records, Update
 from symposium.taskspaces.spawning import SpawnOrder
+from symposium.taskspaces.task_file import read_task_file
 from symposium.taskspaces.trash import Consent
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
@@ -377,12 +379,43 @@ async def test_a_child_spawns_only_within_what_its_parent_may(scene: Scene) -> N
     with pytest.raises(LimitError, match="as deep"):
         await spawning.spawn(grandchild.id, SpawnOrder("too deep", "t"))
     await spawning.spawn(root.id, SpawnOrder("last", "t", limits=Limits(children=0)))
-    with pytest.raises(LimitError, match="at most 4"):
+    with pytest.raises(LimitError, match="at most 4") as refused:
         await spawning.spawn(root.id, SpawnOrder("too many", "t"))
+    assert "wait" not in refused.value.hint, "a child that ends is still one that was spawned"
 
     assert child.limits == Limits(depth=1, children=2, minutes=60, costs={"usd": 3.0})
     assert child.parent == root.id
     assert grandchild.limits.depth == 0
+
+
+@pytest.mark.requirement("taskspaces.file-has-limits")
+@pytest.mark.parametrize("is_made", [True, False])
+async def test_file_of_a_parent_has_what_it_spawned(scene: Scene, *, is_made: bool) -> None:
+    root = await scene.make("root")
+    wanted = SpawnOrder("child", "t", limits=Limits(children=2))
+    if is_made:
+        await scene.engine.spawning.spawn(root.id, wanted)
+    else:
+        lock = scene.clone / ".git" / "refs" / "heads" / f"{Path(root.branch).parent}/child.lock"
+        lock.write_text("in the way of its branch")
+        with pytest.raises(StageError):
+            await scene.engine.spawning.spawn(root.id, wanted)
+
+    known = read_task_file(file_of(root))
+    assert known is not None
+    assert known.taskspace.spawned == (3 if is_made else 0)
+    assert known.taskspace == await scene.engine.get(root.id)
+
+
+@pytest.mark.requirement("taskspaces.file-has-limits")
+async def test_file_of_a_task_has_its_new_limits(scene: Scene) -> None:
+    made = await scene.make()
+
+    await scene.engine.records.limit(made.id, Limits(minutes=90))
+
+    known = read_task_file(file_of(made))
+    assert known is not None
+    assert known.taskspace.limits == Limits(minutes=90)
 
 
 @pytest.mark.requirement("taskspaces.wait-for-children")
