@@ -329,3 +329,167 @@ def message_named_as_its_class(root):
     replace(root, test, "import json\n", "import json\nimport re\n")
 
 BEFORE["6a"].append(message_named_as_its_class)
+
+
+# ---------------------------------------------------------------- step 5b: errors of localio
+
+ERRORS = '''"""Errors with a text for the user: what failed, and what to do.
+
+ExplainedError                    a message and a hint; programs derive their own errors from it
+└── LocalIOError                  files, archives, programs, or downloads cannot be used as asked
+    └── ProgramNotFoundError      a program is neither on PATH nor in a usual directory
+"""
+
+
+class ExplainedError(Exception):
+    """An error with a text for the user.
+
+    Attributes:
+        message: what failed, with the value in question.
+        hint: what to do; may be empty.
+    """
+
+    def __init__(self, message: str, hint: str) -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(f"{message}; {hint}" if hint else message)
+
+
+class LocalIOError(ExplainedError):
+    """Files, archives, programs, or downloads cannot be used as asked."""
+
+
+class ProgramNotFoundError(LocalIOError):
+    """A program is neither on PATH nor in a usual directory."""
+'''
+LOCAL_ERRORS = ("JsoncError", "UnpackError", "FetchError", "ToolError")
+
+
+def named_in(node):
+    return [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+
+
+def caught_names(tree):
+    """Names of classes that a module catches or tells errors apart by: handlers, suppress, isinstance, case, annotations of parameters."""
+    for n in ast.walk(tree):
+        if isinstance(n, ast.ExceptHandler) and n.type is not None:
+            yield "except", n, named_in(n.type)
+        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "suppress":
+            yield "suppress", n, [x for a in n.args for x in named_in(a)]
+        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "isinstance":
+            yield "isinstance", n, named_in(n.args[1])
+        elif isinstance(n, ast.MatchClass) and isinstance(n.cls, ast.Name):
+            yield "case", n, [n.cls]
+        elif isinstance(n, ast.arg) and n.annotation is not None:
+            yield "arg", n, named_in(n.annotation)
+
+
+def add_import(text, line):
+    """An import after the first one from a package; ruff sorts it."""
+    tree = ast.parse(text)
+    first = next(s for s in tree.body if isinstance(s, ast.Import | ast.ImportFrom))
+    lines = text.splitlines(keepends=True)
+    lines.insert(first.lineno - 1, line + "\n")
+    return "".join(lines)
+
+
+def explained_errors(root):
+    (root / "src/localio/errors.py").write_text(ERRORS)
+    p = root / "src/symposium/errors.py"
+    text = p.read_text()
+    begin, end = text.index("class SymposiumError(Exception):"), text.index("class SpecError(")
+    text = text[:begin] + 'class SymposiumError(ExplainedError):\n    """Something that the user can fix."""\n\n\n' + text[end:]
+    text = text.replace("├── JsoncError       a text is not JSON with comments (config/jsonc.py)\n", "")
+    p.write_text(text.replace('"""\n\n\nclass', '"""\n\nfrom localio.errors import ExplainedError\n\n\nclass', 1))
+    for path, f in read_tree(root, ("src", "examples", "bench")).items():
+        if "SymposiumError" not in f.text or path == p:
+            continue
+        e = Edits(f.text)
+        for _, _, names in caught_names(f.tree):
+            for n in names:
+                if n.id == "SymposiumError":
+                    e.node(n, "ExplainedError")
+        text = e.result()
+        text = text.replace("        SymposiumError: ", "        ExplainedError: ").replace("        SymposiumError, OSError: ", "        ExplainedError, OSError: ")
+        for name in LOCAL_ERRORS:
+            text = text.replace(f"class {name}(SymposiumError):", f"class {name}(LocalIOError):")
+        for name in ("ExplainedError", "LocalIOError"):
+            if re.search(rf"\b{name}\b", re.sub(r'"""[\s\S]*?"""', "", text)):
+                text = add_import(text, f"from localio.errors import {name}")
+        path.write_text(text)
+
+
+def program_not_found(root):
+    """A program that is nowhere is `NotFoundError` on the wire and for exit codes, as before."""
+    probe = "src/symposium/registry/path_probe.py"
+    replace(root, probe, "NotFoundError", "ProgramNotFoundError")
+    replace(root, probe, "from symposium.errors import ProgramNotFoundError\n", "from localio.errors import ProgramNotFoundError\n")
+    for path, f in read_tree(root, ("src",)).items():
+        if "NotFoundError" not in f.text or path == root / probe:
+            continue
+        e = Edits(f.text)
+        for kind, owner, names in caught_names(f.tree):
+            for n in names:
+                if n.id != "NotFoundError":
+                    continue
+                where = str(path.relative_to(root / "src/symposium"))
+                if kind == "case":
+                    b = e.at(owner.end_lineno, owner.end_col_offset)
+                    e.put(b, b, " | ProgramNotFoundError()")
+                elif kind == "isinstance":
+                    e.node(n, "NotFoundError | ProgramNotFoundError")
+                elif kind == "except" and where in ("run_mode/composition.py", "registry/directory.py"):
+                    e.node(n, "ProgramNotFoundError" if where.startswith("run_mode") else "(NotFoundError, ProgramNotFoundError)")
+        text = e.result()
+        if text != f.text:
+            path.write_text(add_import(text, "from localio.errors import ProgramNotFoundError"))
+
+
+def git_errors(root):
+    """The git runner raises errors of its own; who caught `TaskspaceError` for it catches both."""
+    program = "src/symposium/taskspaces/git/program.py"
+    f = read_file(root / program, root)
+    text = f.text.replace("TaskspaceError", "GitRunError").replace("GitRunError: git", "GitRunError: git")
+    text = text.replace("from symposium.taskspaces.failures import GitCommandError, GitRunError\n", "from localio.errors import LocalIOError\n")
+    failures = root / "src/symposium/taskspaces/failures.py"
+    old = failures.read_text()
+    begin = old.index("class GitCommandError(TaskspaceError):")
+    moved = old[begin:].replace("(TaskspaceError)", "(GitRunError)")
+    old = old[:begin].rstrip("\n") + "\n"
+    old = old.replace("├── NotSafeError ", "└── NotSafeError ").replace("└── GitError              git refused (carries what it said)\n", "")
+    failures.write_text(old)
+    anchor = '@dataclass(frozen=True, slots=True)\nclass Done:'
+    if anchor not in text:
+        raise Stop("git/program.py has changed")
+    new = 'class GitRunError(LocalIOError):\n    """Git cannot be run to its end, or refuses."""\n\n\n' + moved.rstrip("\n") + "\n\n\n"
+    text = text.replace(anchor, new + anchor, 1)
+    text = text.replace("            GitError: its exit code is not 0.", "            GitCommandError: its exit code is not 0.")
+    text = add_import(text, "from collections.abc import Sequence")
+    (root / program).write_text(text)
+    home = "symposium.taskspaces.git.program"
+    for path, f in read_tree(root).items():
+        if path == root / program or not re.search(r"\b(TaskspaceError|GitCommandError)\b", f.text):
+            continue
+        e = Edits(f.text)
+        both = False
+        if "src" in path.parts:
+            for kind, owner, names in caught_names(f.tree):
+                for n in names:
+                    if n.id == "TaskspaceError" and kind in ("except", "suppress"):
+                        alone = kind == "except" and isinstance(owner.type, ast.Name)
+                        e.node(n, "(GitRunError, TaskspaceError)" if alone else "GitRunError, TaskspaceError")
+                        both = True
+        text = e.result()
+        for n in ast.walk(f.tree):
+            if isinstance(n, ast.ImportFrom) and n.module == "symposium.taskspaces.failures" and any(a.name == "GitCommandError" for a in n.names):
+                text = re.sub(r"(from symposium\.taskspaces\.failures import [^\n(]*|from symposium\.taskspaces\.failures import \([^)]*)\bGitCommandError\b,? ?", r"\1", text)
+                text = re.sub(r"from symposium\.taskspaces\.failures import *\n", "", text)
+                text = re.sub(r"(from symposium\.taskspaces\.failures import [^\n(]*), *\n", r"\1\n", text)
+                text = add_import(text, f"from {home} import GitCommandError")
+        if both:
+            text = add_import(text, f"from {home} import GitRunError")
+        if text != f.text:
+            path.write_text(text)
+
+
+BEFORE["5b"] = [explained_errors, program_not_found, git_errors]
