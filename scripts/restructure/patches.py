@@ -331,7 +331,7 @@ def message_named_as_its_class(root):
 BEFORE["6a"].append(message_named_as_its_class)
 
 
-# ---------------------------------------------------------------- step 5b: errors of localio
+# ---------------------------------------------------------------- step 5e: errors of localio
 
 ERRORS = '''"""Errors with a text for the user: what failed, and what to do.
 
@@ -492,4 +492,4 @@ def git_errors(root):
             path.write_text(text)
 
 
-BEFORE["5b"] = [explained_errors, program_not_found, git_errors]
+BEFORE["5e"] = [explained_errors, program_not_found, git_errors]
