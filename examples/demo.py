@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from localio.errors import ExplainedError
 from localio.text import plain_text
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.conductor import Settings
@@ -164,7 +165,7 @@ def main(words: Sequence[str]) -> int:
         else:
             print("\n  The same with another agent: make demo AGENT='npx some-agent --acp'")
             print("\n  Your turn:\n", *(f"    {line}" for line in NEXT), sep="\n")
-    except SymposiumError as error:
+    except ExplainedError as error:
         print(f"\n\n{failure_of(error).text()}", file=sys.stderr)
         return 1
     return 0

@@ -10,23 +10,14 @@ SymposiumError
 │   └── ConfigChangedError   it is not what was read
 ├── SourceError      what names a component's source does not (config/component_source.py)
 ├── PolicyError      policy.toml cannot be used (policy/verdict.py)
-├── JsoncError       a text is not JSON with comments (config/jsonc.py)
 └── SettingsError    an editor's settings cannot be changed (editors/receipt.py)
 """
 
+from localio.errors import ExplainedError
 
-class SymposiumError(Exception):
-    """Something a person can mend.
 
-    Attributes:
-        message: what is wrong, and where.
-        hint: how to mend it; may be empty.
-    """
-
-    def __init__(self, message: str, hint: str) -> None:
-        self.message = message
-        self.hint = hint
-        super().__init__(f"{message}; {hint}" if hint else message)
+class SymposiumError(ExplainedError):
+    """Something that the user can fix."""
 
 
 class SpecError(SymposiumError):

@@ -23,7 +23,6 @@ import pytest
 from tests.support.web import Web, reply, serving
 
 from peerwire.transports.command import Command
-from symposium.errors import SymposiumError
 from symposium.registry.building import InstallError
 from symposium.registry.entries import Crate, Distribution, Entry, parse_entry
 from symposium.registry.from_cargo import build_from_cargo
@@ -32,6 +31,7 @@ from symposium.registry.receipts import Receipt, installed, installed_command, i
 from symposium.registry.resolve import FromArchive, FromPackage, choose_way
 from symposium.registry.starting import obtain, obtain_agent, resolved
 from symposium.registry.surroundings import Surroundings
+from symposium.registry.unpack import UnpackError
 
 PLATFORM = "linux-x86_64"
 SAYS = b"#!/bin/sh\necho I am $0 with $1\n"
@@ -131,7 +131,7 @@ async def test_a_failed_update_leaves_what_was_there(web: Web, tmp_path: Path) -
     web.answers["/2.tar.gz"] = reply(b"no archive")
     first = await put(entry(binary(web.url("/1.tar.gz"))), tmp_path)
 
-    with pytest.raises(SymposiumError, match="unpacked"):
+    with pytest.raises(UnpackError, match="unpacked"):
         await put(entry(binary(web.url("/2.tar.gz")), version="2.0.0"), tmp_path)
 
     assert installed_versions(tmp_path / "some") == [first]

@@ -7,8 +7,8 @@ from shutil import which
 
 import pytest
 
+from localio.errors import ProgramNotFoundError
 from peerwire.transports.command import Command
-from symposium.errors import NotFoundError
 from symposium.registry.detect import detect
 from symposium.registry.entries import Distribution, Entry, Local
 from symposium.registry.path_probe import find_program, login_shell_path, reachable
@@ -81,7 +81,7 @@ async def test_what_is_in_the_workspace_is_not_found_and_said_to_be_passed_over(
     monkeypatch.chdir(work)
     for place in ("", ".", "sub", str(work / "sub")):
         env = {**poor(tmp_path), "PATH": f"{place}:{POOR}"}
-        with pytest.raises(NotFoundError, match="in this workspace, or by a relative path"):
+        with pytest.raises(ProgramNotFoundError, match="in this workspace, or by a relative path"):
             await find_program("some-agent", env)
 
     script = program(tmp_path / ".local/bin/some-agent", "#!/usr/bin/env node\n")
@@ -157,7 +157,7 @@ async def test_a_shell_that_does_not_say_is_no_trouble(text: str, tmp_path: Path
 async def test_what_is_nowhere_is_named_with_where_it_was_looked_for(tmp_path: Path) -> None:
     (tmp_path / ".local/bin").mkdir(parents=True)
 
-    with pytest.raises(NotFoundError) as caught:
+    with pytest.raises(ProgramNotFoundError) as caught:
         await find_program("some-agent", poor(tmp_path))
 
     assert "'some-agent'" in caught.value.message

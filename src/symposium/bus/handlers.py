@@ -29,6 +29,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from msgspec import UNSET, Raw
 
+from localio.errors import ExplainedError, ProgramNotFoundError
 from localio.files import storage_error_text
 from peerwire.errors import Boundary
 from symposium.bus import envelope as refusals
@@ -44,7 +45,7 @@ from symposium.bus.protocol import (
     payload_of,
     reply_type,
 )
-from symposium.errors import BadValueError, NotFoundError, SymposiumError
+from symposium.errors import BadValueError, NotFoundError
 
 Told: TypeAlias = Callable[[str, float | None, float | None], None]
 
@@ -237,7 +238,7 @@ class Answering:
             reply = await respond(message, self._asked(envelope))
         except BusRefusedError as error:
             return _refused(error.message, error.code or refusals.FAILED)
-        except SymposiumError as error:
+        except ExplainedError as error:
             return _refused(str(error), _code_of(error))
         is_asked = message.about.type in self._answers.requests
         return success(_data(message, reply)) if is_asked else None
@@ -251,9 +252,9 @@ class Answering:
         return Asked(envelope.id, envelope.sender, by, tell)
 
 
-def _code_of(error: SymposiumError) -> str:
+def _code_of(error: ExplainedError) -> str:
     match error:
-        case NotFoundError():
+        case NotFoundError() | ProgramNotFoundError():
             return refusals.NOT_FOUND
         case BadValueError():
             return refusals.BAD_VALUE

@@ -22,7 +22,7 @@ def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
     """The SPEC for what stood after an option; an agent that is not here yet is installed.
 
     Raises:
-        SymposiumError: it names no agent, or one that cannot be had.
+        ExplainedError: it names no agent, or one that cannot be had.
     """
     if written is None or not may_be_id(written):
         return written
@@ -58,7 +58,7 @@ def configured_agent(named: Callable[[str], str | None] = agent_spec) -> str | N
         named: reads a name as the caller's `--agent` would.
 
     Raises:
-        SymposiumError: the config cannot be read, or its agent cannot be had.
+        ExplainedError: the config cannot be read, or its agent cannot be had.
     """
     from symposium.config.user_config import load  # noqa: PLC0415 - only without --agent
 
@@ -79,7 +79,7 @@ def source_spec(source: ComponentSource) -> str:
     """The SPEC for what a config names by its source; what is not here yet is installed.
 
     Raises:
-        SymposiumError: it cannot be had.
+        ExplainedError: it cannot be had.
     """
     from peerwire.transports.command import command_json  # noqa: PLC0415 - as above
     from symposium.registry.starting import obtain_source  # noqa: PLC0415 - the same

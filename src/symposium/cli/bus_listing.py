@@ -73,7 +73,7 @@ def read_recorded(path: Path) -> Iterator[Logged]:
     """The messages of a file as `tail --json` writes it.
 
     Raises:
-        SymposiumError: a line is none; says which.
+        ExplainedError: a line is none; says which.
         OSError: the file cannot be read.
     """
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -112,7 +112,7 @@ def payload_from(text: str) -> Raw:
     """A payload as it is typed.
 
     Raises:
-        SymposiumError: it is no JSON object.
+        ExplainedError: it is no JSON object.
     """
     try:
         value = json.loads(text)

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from localio.errors import ExplainedError
 from localio.text import one_line
 from symposium.cli.chat_view import ChatView
 from symposium.client.events import Command
 from symposium.client.session_settings import MODE, MODEL, Choice, Setting
-from symposium.errors import SymposiumError
 
 LONGEST: Final = 1000
 """Characters of a line that is not cut to the width of the others."""
@@ -41,7 +41,7 @@ class SessionActions(Protocol):
         """Use another model or mode.
 
         Raises:
-            SymposiumError: the agent refuses.
+            ExplainedError: the agent refuses.
         """
         ...
 
@@ -49,7 +49,7 @@ class SessionActions(Protocol):
         """Undo the last change; what was done, in lines.
 
         Raises:
-            SymposiumError: it is not possible.
+            ExplainedError: it is not possible.
         """
         ...
 
@@ -112,7 +112,7 @@ class ChatCommands:
     async def _choose(self, setting: Setting, choice: Choice) -> None:
         try:
             await self._session.choose(setting, choice)
-        except SymposiumError as error:
+        except ExplainedError as error:
             self._view.line(f"the {setting.kind} is unchanged: {error.message}")
             return
         self._view.status.settings.chosen(setting.kind, choice.id)
@@ -121,7 +121,7 @@ class ChatCommands:
     async def _try_undo(self) -> None:
         try:
             lines = await self._session.undo()
-        except SymposiumError as error:
+        except ExplainedError as error:
             lines = [f"nothing was undone: {error.message}", *error.hint.splitlines()]
         for line in lines:
             # Whole: a command in it is there to be copied.

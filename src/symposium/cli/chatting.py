@@ -99,7 +99,7 @@ class OpenSession:
         """Use another model or mode.
 
         Raises:
-            SymposiumError: the agent refuses.
+            ExplainedError: the agent refuses.
         """
         await self.conversation.set_up(self.id, *setting.request(choice))
 
@@ -107,7 +107,7 @@ class OpenSession:
         """Nothing can be undone here.
 
         Raises:
-            SymposiumError: always; its hint says what is possible.
+            ExplainedError: always; its hint says what is possible.
         """
         raise SymposiumError(NO_UNDO, UNDO_HINT)
 

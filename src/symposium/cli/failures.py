@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from errno import ENOENT
 from typing import Any, Final, cast
 
+from localio.errors import ExplainedError, ProgramNotFoundError
 from localio.text import plain_text
 from peerwire.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, PeerwireError, RpcError
 from symposium.bus.errors import BusRefusedError
@@ -16,7 +17,6 @@ from symposium.errors import (
     PatienceError,
     SpecError,
     StepError,
-    SymposiumError,
 )
 from symposium.policy.verdict import PolicyError
 
@@ -34,7 +34,7 @@ def failure_of(error: Exception) -> Failure:
     match error:
         case StepError():
             return _of_step(error)
-        case SymposiumError():
+        case ExplainedError():
             return _of_ours(error)
         case PeerwireError():
             return Failure(ExitCode.RUNTIME, "wire", str(error), "")
@@ -58,13 +58,13 @@ def _first(error: Exception) -> Exception:
     return error
 
 
-def _of_ours(error: SymposiumError) -> Failure:
+def _of_ours(error: ExplainedError) -> Failure:
     match error:
         case SpecError():
             code, detail, origin = ExitCode.USAGE, "bad_spec", "cli"
         case BadValueError():
             code, detail, origin = ExitCode.USAGE, "bad_value", "cli"
-        case NotFoundError():
+        case NotFoundError() | ProgramNotFoundError():
             code, detail, origin = ExitCode.NOT_FOUND, "not_found", "cli"
         case PolicyError():
             code, detail, origin = ExitCode.RUNTIME, "policy", "cli"

@@ -111,7 +111,7 @@ def check_seen(named: str, found: str, items: Sequence[InboxItem], shown: Sequen
         shown: the ids in the last list.
 
     Raises:
-        SymposiumError: it was not shown.
+        ExplainedError: it was not shown.
     """
     kind = next((item.kind for item in items if item.id == found), "")
     if kind in _SHOWN_FIRST and found not in {named, *shown}:

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
+from localio.errors import ExplainedError
 from localio.text import one_line
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.values import as_object
@@ -33,7 +34,6 @@ from symposium.client.conversation import Terms, converse
 from symposium.client.permissions import Chosen, Decision, Permission
 from symposium.client.turn import Turn, on_interrupt
 from symposium.client.wishes import wish_of
-from symposium.errors import SymposiumError
 from symposium.policy.notes import read_note
 
 STOP_CODES: Final = {
@@ -115,7 +115,7 @@ async def run_errand(errand: Errand) -> int:
         # It was us, above: to stop everything at once.
         task.uncancel()
         return ended_by_reader()
-    except (SymposiumError, PeerwireError, OSError) as error:
+    except (ExplainedError, PeerwireError, OSError) as error:
         failure = failure_of(error)
         report.failed(failure)
         return failure.code

@@ -45,7 +45,7 @@ class TalkOptions:
         """The chain that is named.
 
         Raises:
-            SymposiumError: a SPEC of it names no component, or one that cannot be had.
+            ExplainedError: a SPEC of it names no component, or one that cannot be had.
         """
         if self.agent is not None:
             return read_chain(self.proxies, agent_spec(self.agent))

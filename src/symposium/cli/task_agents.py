@@ -31,7 +31,7 @@ def chosen_agent(written: str | None) -> str | None:
     """What starts the agent of a new task; None for no agent.
 
     Raises:
-        SymposiumError: it names no agent, or one that cannot be had.
+        ExplainedError: it names no agent, or one that cannot be had.
     """
     if written is None:
         return configured_agent(named_agent)
@@ -42,7 +42,7 @@ def named_agent(written: str) -> str:
     """What starts the agent that was written, wherever it is started from.
 
     Raises:
-        SymposiumError: it names no agent, or one that cannot be had.
+        ExplainedError: it names no agent, or one that cannot be had.
     """
     if written in BUILT_IN:
         return written

@@ -178,7 +178,7 @@ class TaskActions:
         """Settings cannot be changed here.
 
         Raises:
-            SymposiumError: always.
+            ExplainedError: always.
         """
         del choice
         raise SymposiumError(f"the {setting.kind} of a task's agent cannot be set from here", "")
@@ -187,7 +187,7 @@ class TaskActions:
         """Restore the worktree as it was before the last change.
 
         Raises:
-            SymposiumError: there is nothing to undo, or the daemon refuses.
+            ExplainedError: there is nothing to undo, or the daemon refuses.
         """
         undone = await ask(UndoTaskspace(taskspace_uuid=self.task, snapshot=None))
         return undone_lines(self.task, undone)

@@ -45,7 +45,7 @@ async def land_task(order: LandOrder) -> int:
     """Land a task; with `--resolve` let its agent resolve conflicts, and wait if asked to.
 
     Raises:
-        SymposiumError: it cannot be landed as it is, or its agent takes no prompts.
+        ExplainedError: it cannot be landed as it is, or its agent takes no prompts.
     """
     if order.is_awaited and not order.is_resolved:
         raise click.UsageError("--wait needs --resolve")

@@ -53,7 +53,7 @@ class NewOptions:
         With `--agent none` the prompt is kept for an agent that the user starts.
 
         Raises:
-            SymposiumError: the agent's name is no agent's, or nobody is there for the prompt:
+            ExplainedError: the agent's name is no agent's, or nobody is there for the prompt:
                 nothing is to be made for it.
         """
         agent = chosen_agent(self.agent)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from localio.errors import ExplainedError
 from localio.plugins import module_name, names_in, only_object
 from symposium.agent_sessions.keeper_client import AgentSessions
 from symposium.agent_sessions.session import Status
@@ -22,9 +23,8 @@ from symposium.config.paths import Paths
 from symposium.editors.change import carry_out, plan_undo
 from symposium.editors.editor import Editor
 from symposium.editors.receipt import Receipts
-from symposium.errors import SymposiumError
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import open_repository
 from symposium.taskspaces.journal import Journal, load_all
 from symposium.taskspaces.model import Layout, Standing, Taskspace
@@ -77,7 +77,7 @@ async def find_installation(places: Paths) -> Installation:
     """Look for everything; changes nothing.
 
     Raises:
-        SymposiumError: the list of tasks cannot be read.
+        ExplainedError: the list of tasks cannot be read.
     """
     receipts = Receipts(places.home / "editors")
     editors = [name for name in names_in(EDITORS) if receipts.read(name) is not None]
@@ -116,7 +116,7 @@ async def remove_installation(found: Installation, places: Paths) -> list[str]:
     for id_ in found.sessions:
         try:
             await sessions.stop(id_)
-        except SymposiumError as error:
+        except ExplainedError as error:
             failures.append(f"the agent {id_} still runs: {error.message}")
     if failures:
         return failures  # what runs needs its files
@@ -124,7 +124,7 @@ async def remove_installation(found: Installation, places: Paths) -> list[str]:
     for clone in found.clones:
         try:
             await _clean_clone(clone)
-        except (TaskspaceError, OSError) as error:
+        except (GitRunError, TaskspaceError, OSError) as error:
             failures.append(f"{clone}: {error}")
     for folder in found.metadata:
         _remove(folder, failures)
@@ -163,7 +163,7 @@ def _undo_settings(editors: Sequence[str], receipts: Receipts, failures: list[st
             receipt = receipts.read(name)
             if receipt is not None:
                 carry_out(plan_undo(editor.setting, receipt), name, receipts)
-        except (SymposiumError, OSError) as error:
+        except (ExplainedError, OSError) as error:
             failures.append(f"settings of {name}: {error}")
 
 

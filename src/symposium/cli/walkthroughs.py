@@ -121,7 +121,7 @@ async def resolved(found: Chosen, choice: Choice) -> Resolved:
     """A walkthrough and what it speaks of.
 
     Raises:
-        SymposiumError: it is too long, or its folder is gone.
+        ExplainedError: it is too long, or its folder is gone.
     """
     place = workspace(found.base)
     document = parse_walkthrough(found.markdown)

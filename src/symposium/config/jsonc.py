@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
+from localio.errors import LocalIOError
 from symposium.config.jsonc_text import after_trivia, rest_of_line
-from symposium.errors import SymposiumError
 
 MAX_DEPTH: Final = 100
 """Levels of nesting that are read; a config has four."""
@@ -22,7 +22,7 @@ _DECODER: Final = json.JSONDecoder()
 _LONGEST_NUMBER: Final = 1000
 
 
-class JsoncError(SymposiumError):
+class JsoncError(LocalIOError):
     """A text is not JSON with comments; says what was expected, and where.
 
     Attributes:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from typing import Final
 
+from localio.errors import ExplainedError
 from peerwire.errors import Boundary
 from symposium.errors import SymposiumError
 
@@ -23,7 +24,7 @@ def in_background(work: Callable[[Tell], None]) -> bytes:
     Call it before any thread or event loop is started.
 
     Raises:
-        SymposiumError: the work said something else, or ended without a word.
+        ExplainedError: the work said something else, or ended without a word.
     """
     read_end, write_end = os.pipe()
     if os.fork() == 0:
@@ -60,7 +61,7 @@ def _behind(work: Callable[[Tell], None], write_end: int) -> None:
         match boundary.error:
             case None:
                 pass
-            case SymposiumError() as error:
+            case ExplainedError() as error:
                 tell(f"{error.message}\0{error.hint}".encode())
             case error:
                 _log.error("the daemon has failed", exc_info=error)

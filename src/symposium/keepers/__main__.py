@@ -5,12 +5,12 @@ import os
 import signal
 import sys
 
+from localio.errors import ExplainedError
 from symposium.agent_sessions.launch import READY
 from symposium.agent_sessions.session import SessionKind, SessionState
 from symposium.agent_sessions.store import SessionStore
 from symposium.chain_spec import check_policy
 from symposium.config.paths import keep_runtime, paths
-from symposium.errors import SymposiumError
 from symposium.keepers.acp_keeper import AcpKeeper
 from symposium.keepers.before_tools import NothingKept
 from symposium.keepers.bus_budget import BusBudget
@@ -34,7 +34,7 @@ def main(words: list[str]) -> int:
     try:
         store.lock(id_)
         keeper = _keeper(store, id_)
-    except (SymposiumError, OSError) as error:
+    except (ExplainedError, OSError) as error:
         os.write(ready, str(error).encode())
         return 1
     return asyncio.run(_keep(store, id_, keeper, ready))

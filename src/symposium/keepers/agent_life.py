@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from localio.errors import ExplainedError, ProgramNotFoundError
 from peerwire.errors import Boundary, PeerwireError, RpcError
 from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import as_object
@@ -26,7 +27,7 @@ from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.permissions import Chosen, Decider, Decision, Permission
 from symposium.client.turn import Turn
 from symposium.client.wishes import wish_of
-from symposium.errors import NotFoundError, StepError, SymposiumError
+from symposium.errors import NotFoundError, StepError
 from symposium.keepers.agent_end import why_it_ended
 from symposium.keepers.before_tools import BeforeTools, Listening
 from symposium.keepers.keeper import OnState
@@ -117,7 +118,7 @@ class AgentLife:
             while True:
                 try:
                     await self._live(decider, on_state)
-                except (SymposiumError, PeerwireError, OSError) as error:
+                except (ExplainedError, PeerwireError, OSError) as error:
                     self.is_open = False
                     if _is_told_to_end():
                         raise asyncio.CancelledError from error
@@ -256,7 +257,7 @@ class AgentLife:
     def _may_try_again(self, error: Exception) -> bool:
         now = asyncio.get_running_loop().time()
         self._tell("notice", {"text": f"the agent has ended: {why_it_ended(error)}"})
-        if isinstance(error, NotFoundError | PolicyError):
+        if isinstance(error, NotFoundError | ProgramNotFoundError | PolicyError):
             # Its program is missing, or your rules cannot be read: the user must fix that.
             return False
         if len(self._deaths) == FAILURES and now - self._deaths[0] < WITHIN:

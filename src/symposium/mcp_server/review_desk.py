@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
+from localio.errors import ExplainedError
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.handlers import Asked
 from symposium.bus.messages.editor import UserFeedback
 from symposium.bus.protocol import Done
-from symposium.errors import NotFoundError, SymposiumError
+from symposium.errors import NotFoundError
 from symposium.reviews.feedback import Feedback, read_feedback
 from symposium.reviews.model import Attention, Review
 from symposium.reviews.store import ReviewStore
@@ -99,7 +100,7 @@ class ReviewDesk:
     def _is_answered(self, review_id: str) -> bool:
         try:
             return self._store.load(review_id).attention == "answered"
-        except SymposiumError:
+        except ExplainedError:
             # Somebody has removed it; the tool that waits says so when it has waited long enough.
             return False
 

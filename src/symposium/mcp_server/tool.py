@@ -8,8 +8,8 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_type_h
 import msgspec
 from msgspec import Struct
 
+from localio.errors import ExplainedError
 from peerwire.errors import Boundary
-from symposium.errors import SymposiumError
 from symposium.mcp_server.workplace import Workplace
 
 Topic: TypeAlias = Literal[
@@ -148,7 +148,7 @@ def tool(
 def failure(name: str, error: BaseException | None) -> Answer:
     """What an agent is told of an error: what is wrong, and what to do."""
     match error:
-        case SymposiumError():
+        case ExplainedError():
             text = f"{error.message}\n{error.hint}".strip()
             return Answer(f"{name}: {text}", is_error=True)
         case _:

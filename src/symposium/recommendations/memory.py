@@ -45,7 +45,7 @@ class AnswerMemory:
         """Never offer these again.
 
         Raises:
-            SymposiumError: it cannot be written.
+            ExplainedError: it cannot be written.
         """
         kept = self._read()
         kept.declined |= set(identities)
@@ -55,7 +55,7 @@ class AnswerMemory:
         """Never offer to take these away again.
 
         Raises:
-            SymposiumError: it cannot be written.
+            ExplainedError: it cannot be written.
         """
         kept = self._read()
         kept.kept |= set(identities)
@@ -65,7 +65,7 @@ class AnswerMemory:
         """These were added for a workspace.
 
         Raises:
-            SymposiumError: it cannot be written.
+            ExplainedError: it cannot be written.
         """
         kept = self._read()
         kept.added.setdefault(str(workspace), set()).update(identities)
@@ -75,7 +75,7 @@ class AnswerMemory:
         """Offer everything again that was declined; how many there were.
 
         Raises:
-            SymposiumError: it cannot be written.
+            ExplainedError: it cannot be written.
         """
         kept = self._read()
         count = len(kept.declined) + len(kept.kept)

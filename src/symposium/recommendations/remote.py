@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
+from localio.errors import ExplainedError
 from symposium.config.paths import Paths
-from symposium.errors import SymposiumError
 from symposium.recommendations.recommendation import (
     Listed,
     RecommendationError,
@@ -113,6 +113,6 @@ class RemoteRecommendations:
         try:
             copy = msgspec.json.decode(self._cache.read_bytes(), type=_Copy)
             read_recommendations(copy.body, "remote")
-        except (OSError, ValueError, SymposiumError):
+        except (OSError, ValueError, ExplainedError):
             return None
         return copy if copy.address == self._address else None

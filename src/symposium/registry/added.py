@@ -40,7 +40,7 @@ class AddedAgents:
         """By id.
 
         Raises:
-            SymposiumError: the file is there and cannot be read.
+            ExplainedError: the file is there and cannot be read.
         """
         try:
             found = msgspec.json.decode(self._file.read_bytes(), type=list[AddedAgent])
@@ -61,7 +61,7 @@ class AddedAgents:
         """Add it, in place of one of its id.
 
         Raises:
-            SymposiumError: the file is there and cannot be read.
+            ExplainedError: the file is there and cannot be read.
         """
         self._write([*(each for each in self.all() if each.id != agent.id), agent])
 
@@ -69,7 +69,7 @@ class AddedAgents:
         """Remove it; False if it was not there.
 
         Raises:
-            SymposiumError: the file is there and cannot be read.
+            ExplainedError: the file is there and cannot be read.
         """
         before = self.all()
         after = [each for each in before if each.id != agent_id]

@@ -50,7 +50,7 @@ async def choose(written: str, around: Surroundings) -> Chosen:
 
     Raises:
         UnknownAgentError: nobody is called so.
-        SymposiumError: the agent cannot be had.
+        ExplainedError: the agent cannot be had.
     """
     if not may_be_id(written):
         return Chosen(written)
@@ -77,7 +77,7 @@ async def choose_here(written: str, around: Surroundings) -> Chosen:
 
     Raises:
         UnknownAgentError: no agent that is here has this id.
-        SymposiumError: the agent cannot be had.
+        ExplainedError: the agent cannot be had.
     """
     name = written.strip()
     if is_built_in(name):

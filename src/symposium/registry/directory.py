@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from localio.errors import ExplainedError, ProgramNotFoundError
 from peerwire.transports.command import Command, without_values
 from symposium.config.component_source import ComponentSource
-from symposium.errors import NotFoundError, SymposiumError
+from symposium.errors import NotFoundError
 from symposium.registry.added import AddedAgent
 from symposium.registry.detect import Detected, detect, way_arguments
 from symposium.registry.entries import Entry
@@ -79,7 +80,7 @@ class RegistryDirectory:
         """Renew the copy of the registry if it is older than a day: for a task beside the work."""
         try:
             loaded = await self._around.index.current()
-        except (SymposiumError, OSError) as error:
+        except (ExplainedError, OSError) as error:
             _log.warning("the registry could not be read: %s", error)
         else:
             if loaded.trouble:
@@ -88,8 +89,8 @@ class RegistryDirectory:
     def _loaded(self, warnings: list[str]) -> Loaded:
         try:
             return self._around.index.here()
-        except (SymposiumError, OSError) as error:
-            reason = error.message if isinstance(error, SymposiumError) else str(error)
+        except (ExplainedError, OSError) as error:
+            reason = error.message if isinstance(error, ExplainedError) else str(error)
             warnings.append(f"the registry could not be read: {reason}")
             return snapshot()
 
@@ -97,7 +98,7 @@ class RegistryDirectory:
         around = self._around
         try:
             added: Sequence[AddedAgent] = around.added.all()
-        except SymposiumError as error:
+        except ExplainedError as error:
             warnings.append(error.message)
             added = ()
         receipts = installed(around.bin_directory)
@@ -133,7 +134,7 @@ class RegistryDirectory:
         why = ""
         try:
             way = choose_way(entry, around.platform, around.has_tool)
-        except NotFoundError as error:
+        except (NotFoundError, ProgramNotFoundError) as error:
             how, why = "unavailable", f" (unavailable here: {error.hint})"
         else:
             here = isinstance(way, FromLocal)

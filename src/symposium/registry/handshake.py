@@ -75,7 +75,7 @@ async def shake_hands(command: Command, *, seconds: float = HANDSHAKE_TIME) -> H
     Raises:
         SpawnError: the program could not be started.
         PatienceError: it did not answer.
-        SymposiumError: it answered with an error, or ended.
+        ExplainedError: it answered with an error, or ended.
     """
     process = spawn(command)
     connection = Connection(process, Handlers())

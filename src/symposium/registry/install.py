@@ -32,7 +32,7 @@ async def install(entry: Entry, way: Installable, bin_directory: Path) -> Receip
     """Make sure that this version is there; another one being installed by anyone is waited for.
 
     Raises:
-        SymposiumError: it could not be got; what was there before is untouched.
+        ExplainedError: it could not be got; what was there before is untouched.
     """
     home = bin_directory / entry.id
     place = home / entry.version

@@ -2,8 +2,8 @@
 
 import os
 
+from localio.errors import ExplainedError
 from peerwire.transports.command import Command
-from symposium.errors import SymposiumError
 from symposium.registry.detect import program_name, way_arguments
 from symposium.registry.entries import Entry
 from symposium.registry.index import Loaded, snapshot
@@ -19,7 +19,7 @@ async def known_agent(agent_id: str, around: Surroundings) -> Obtained | None:
         None where there is none of that id.
 
     Raises:
-        SymposiumError: it cannot be had.
+        ExplainedError: it cannot be had.
     """
     if (here := await agent_here(agent_id, around)) is not None:
         return here
@@ -31,7 +31,7 @@ async def agent_here(agent_id: str, around: Surroundings) -> Obtained | None:
     """The agent of that id if it can be started as things are: nothing is fetched or installed.
 
     Raises:
-        SymposiumError: it was added or installed, and its record cannot be read.
+        ExplainedError: it was added or installed, and its record cannot be read.
     """
     if around.has_agent(agent_id):
         return await obtain_agent(agent_id, around)
@@ -60,5 +60,5 @@ def _entry(agent_id: str, around: Surroundings) -> Entry | None:
 def _here(around: Surroundings) -> Loaded:
     try:
         return around.index.here()
-    except (SymposiumError, OSError):
+    except (ExplainedError, OSError):
         return snapshot()

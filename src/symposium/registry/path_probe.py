@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from localio.errors import ProgramNotFoundError
 from peerwire.transports.command import Command
 from symposium.config.paths import trusted_places
-from symposium.errors import NotFoundError
 from symposium.registry.overheard import Talker, overhear
 
 PROBE_TIME: Final = 4.0
@@ -91,7 +91,7 @@ async def find_program(name: str, env: Mapping[str, str]) -> Found:
     """Look along PATH, in the usual places, then along the login shell's PATH.
 
     Raises:
-        NotFoundError: it is nowhere; names what was searched, and how to mend it.
+        ProgramNotFoundError: it is nowhere; names what was searched, and how to mend it.
     """
     searched = usual_path(env)
     if (program := look_up(name, searched.split(os.pathsep))) is not None:
@@ -102,7 +102,7 @@ async def find_program(name: str, env: Mapping[str, str]) -> Found:
         if (program := look_up(name, of_shell)) is not None:
             return Found(program, searched)
     if "/" in name:
-        raise NotFoundError(
+        raise ProgramNotFoundError(
             f"there is no program at {name}", "correct the path, or install it there"
         )
     directories = searched.split(os.pathsep)
@@ -112,7 +112,7 @@ async def find_program(name: str, env: Mapping[str, str]) -> Found:
     passed_over = set(_own(env).split(os.pathsep)) - set(directories)
     if passed_over:
         more += "; what PATH has in this workspace, or by a relative path, was passed over"
-    raise NotFoundError(
+    raise ProgramNotFoundError(
         f"no program {name!r} was found in {', '.join(directories[:_SHOWN_PLACES])}{more}",
         f"install {name}, or write its full path: `command -v {name}` in a terminal shows it",
     )
@@ -122,7 +122,7 @@ async def reachable(command: Command, env: Mapping[str, str]) -> Command:
     """The command as it starts from anywhere; PATH is set only where ours does not lead to it all.
 
     Raises:
-        NotFoundError: its program is nowhere.
+        ProgramNotFoundError: its program is nowhere.
     """
     found = await find_program(command.argv[0], env)
     # An interpreter that is nowhere is the system's to name when the program starts.
@@ -131,7 +131,7 @@ async def reachable(command: Command, env: Mapping[str, str]) -> Command:
     if not _leads_to(command.argv[0], env):
         search_path = found.search_path
     if interpreter and not _leads_to(interpreter, env):
-        with suppress(NotFoundError):
+        with suppress(ProgramNotFoundError):
             search_path = (await find_program(interpreter, env)).search_path
     argv = (str(found.program), *command.argv[1:])
     its_env = dict(command.env) if search_path is None else {"PATH": search_path, **command.env}

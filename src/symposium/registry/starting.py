@@ -9,9 +9,10 @@ from typing import Any, cast
 
 import msgspec
 
+from localio.errors import ExplainedError
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
-from symposium.errors import SpecError, SymposiumError
+from symposium.errors import SpecError
 from symposium.registry.added import id_of
 from symposium.registry.agent_ids import is_built_in
 from symposium.registry.entries import (
@@ -62,7 +63,7 @@ async def obtain(entry: Entry, around: Surroundings) -> Obtained:
     A package that cannot be installed is run by its tool instead, and the note says why.
 
     Raises:
-        SymposiumError: it cannot be had.
+        ExplainedError: it cannot be had.
     """
     if (receipt := read_receipt(around.bin_directory / entry.id / entry.version)) is not None:
         return Obtained(installed_command(around.bin_directory, receipt), receipt)
@@ -76,7 +77,7 @@ async def obtain(entry: Entry, around: Surroundings) -> Obtained:
     around.notify(f"installing {entry.id} {entry.version}{tool}; this can take a minute …")
     try:
         receipt = await install(entry, way, around.bin_directory)
-    except SymposiumError as error:
+    except ExplainedError as error:
         if not isinstance(way, FromPackage):
             raise
         note = f"{entry.id} could not be installed ({error.message}); {way.tool} runs it each time"
@@ -88,7 +89,7 @@ async def resolved(entry: Entry, around: Surroundings) -> Obtained:
     """The same, but packages that are not installed are left to their tool (acp-host §4.10).
 
     Raises:
-        SymposiumError: it cannot be had.
+        ExplainedError: it cannot be had.
     """
     is_here = read_receipt(around.bin_directory / entry.id / entry.version) is not None
     way = None if is_here else choose_way(entry, around.platform, around.has_tool)
@@ -103,7 +104,7 @@ async def obtain_agent(agent_id: str, around: Surroundings) -> Obtained:
     What is installed starts without asking the network; `symposium agents update` renews it.
 
     Raises:
-        SymposiumError: it cannot be had, or there is none of that id.
+        ExplainedError: it cannot be had, or there is none of that id.
     """
     if is_built_in(agent_id):
         # What the registry calls the same is hidden by it (acp-host §4.10).
@@ -120,7 +121,7 @@ async def obtain_source(source: ComponentSource, around: Surroundings) -> Obtain
     """A component by its source, as a config names it (acp-host §4.2).
 
     Raises:
-        SymposiumError: it cannot be had, or is not a program.
+        ExplainedError: it cannot be had, or is not a program.
     """
     if source.kind == "registry":
         return await obtain_agent(source.display_name, around)

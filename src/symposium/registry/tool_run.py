@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from localio.errors import LocalIOError
 from localio.text import plain_text
-from symposium.errors import SymposiumError
 from symposium.registry.overheard import Talker, overhear
 from symposium.registry.path_probe import look_up, usual_path
 
@@ -17,7 +17,7 @@ INSTALL_TIME: Final = 900.0
 _SHOWN_LINES: Final = 8
 
 
-class ToolError(SymposiumError):
+class ToolError(LocalIOError):
     """An installer could not be started, failed or took too long; carries its last words."""
 
 

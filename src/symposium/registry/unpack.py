@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, cast
 
-from symposium.errors import SymposiumError
+from localio.errors import LocalIOError
 
 TARS: Final = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
@@ -49,7 +49,7 @@ DAMAGE: Final = (
 """What the archive modules raise on damage; RuntimeError is how zipfile asks for a password."""
 
 
-class UnpackError(SymposiumError):
+class UnpackError(LocalIOError):
     """An archive is damaged, or holds what no archive of a program should."""
 
 

@@ -3,10 +3,10 @@
 import threading
 from dataclasses import dataclass, field
 
-from symposium.errors import SymposiumError
+from localio.errors import LocalIOError
 
 
-class FetchError(SymposiumError):
+class FetchError(LocalIOError):
     """A file could not be had; the message says which and why."""
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from localio.errors import ExplainedError
 from localio.files import write_whole
 from symposium.errors import NotFoundError, SymposiumError
 from symposium.reviews.feedback import Feedback, with_feedback
@@ -68,7 +69,7 @@ class ReviewStore:
         """The reviews, the one that changed last first; what cannot be read is left out."""
         found: list[Review] = []
         for path in self._folder.glob("*.json"):
-            with suppress(SymposiumError):
+            with suppress(ExplainedError):
                 found.append(self.load(path.stem))
         yield from sorted(found, key=lambda each: (each.updated_at, each.review_id), reverse=True)
 

@@ -42,7 +42,7 @@ class Attempts(Struct, frozen=True):
 
         Raises:
             RpcError: it could not be started, or has refused the greeting.
-            SymposiumError: its agent cannot be had.
+            ExplainedError: its agent cannot be had.
         """
         left_out: dict[str, str] = {}
         dropped: frozenset[str] = frozenset()

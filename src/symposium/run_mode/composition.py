@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from localio.errors import ExplainedError, ProgramNotFoundError
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object
 from peerwire.transports.command import Command
@@ -20,7 +21,7 @@ from symposium.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
 from symposium.config.component_source import ComponentSource
 from symposium.config.paths import trusted_places
 from symposium.config.user_config import Config, ModEntry
-from symposium.errors import NotFoundError, SpecError, SymposiumError
+from symposium.errors import SpecError
 from symposium.run_mode.settings import Composition
 
 _ENV_SCRIPT: Final = b"#!/usr/bin/env"
@@ -34,7 +35,7 @@ class Resolver(Protocol):
         """What to start, as a SPEC.
 
         Raises:
-            SymposiumError: it cannot be had.
+            ExplainedError: it cannot be had.
         """
         ...
 
@@ -61,7 +62,7 @@ class RegistryResolver:
         """What to start.
 
         Raises:
-            SymposiumError: it cannot be had.
+            ExplainedError: it cannot be had.
         """
         from symposium.run_mode.registry_agents import obtained  # noqa: PLC0415 - see there
 
@@ -93,7 +94,7 @@ class Composer(Struct, frozen=True):
         """The chain of the enabled mods, in order, and the agent.
 
         Raises:
-            SymposiumError: the agent cannot be had; a mod that cannot be is left out with a note.
+            ExplainedError: the agent cannot be had; a mod that cannot be is left out with a note.
             RpcError: a mod cannot be had that the config calls required.
         """
         agent = _agent_away(await _reached(await self._agent(config.agent)))
@@ -111,7 +112,7 @@ class Composer(Struct, frozen=True):
             seen.add(name)
             try:
                 await self._add(entry, parts)
-            except SymposiumError as error:
+            except ExplainedError as error:
                 if entry.optional is False:
                     data = {"reason": "config", "component": entry.name, "detail": _told(error)}
                     raise RpcError(INTERNAL_ERROR, data) from error
@@ -152,7 +153,7 @@ class Composer(Struct, frozen=True):
             # One word that names no program here may be an id of the registry (acp-host §4.1).
             try:
                 spec = await self.resolver.resolve(ComponentSource("registry", agent))
-            except SymposiumError:
+            except ExplainedError:
                 spec = agent
             return read_chain([], spec)
 
@@ -245,7 +246,7 @@ async def _reached(chain: ChainSpec) -> ChainSpec:
 
     try:
         command = await reachable(chain.agent.command, os.environ)
-    except NotFoundError:
+    except ProgramNotFoundError:
         if "/" in chain.agent.command.argv[0]:
             return chain  # a path: what starts it says best what is wrong with it
         raise
@@ -300,7 +301,7 @@ def _is_hidden_by_ours(source: ComponentSource) -> bool:
     return source.kind == "registry" and source.value in {*agent_names(), *mod_names()}
 
 
-def _told(error: SymposiumError) -> str:
+def _told(error: ExplainedError) -> str:
     # Whoever reads a SPEC takes it for an option of the command line.
     return str(error).removeprefix("--proxy: ")
 

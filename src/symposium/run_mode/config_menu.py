@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
+from localio.errors import ExplainedError
 from symposium.catalog import OTHER_NAMES
 from symposium.config.user_config import Config, ConfigChangedError
 from symposium.errors import SymposiumError
@@ -59,7 +60,7 @@ class Host(Catalogue, Protocol):
         Raises:
             ConfigChangedError: the file says something else than what the menu was opened on.
             NotStartedError: it is written, and cannot be used.
-            SymposiumError: it could not be written.
+            ExplainedError: it could not be written.
         """
         ...
 
@@ -184,7 +185,7 @@ class _Menu:
         except NotStartedError as error:
             told = [_SAVED_ONLY, error.message, error.hint, _TRY]
             self._talk.say("\n\n".join(filter(None, told)))
-        except SymposiumError as error:
+        except ExplainedError as error:
             self._talk.say(f"Error saving configuration: {error}")
         else:
             return await self._saved(told)

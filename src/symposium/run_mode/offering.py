@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
+from localio.errors import ExplainedError
 from localio.text import plain_text
 from symposium.catalog import OTHER_NAMES
 from symposium.config.user_config import ConfigError, ModEntry, load, save
-from symposium.errors import SymposiumError
 from symposium.recommendations.adviser import Advice, Adviser
 from symposium.recommendations.comparison import Addition, Changes, Removal, applied
 from symposium.recommendations.effects import effects_of
@@ -46,7 +46,7 @@ class Offer(Protocol):
         """What was asked for; what to tell about it.
 
         Raises:
-            SymposiumError: it could not be done; nothing has changed.
+            ExplainedError: it could not be done; nothing has changed.
         """
         ...
 
@@ -206,7 +206,7 @@ def question_key(question: Question) -> str:
 def _changes(adviser: Adviser, advice: Advice, config: Path, passed: set[str]) -> Changes:
     try:
         loaded = load(config)
-    except SymposiumError:
+    except ExplainedError:
         return Changes()  # the user is told of it where it matters
     if loaded is None:
         return Changes()

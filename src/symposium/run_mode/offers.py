@@ -9,8 +9,8 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from localio.errors import ExplainedError
 from peerwire.jsonrpc.values import as_object, decode_value
-from symposium.errors import SymposiumError
 from symposium.run_mode.chat_commands import RECOMMENDATIONS, text_line
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.sessions import Session
@@ -89,7 +89,7 @@ class Offers:
             return await self._next(session, anew=True) or NOTHING
         try:
             told = await asyncio.to_thread(is_open.offer.do, text)
-        except SymposiumError as error:
+        except ExplainedError as error:
             return f"Nothing is changed: {error}\n\n"
         return told + await self._next(session, anew=False)
 
@@ -131,7 +131,7 @@ class Offers:
             return None
         try:
             offer = await asyncio.to_thread(self._offering.offer, directory, anew=anew)
-        except (SymposiumError, OSError) as error:
+        except (ExplainedError, OSError) as error:
             _log.warning("nothing is recommended: %s", error)
             return None
         return None if offer is None else _Open(offer)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from localio.errors import ExplainedError
 from peerwire.transports.command import command_json
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import ModEntry
-from symposium.errors import SymposiumError
 from symposium.registry.directory import How, KnownAgent, RegistryDirectory
 from symposium.registry.path_probe import usual_path
 from symposium.registry.starting import obtain, obtain_source
@@ -52,7 +52,7 @@ def _age_of_list() -> str:
     """How old the list of agents is, if the network was not asked lately; else empty."""
     try:
         loaded = surroundings(os.environ).index.here()
-    except (SymposiumError, OSError):
+    except (ExplainedError, OSError):
         return ""  # the listing says why
     if loaded.is_fresh or loaded.trouble:
         return ""
@@ -63,7 +63,7 @@ def registry_mods() -> ModChoices:
     """The mods that the registry lists, without asking the network."""
     try:
         loaded = surroundings(os.environ).index.here()
-    except (SymposiumError, OSError) as error:
+    except (ExplainedError, OSError) as error:
         return ModChoices([], f"the registry could not be read: {error}")
     return ModChoices(
         [
@@ -86,7 +86,7 @@ async def obtained(source: ComponentSource) -> str:
     """What starts a component of that source, as a SPEC; installed first if need be.
 
     Raises:
-        SymposiumError: it cannot be had.
+        ExplainedError: it cannot be had.
     """
     around = surroundings(os.environ)
     if source.kind == "registry" and not around.has_agent(source.display_name):

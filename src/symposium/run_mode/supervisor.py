@@ -5,12 +5,12 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
+from localio.errors import ExplainedError
 from peerwire.errors import INTERNAL_ERROR, Boundary, RpcError
 from symposium.chain.calls import SHUTTING_DOWN
 from symposium.chain.conductor import RELAY_GRACE
 from symposium.chain.link import Link
 from symposium.config.user_config import Config
-from symposium.errors import SymposiumError
 from symposium.policy.verdict import PolicyError
 from symposium.run_mode.attempts import Attempts
 from symposium.run_mode.open_chain import OpenChain
@@ -156,7 +156,7 @@ class Supervisor:
 def _as_answer(error: Exception | None) -> RpcError:
     if isinstance(error, RpcError):
         return error
-    if isinstance(error, SymposiumError):
+    if isinstance(error, ExplainedError):
         reason = "policy" if isinstance(error, PolicyError) else "config"
         return RpcError(INTERNAL_ERROR, {"reason": reason, "detail": str(error)})
     _log.error("a chain could not be made", exc_info=error)

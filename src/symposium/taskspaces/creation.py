@@ -10,12 +10,13 @@ from sqlite3 import Connection
 from typing import Final
 from uuid import uuid4
 
-from symposium.errors import SymposiumError
+from localio.errors import ExplainedError
 from symposium.task_prompt import prompt_for
 from symposium.taskspaces import log_book, operations, port_blocks
 from symposium.taskspaces.events import Logged
 from symposium.taskspaces.failures import RefusedNameError, StageError, TaskspaceError
 from symposium.taskspaces.git import remotes
+from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.git.repository import (
     BaseBranch,
     Repository,
@@ -149,7 +150,7 @@ async def _attempt(
 ) -> Taskspace:
     try:
         return await work(taskspace)
-    except (SymposiumError, OSError) as error:
+    except (ExplainedError, OSError) as error:
         raise StageError(stage, completed, error) from error
 
 
@@ -244,7 +245,7 @@ async def _fetch(ground: Ground, taskspace: Taskspace, repository: Repository) -
     if base is not None:
         try:
             await remotes.fetch(git, base)
-        except TaskspaceError as error:
+        except (GitRunError, TaskspaceError) as error:
             reason = f"the base may be old: {error.message}"
     commit = await commit_of(git, taskspace.base)
     if commit is None:

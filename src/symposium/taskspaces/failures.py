@@ -6,12 +6,12 @@ TaskspaceError            a taskspace cannot be made, found, changed or removed
 ├── RefusedNameError      a name, a path or an id cannot be taken as it is
 ├── LimitError            a child would be more than its parent may spawn
 ├── StageError            a step of making, removing or landing one failed; carries what was done
-├── NotSafeError          a deletion would lose work that nobody agreed to lose
-└── GitError              git refused (carries what it said)
+└── NotSafeError          a deletion would lose work that nobody agreed to lose
 """
 
 from collections.abc import Sequence
 
+from localio.errors import ExplainedError
 from symposium.errors import BadValueError, NotFoundError, SymposiumError
 
 
@@ -50,23 +50,6 @@ class StageError(TaskspaceError):
     def __init__(self, stage: str, completed: Sequence[str], reason: Exception) -> None:
         self.stage = stage
         self.completed = tuple(completed)
-        hint = reason.hint if isinstance(reason, SymposiumError) else ""
-        said = reason.message if isinstance(reason, SymposiumError) else str(reason)
+        hint = reason.hint if isinstance(reason, ExplainedError) else ""
+        said = reason.message if isinstance(reason, ExplainedError) else str(reason)
         super().__init__(f"{stage} failed: {said}", hint)
-
-
-class GitCommandError(TaskspaceError):
-    """Git refused.
-
-    Attributes:
-        words: what it was asked.
-        code: its exit code.
-        said: the end of what it wrote to stderr.
-    """
-
-    def __init__(self, words: Sequence[str], code: int, said: str) -> None:
-        self.words = tuple(words)
-        self.code = code
-        self.said = said
-        told = said or f"exit code {code}"
-        super().__init__(f"git {' '.join(words[:2])}: {told}", "")

@@ -15,6 +15,7 @@ from symposium.taskspaces import log_book, operations
 from symposium.taskspaces.events import Changed, Event, Listener, Passed
 from symposium.taskspaces.failures import TaskspaceError, UnknownTaskspaceError
 from symposium.taskspaces.file_updates import FileUpdates
+from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.journal import Journal, load, load_all, save
 from symposium.taskspaces.layouts import ROOT_FILE, TASKSPACE_FILE, Project
 from symposium.taskspaces.model import Layout, Standing, Taskspace, canonical_id
@@ -34,7 +35,7 @@ class Agents(Protocol):
         """Start the agent in the worktree.
 
         Raises:
-            SymposiumError: it cannot be started.
+            ExplainedError: it cannot be started.
         """
         ...
 
@@ -210,7 +211,7 @@ class Ground:
                 await self.mirror(id_)
             except UnknownTaskspaceError:
                 pass  # It was deleted meanwhile, and its file with it.
-            except (TaskspaceError, OSError) as error:
+            except (GitRunError, TaskspaceError, OSError) as error:
                 _log.warning("cannot write the file of task %s: %s", id_, error)
 
     async def reach(self, operation: Operation, stage: str) -> Operation:

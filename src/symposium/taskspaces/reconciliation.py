@@ -16,6 +16,7 @@ from typing import Final
 
 from symposium.taskspaces import log_book
 from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.ground import Ground, file_of
 from symposium.taskspaces.journal import read_record
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace
@@ -52,7 +53,7 @@ async def reconcile(ground: Ground, report: Report, pause: Pause = asyncio.sleep
         after = piece[-1].id
         try:
             await _look_at(ground, piece, report)
-        except (TaskspaceError, OSError) as error:
+        except (GitRunError, TaskspaceError, OSError) as error:
             names = ", ".join(each.name for each in piece)
             report(f"{names}: cannot be compared with the disk: {error}")
         begun = await _rest(begun, pause)
@@ -81,7 +82,7 @@ def _piece(connection: Connection, after: str) -> list[Taskspace]:
 async def _take_in(ground: Ground, project: str, report: Report) -> None:
     try:
         found = await take_in(ground, await open_project(Path(project)))
-    except (TaskspaceError, OSError) as error:
+    except (GitRunError, TaskspaceError, OSError) as error:
         report(f"{project}: {error}")
     else:
         for each in found:
@@ -99,7 +100,7 @@ async def _look_at(ground: Ground, piece: list[Taskspace], report: Report) -> No
         async with ground.turns[each.id]:
             try:
                 await ground.mirror(each.id)
-            except (TaskspaceError, OSError) as error:
+            except (GitRunError, TaskspaceError, OSError) as error:
                 report(f"{each.name}: its file cannot be written: {error}")
 
 

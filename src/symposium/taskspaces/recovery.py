@@ -14,7 +14,7 @@ from symposium.taskspaces.deletion.archive import read_archive, trash_of
 from symposium.taskspaces.deletion.work_tree_checks import status_of
 from symposium.taskspaces.events import Changed
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import Repository, commit_of
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import load, save
@@ -59,7 +59,7 @@ async def _end_all(ground: Ground) -> list[str]:
             continue
         try:
             said = await _end(ground, taskspace, operation)
-        except (TaskspaceError, OSError) as error:
+        except (GitRunError, TaskspaceError, OSError) as error:
             said = f"{operation.kind} could not be ended: {error}"
             await ground.put(replace(taskspace, reason=said))
         lines.append(f"{taskspace.name}: {said}")
@@ -69,7 +69,7 @@ async def _end_all(ground: Ground) -> list[str]:
 
 async def _write_file(ground: Ground, taskspace: Taskspace) -> None:
     """Write what the operation may not have written; `reconcile` reports what is in the way."""
-    with suppress(TaskspaceError, OSError):
+    with suppress(GitRunError, TaskspaceError, OSError):
         await ground.mirror(taskspace.id)
 
 
@@ -111,7 +111,7 @@ async def _holds_work(taskspace: Taskspace, repository: Repository) -> bool:
         return False
     try:
         status = await status_of(Git(path))
-    except TaskspaceError:
+    except (GitRunError, TaskspaceError):
         return False
     return bool(status.untracked)
 

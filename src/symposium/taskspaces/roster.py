@@ -12,6 +12,7 @@ from uuid import uuid4
 from symposium.taskspaces import log_book, port_blocks
 from symposium.taskspaces.creation import USUAL_PORTS, lock_reason
 from symposium.taskspaces.failures import RefusedNameError, TaskspaceError
+from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.git.repository import (
     BaseBranch,
     Worktree,
@@ -88,7 +89,7 @@ async def _read_home(home: Path, project: Project) -> Known | None:
 async def _base_of(opened: OpenProject) -> BaseBranch | None:
     try:
         return await find_base(opened.repository.git, opened.project.default_branch)
-    except TaskspaceError:
+    except (GitRunError, TaskspaceError):
         # The branch that the project names does not exist: commands that need one say so.
         return None
 

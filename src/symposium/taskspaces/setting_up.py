@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
 
-from symposium.errors import SymposiumError
+from localio.errors import ExplainedError
 from symposium.taskspaces import operations
 from symposium.taskspaces.events import Changed, Said
 from symposium.taskspaces.failures import TaskspaceError
@@ -146,7 +146,7 @@ async def _bring(
 ) -> str | None:
     try:
         await bring(recipe, repository, Path(taskspace.worktree), ground.state / "scratch")
-    except SymposiumError as error:
+    except ExplainedError as error:
         return f"setup failed: {error.message}"
     return None
 
@@ -200,6 +200,6 @@ async def resume(ground: Ground, taskspace: Taskspace, repository: Repository) -
 async def _agent(ground: Ground, taskspace: Taskspace, env: Mapping[str, str]) -> str | None:
     try:
         await ground.agents.start(taskspace, {**variables(taskspace), **env})
-    except SymposiumError as error:
+    except ExplainedError as error:
         return f"the agent did not start: {error.message}"
     return None

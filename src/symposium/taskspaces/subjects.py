@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from symposium.errors import SymposiumError
+from localio.errors import ExplainedError
 from symposium.taskspaces.git.repository import Repository
 from symposium.taskspaces.ground import Ground, project_of
 from symposium.taskspaces.model import Taskspace
@@ -33,6 +33,6 @@ async def keep(ground: Ground, taskspace: Taskspace, repository: Repository, rea
     """
     try:
         await ground.snapshots.take(subject_of(ground, taskspace, repository), reason)
-    except SymposiumError as error:
+    except ExplainedError as error:
         return f"its state could not be kept: {error.message}"
     return ""

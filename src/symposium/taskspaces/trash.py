@@ -12,6 +12,7 @@ from symposium.taskspaces.deletion.report import Report
 from symposium.taskspaces.deletion.requests import Decision, Requests
 from symposium.taskspaces.deletion.undo import is_old, purge, undo_removal
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
+from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.ground import Ground, is_root
 from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.model import Standing, Taskspace
@@ -122,7 +123,7 @@ class Trash:
             try:
                 trash = trash_of(self._ground.state, taskspace.id)
                 manifest = await asyncio.to_thread(read_archive, trash)
-            except TaskspaceError:
+            except (GitRunError, TaskspaceError):
                 # What cannot be read cannot be judged: it stays until somebody looks at it.
                 continue
             if is_old(self._ground, manifest.at):
@@ -138,7 +139,7 @@ class Trash:
         taskspace = await self._ground.get(id_)
         try:
             repository = (await open_project(Path(taskspace.project))).repository
-        except TaskspaceError:
+        except (GitRunError, TaskspaceError):
             # The clone is gone, and its refs with it.
             repository = None
         await purge(self._ground, taskspace, repository)

@@ -34,7 +34,7 @@ def write_page(trace: Path, page: Path) -> Damage:
     Raises:
         NotFoundError: there is no such trace.
         NotATraceError: the file holds no event.
-        SymposiumError: the page cannot be written.
+        ExplainedError: the page cannot be written.
     """
     reader = TraceReader(trace)
     try:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from localio.errors import ExplainedError
 from localio.files import regular_content
-from symposium.errors import SymposiumError
 from symposium.ide.dialect.workspace import Workspace
 from symposium.ide.operations import FileRange
 
@@ -77,7 +77,7 @@ class Excerpts:
             found = self.workspace.find(path)
             if found not in self._files:
                 self._files[found] = _read(found)
-        except (SymposiumError, OSError):
+        except (ExplainedError, OSError):
             return []
         return self._files[found]
 

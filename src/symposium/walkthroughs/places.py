@@ -8,9 +8,10 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from localio.errors import ExplainedError
 from symposium.diffs.model import Changes
 from symposium.diffs.ranges import DiffRange, changes
-from symposium.errors import NotFoundError, SymposiumError
+from symposium.errors import NotFoundError
 from symposium.ide.dialect.document_functions import places
 from symposium.ide.dialect.evaluator import run
 from symposium.ide.dialect.file_functions import Lines
@@ -149,7 +150,7 @@ class _Search:
         except TimeoutError:
             message = f"not looked for any more after {PATIENCE:g} s"
             told = BlockDiagnostic(kind, line, "error", number, message=message)
-        except (SymposiumError, OSError) as error:
+        except (ExplainedError, OSError) as error:
             told = BlockDiagnostic(kind, line, "error", number, message=str(error))
         else:
             told = _told(kind, line, number, found)

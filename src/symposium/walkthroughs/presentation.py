@@ -48,7 +48,7 @@ async def present(
 
     Raises:
         WalkthroughError: it is too long.
-        SymposiumError: there is no such folder.
+        ExplainedError: there is no such folder.
     """
     resolved = await resolve(parse_walkthrough(markdown), workspace(base_uri), port)
     return Presentation(resolved, fragment(resolved, new_id))

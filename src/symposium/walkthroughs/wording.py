@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from symposium.errors import SymposiumError
+from localio.errors import ExplainedError
 from symposium.ide.dialect.parser import parse
 from symposium.ide.dialect.syntax import Call, Expression, Literal
 from symposium.ide.operations import FileRange
@@ -37,7 +37,7 @@ def expression_text(location: str) -> str:
     """What a location says, for people; as it was written where there is no shorter way."""
     try:
         expression = parse(location)
-    except SymposiumError:
+    except ExplainedError:
         return location
     return _short(expression) or location
 

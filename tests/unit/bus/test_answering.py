@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from localio.errors import LocalIOError, ProgramNotFoundError
 from symposium.bus import envelope as refusals
 from symposium.bus.envelope import Envelope, Outcome, Sender, envelope_of, read_outcome
 from symposium.bus.errors import BusRefusedError
@@ -53,7 +54,9 @@ def raising(error: Exception) -> Answers:
     ("error", "code", "text"),
     [
         (NotFoundError("no task x", ""), refusals.NOT_FOUND, "no task x"),
+        (ProgramNotFoundError("no program x", ""), refusals.NOT_FOUND, "no program x"),
         (BadValueError("no budget", ""), refusals.BAD_VALUE, "no budget"),
+        (LocalIOError("no archive", ""), refusals.FAILED, "no archive"),
         (SymposiumError("git failed", ""), refusals.FAILED, "git failed"),
         (BusRefusedError("has changed", "changed"), "changed", "has changed"),
         (BusRefusedError("no", ""), refusals.FAILED, "no"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localio.errors import ExplainedError, LocalIOError, ProgramNotFoundError
 from peerwire.errors import (
     AUTH_REQUIRED,
     RESOURCE_NOT_FOUND,
@@ -141,6 +142,8 @@ def test_the_object_has_the_members_that_programs_rely_on() -> None:
         (SpecError("m", "h"), ExitCode.USAGE, "bad_spec", "cli", False),
         (BadValueError("m", "h"), ExitCode.USAGE, "bad_value", "cli", False),
         (NotFoundError("m", "h"), ExitCode.NOT_FOUND, "not_found", "cli", False),
+        (ProgramNotFoundError("m", "h"), ExitCode.NOT_FOUND, "not_found", "cli", False),
+        (LocalIOError("m", "h"), ExitCode.RUNTIME, "failed", "host", False),
         (PolicyError("m", "h"), ExitCode.RUNTIME, "policy", "cli", False),
         (PatienceError("m", "h"), ExitCode.TIMEOUT, "no_answer", "agent", True),
         (SymposiumError("m", "h"), ExitCode.RUNTIME, "failed", "host", False),
@@ -156,7 +159,7 @@ def test_the_object_has_the_members_that_programs_rely_on() -> None:
     ],
 )
 def test_each_error_has_its_exit_code_and_keeps_its_hint(
-    error: SymposiumError, code: int, detail: str, origin: str, *, is_retryable: bool
+    error: ExplainedError, code: int, detail: str, origin: str, *, is_retryable: bool
 ) -> None:
     assert failure_of(error) == Failure(ExitCode(code), detail, "m", "h", origin, is_retryable)
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from tests.support.web import reply, serving
 
+from localio.errors import ExplainedError
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
-from symposium.errors import NotFoundError, SpecError, SymposiumError
+from symposium.errors import NotFoundError, SpecError
 from symposium.registry.added import AddedAgent, id_of
 from symposium.registry.starting import obtain_source
 from symposium.registry.surroundings import Surroundings
@@ -87,7 +88,7 @@ async def test_binaries_and_entries_at_a_url_are_fetched(around: Surroundings) -
 async def test_a_source_that_is_no_program_is_an_error_in_words(
     kind: str, value: Any, around: Surroundings
 ) -> None:
-    with pytest.raises(SymposiumError):
+    with pytest.raises(ExplainedError):
         await obtain_source(ComponentSource(kind, value), around)
 
 

@@ -10,9 +10,9 @@ import pytest
 from tests.support.taskspace_scenes import Scene, git, there
 
 from symposium.git_isolation.isolation import clean_environment
-from symposium.taskspaces.failures import GitCommandError, TaskspaceError
+from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.lease import Lease
-from symposium.taskspaces.git.program import Git, inherited
+from symposium.taskspaces.git.program import Git, GitCommandError, GitRunError, inherited
 from symposium.taskspaces.git.repository import find_base, open_repository, worktrees
 from symposium.taskspaces.landing.land import LandOptions
 from symposium.taskspaces.trash import Consent
@@ -110,7 +110,7 @@ async def test_variables_that_mean_another_place_do_not_reach_git(
 async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(scene: Scene) -> None:
     slow = Git(scene.clone, settings=("alias.slow=!sleep 60 & wait",))
 
-    with pytest.raises(TaskspaceError, match="took longer"):
+    with pytest.raises(GitRunError, match="took longer"):
         await slow.run("slow", patience=0.2)
 
 
@@ -121,7 +121,7 @@ async def test_a_command_that_says_too_much_is_ended(
     monkeypatch.setattr("symposium.taskspaces.git.program.MOST_OUTPUT", 1000)
     loud = Git(scene.clone, settings=("alias.loud=!yes",))
 
-    with pytest.raises(TaskspaceError, match="says more than 1000"):
+    with pytest.raises(GitRunError, match="says more than 1000"):
         await loud.run("loud")
 
 
@@ -161,7 +161,7 @@ async def test_worktrees_with_strange_names_are_listed(scene: Scene) -> None:
 async def test_what_git_says_is_told(scene: Scene) -> None:
     with pytest.raises(GitCommandError) as refused:
         await Git(scene.clone).ask("rev-parse", "--verify", "nowhere")
-    with pytest.raises(TaskspaceError, match="is not there"):
+    with pytest.raises(GitRunError, match="is not there"):
         await Git(scene.root / "nowhere").run("status")
 
     assert refused.value.code == 128

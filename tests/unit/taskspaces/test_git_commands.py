@@ -14,7 +14,7 @@ from symposium.diffs.ranges import DiffRange, changes
 from symposium.ide.dialect.workspace import workspace
 from symposium.taskspaces.creation import Order
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Git, GitCommandError
 from symposium.taskspaces.git.repository import add_worktree
 from symposium.taskspaces.landing.land import Join, LandOptions
 from symposium.taskspaces.trash import Consent
@@ -241,7 +241,7 @@ async def test_missing_objects_are_not_fetched_by_a_program_that_a_clone_names(
     (scene.clone / ".git/objects" / blob[:2] / blob[2:]).unlink()
 
     await scene.engine.trash.report(made.id)
-    with pytest.raises(TaskspaceError):
+    with pytest.raises(GitCommandError):
         await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
     await scene.engine.land(made.id, LandOptions())
     await scene.engine.create(Order(scene.clone, "another"))

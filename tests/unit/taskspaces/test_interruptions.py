@@ -16,6 +16,7 @@ from tests.support.taskspace_scenes import Scene, Surroundings, open_scene
 
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.journal import Journal, Result
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.undertakings import FAREWELL, Undertakings
@@ -81,7 +82,7 @@ class Rounds:
 
     async def act_quietly(self, scene: Scene) -> None:
         """Do it; that the journal is closed meanwhile is no surprise."""
-        with suppress(TaskspaceError):
+        with suppress(GitRunError, TaskspaceError):
             await act(scene, self._kind, await self._of(scene))
 
     async def round_after(self, scene: Scene) -> None:

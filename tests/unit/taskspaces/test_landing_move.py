@@ -9,7 +9,7 @@ from tests.support.taskspace_scenes import GIT, Scene, git, tree_of
 
 from symposium.taskspaces import operations
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Git, GitCommandError
 from symposium.taskspaces.landing.land import LandConflict, Landed, LandOptions
 from symposium.taskspaces.landing.move import move_branch, move_worktree, take_back
 from symposium.taskspaces.landing.replay import replay
@@ -209,7 +209,7 @@ async def test_a_git_that_is_killed_while_it_writes_files_is_taken_back(
     state = state_of(made)
     flag.write_text("", encoding="utf-8")
 
-    with pytest.raises(TaskspaceError, match="read-tree"):
+    with pytest.raises(GitCommandError, match="read-tree"):
         await scene.engine.land(made.id, LandOptions())
 
     assert not flag.exists()

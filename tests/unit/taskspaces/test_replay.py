@@ -11,8 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.taskspace_scenes import GIT, git
 
-from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Git, GitCommandError
 from symposium.taskspaces.landing.replay import commit_from, copy_of, replay
 
 FIELDS = "--format=%T%x00%an%x00%ae%x00%ad%x00%B%x01"
@@ -255,5 +254,5 @@ async def test_a_user_without_a_name_gets_the_reason(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     onto, tip = git("rev-parse", "onto", "task", cwd=tmp_path).split("\n")
 
-    with pytest.raises(TaskspaceError, match="name"):
+    with pytest.raises(GitCommandError, match="name"):
         await replay(Git(tmp_path), onto, tip)

@@ -15,6 +15,7 @@ from tests.support.synced_files import SyncedFiles
 from tests.support.taskspace_scenes import Scene, git, store_of, tree_of
 
 from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.program import GitCommandError
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots import file_restore, kept
 from symposium.taskspaces.snapshots.branches import Refs
@@ -260,7 +261,7 @@ async def test_snapshot_fails_where_the_disk_has_no_room_for_what_the_clone_has(
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
-        with pytest.raises(TaskspaceError):
+        with pytest.raises(GitCommandError):
             await scene.engine.history.snapshot(made.id, "tool call")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

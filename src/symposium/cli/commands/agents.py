@@ -9,6 +9,7 @@ from dataclasses import replace
 import click
 from msgspec import structs
 
+from localio.errors import ExplainedError
 from localio.text import near_names
 from peerwire.transports.command import Command, parse_command, shown
 from symposium.catalog import agent_names
@@ -27,7 +28,7 @@ from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
 from symposium.config.component_source import ComponentSource
-from symposium.errors import NotFoundError, SpecError, SymposiumError
+from symposium.errors import NotFoundError, SpecError
 from symposium.registry.added import AddedAgent, id_of
 from symposium.registry.directory import KnownAgent, RegistryDirectory
 from symposium.registry.handshake import HANDSHAKE_TIME, shake_hands
@@ -168,12 +169,12 @@ async def _must_answer(given: Command, around: Surroundings) -> None:
     """Start it once.
 
     Raises:
-        SymposiumError: it is no agent that works; nothing was added.
+        ExplainedError: it is no agent that works; nothing was added.
     """
     notify(f"testing `{shown(given.argv)}` …")
     try:
         await shake_hands(await reachable(given, around.env))
-    except SymposiumError as error:
+    except ExplainedError as error:
         hint = f"{error.hint}\n" if error.hint else ""
         text = f"nothing was added: {error.message}"
         raise type(error)(text, f"{hint}add --no-test to add it anyway") from error

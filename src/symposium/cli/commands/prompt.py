@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from localio.errors import ExplainedError
 from symposium.cli.ending import Failure
 from symposium.cli.failures import failure_of
 from symposium.cli.json_report import JsonReport
@@ -16,7 +17,6 @@ from symposium.cli.plain_report import PlainReport
 from symposium.cli.prompting import Errand, run_errand
 from symposium.cli.running import run
 from symposium.cli.talk_options import TalkOptions, talk_options
-from symposium.errors import SymposiumError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -58,7 +58,7 @@ def run_prompt(options: PromptOptions) -> int:
     options.set_up_logs()
     try:
         errand = read_errand(options)
-    except SymposiumError as error:
+    except ExplainedError as error:
         if options.as_json:
             return say_as_json(failure_of(error))
         raise
@@ -69,7 +69,7 @@ def read_errand(options: PromptOptions) -> Errand:
     """What is to be done.
 
     Raises:
-        SymposiumError: something that was named is not there.
+        ExplainedError: something that was named is not there.
     """
     return Errand(
         chain=options.chain(),

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from localio.errors import ExplainedError
 from localio.text import plain_text
 from symposium.cli.agent_views import print_json, print_table
 from symposium.cli.front import CommandGroup
@@ -15,7 +16,6 @@ from symposium.cli.registry_options import AS_JSON
 from symposium.cli.running import run
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry, load
-from symposium.errors import SymposiumError
 from symposium.recommendations.comparison import Answers
 from symposium.recommendations.effects import effects_of
 from symposium.recommendations.facts import Facts
@@ -108,7 +108,7 @@ def forget(*, as_json: bool) -> int:
 def _configured() -> tuple[ModEntry, ...]:
     try:
         loaded = load(config_file(None))
-    except SymposiumError as error:
+    except ExplainedError as error:
         click.echo(plain_text(str(error)), err=True)
         return ()
     return () if loaded is None else loaded.config.mods

@@ -6,6 +6,7 @@ from typing import Final
 import click
 from msgspec import to_builtins
 
+from localio.errors import ExplainedError
 from symposium.agent_sessions.keeper_client import DESCRIBE, LOOK_AGAIN, reach
 from symposium.agent_sessions.session import SessionError, SessionKind
 from symposium.bus.messages.tasks import ListInbox, ListTaskspaces, RetryTaskspace, TaskView
@@ -16,7 +17,6 @@ from symposium.cli.inbox_text import short_text
 from symposium.cli.options import example
 from symposium.cli.task_agents import surroundings_for
 from symposium.cli.tasks import ask, doing, sessions, task_line
-from symposium.errors import SymposiumError
 
 PATIENCE: Final = 5.0
 """Seconds for an agent to go on with its session, or to say that it cannot."""
@@ -75,7 +75,7 @@ async def _begin(task: TaskView) -> str:
     try:
         async with surroundings_for(None) as place:
             await ask(RetryTaskspace(taskspace_uuid=task.id, environment=place))
-    except SymposiumError as error:
+    except ExplainedError as error:
         return f"its agent does not start: {error.message}"
     return f"its agent was started again{await _context(task.id)}"
 

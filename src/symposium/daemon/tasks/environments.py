@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
+from localio.errors import ExplainedError
 from localio.redaction import Redactor, secret_values
 from symposium.agent_sessions.lent_environment import borrow
 from symposium.agent_sessions.session import secrets_of
 from symposium.agent_sessions.store import SessionStore
-from symposium.errors import SymposiumError
 from symposium.taskspaces.model import Taskspace
 
 OURS: Final = frozenset({"HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"})
@@ -86,7 +86,7 @@ class TaskSecrets:
             return text
         known = {*self._own, *secret_values(self._environments.lent(taskspace))}
         # A task can have no agent, or one whose files are gone.
-        with suppress(SymposiumError, OSError, ValueError):
+        with suppress(ExplainedError, OSError, ValueError):
             known |= secrets_of(self._store.spec(taskspace))
         return Redactor(known).text(text)
 

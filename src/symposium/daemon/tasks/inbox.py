@@ -134,7 +134,7 @@ class Inbox:
 
         Raises:
             BusRefusedError: it was answered already, is not there, or has no such choice.
-            SymposiumError: what was decided cannot be done.
+            ExplainedError: what was decided cannot be done.
         """
         found = await self._find(item_id)
         known = {choice.id for choice in found.choices}

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from localio.errors import ExplainedError
 from symposium.daemon.tasks.channels import Channels, read_channels, tell
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.notices import Notices, TaskNotice, grouped
-from symposium.errors import SymposiumError
 from symposium.taskspaces.engine import Engine
 
 LOOK: Final = 2.0
@@ -47,7 +47,7 @@ class Notifying:
         while True:
             try:
                 await self.look(time.time(), tell)
-            except (SymposiumError, OSError) as error:
+            except (ExplainedError, OSError) as error:
                 _log.warning("nobody could be told of what waits: %s", error)
             await asyncio.sleep(LOOK)
 
@@ -55,7 +55,7 @@ class Notifying:
         """Tell what is due at this moment.
 
         Raises:
-            SymposiumError, OSError: it cannot be found out what that is, or be written down.
+            ExplainedError, OSError: it cannot be found out what that is, or be written down.
         """
         # Read anew each time: what was taken out of the file must be told nobody.
         channels = await asyncio.to_thread(read_channels, self._config)

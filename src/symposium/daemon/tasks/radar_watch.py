@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from symposium.errors import SymposiumError
+from localio.errors import ExplainedError
 from symposium.taskspaces import log_book
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.landing.merge_tree import Conflict
@@ -94,7 +94,7 @@ class RadarWatch:
     async def _check(self) -> None:
         try:
             await self._engine.queries.check_worktrees()
-        except SymposiumError as error:
+        except ExplainedError as error:
             _log.warning("cannot note which worktrees are missing: %s", error)
 
     async def _names(self, ids: set[str]) -> dict[str, str]:
@@ -120,14 +120,14 @@ class RadarWatch:
             try:
                 await records.log(taskspace, f"no longer {topic.removesuffix(': ')}", "info")
                 await journal.change(close)
-            except SymposiumError as error:
+            except ExplainedError as error:
                 _log.info("%s could not be told of an overlap: %s", taskspace, error)
 
     async def _overlaps(self, project: str) -> Sequence[Overlap] | None:
         """Those of a project; None where its tasks cannot be compared."""
         try:
             found = await self._engine.radar(Path(project))
-        except SymposiumError as error:
+        except ExplainedError as error:
             _log.info("taskspaces of %s cannot be compared: %s", project, error)
             return None
         return [each for each in found if each.second != BASE]
@@ -138,7 +138,7 @@ class RadarWatch:
         files = ", ".join(dict.fromkeys(each.path for each in overlap.conflicts))
         try:
             await self._engine.records.warn_once(taskspace, begun, begun + files)
-        except SymposiumError as error:
+        except ExplainedError as error:
             # It may be gone since we looked; the others are to be looked after all the same.
             _log.info("%s could not be told of an overlap: %s", taskspace, error)
 

@@ -13,12 +13,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from localio.errors import ExplainedError
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.tasks import InboxCall, InboxChoice, InboxItem
 from symposium.daemon.tasks.live_sessions import LiveSessions
 from symposium.daemon.tasks.resolving_agents import ResolvingAgents
-from symposium.errors import SymposiumError
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.failures import UnknownTaskspaceError
 from symposium.taskspaces.landing.land import LandConflict, LandOptions
@@ -95,7 +95,7 @@ class Resolving:
         """Let the agent resolve a conflict; what happens next, for people.
 
         Raises:
-            SymposiumError: the task has no agent that takes prompts, or it cannot be started.
+            ExplainedError: the task has no agent that takes prompts, or it cannot be started.
         """
         id_ = taskspace.id
         before = await self._engine.resolutions.of(id_)
@@ -129,7 +129,7 @@ class Resolving:
 
         Raises:
             BusRefusedError: the branch or its base has moved since the item was made.
-            SymposiumError: it cannot be done.
+            ExplainedError: it cannot be done.
         """
         resolution = await self._engine.resolutions.of(item.taskspace)
         if resolution is None or _id(resolution) != item.id:
@@ -162,7 +162,7 @@ class Resolving:
         """Give the prompt to the agent, which is started again if it has ended.
 
         Raises:
-            SymposiumError: it cannot be started, or takes no prompts.
+            ExplainedError: it cannot be started, or takes no prompts.
         """
         id_ = resolution.taskspace
         before = await self._engine.resolutions.of(id_)
@@ -171,7 +171,7 @@ class Resolving:
             await self._engine.resolutions.put(resolution)
             try:
                 await self._agents.prompt(resolution)
-            except SymposiumError:
+            except ExplainedError:
                 if before is None:
                     await self._engine.resolutions.end(id_)
                 else:
@@ -197,7 +197,7 @@ class Resolving:
                 self._undecided.discard(id_)
             elif await self._agents.is_done(id_):
                 await self._go_on(resolution)
-        except (SymposiumError, OSError) as error:
+        except (ExplainedError, OSError) as error:
             self._undecided.add(id_)
             _log.warning("cannot look at the conflicts of %s: %s", id_, error)
         finally:
@@ -217,7 +217,7 @@ class Resolving:
     async def _ask_again(self, resolution: Resolution) -> None:
         try:
             await self._agents.prompt(resolution)
-        except SymposiumError as error:
+        except ExplainedError as error:
             reason = f"its agent did not get the prompt: {error.message}"
             after = replace(resolution, stage=Stage.FAILED, at=_now(), reason=reason)
             self._undecided.discard(resolution.taskspace)

@@ -49,7 +49,7 @@ class ResolvingAgents:
         """Give the prompt to the agent, which is started again if it has ended.
 
         Raises:
-            SymposiumError: it cannot be started, or takes no prompts.
+            ExplainedError: it cannot be started, or takes no prompts.
         """
         id_ = resolution.taskspace
         taskspace = await self._engine.get(id_)

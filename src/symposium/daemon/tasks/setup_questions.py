@@ -76,7 +76,7 @@ class SetUpQuestions:
 
         Raises:
             BusRefusedError: the files ask for something else by now.
-            SymposiumError: it cannot be written down, or tried.
+            ExplainedError: it cannot be written down, or tried.
         """
         recipe = await self._engine.recipe(item.taskspace)
         if _id(item.taskspace, recipe) != item.id:

@@ -64,7 +64,7 @@ class TaskAgents:
         """The agent that a person means; None for no agent.
 
         Raises:
-            SymposiumError: nobody is called so, or the agent cannot be had.
+            ExplainedError: nobody is called so, or the agent cannot be had.
         """
         if written is None or written in BUILT_IN or written.startswith(TERMINAL):
             return None if written is None else Chosen(written)
@@ -74,7 +74,7 @@ class TaskAgents:
         """The agent that another agent means; None where that has named none.
 
         Raises:
-            SymposiumError: no agent that is here has this id.
+            ExplainedError: no agent that is here has this id.
         """
         if written is None or written in BUILT_IN:
             return written

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
+from localio.errors import ExplainedError
 from symposium.bus.messages.changes import (
     InboxChanged,
     SnapshotTaken,
@@ -19,7 +20,6 @@ from symposium.bus.protocol import Announcement
 from symposium.daemon.tasks.inbox import Inbox
 from symposium.daemon.tasks.task_viewing import TaskViewing
 from symposium.daemon.tasks.task_views import log_view, snapshot_view
-from symposium.errors import SymposiumError
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.events import (
     Acknowledged,
@@ -153,7 +153,7 @@ class TaskNews:
         try:
             found = await self._engine.queries.of_ids(ready)
             views = await self._viewing.views(list(found.values()))
-        except (SymposiumError, OSError) as error:
+        except (ExplainedError, OSError) as error:
             _log.warning("cannot announce that tasks changed: %s", error)
             return
         for each in views:
@@ -173,7 +173,7 @@ class TaskNews:
     async def _send_inbox(self, bus: Announcer) -> None:
         try:
             items = await self._inbox.items()
-        except (SymposiumError, OSError) as error:
+        except (ExplainedError, OSError) as error:
             _log.warning("cannot announce what waits: %s", error)
             return
         before, self._before = self._before, {item.id: item for item in items}

@@ -37,6 +37,7 @@ from symposium.taskspaces.deletion.removal import BranchFate, Keeping
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
 from symposium.taskspaces.landing.merge_tree import Conflict
 from symposium.taskspaces.landing.radar import Overlap
@@ -178,7 +179,7 @@ class TreeDesk:
             try:
                 if many := await count(each.id):
                     lines.append(f"{each.name}: {many} old snapshots {done}")
-            except TaskspaceError as error:
+            except (GitRunError, TaskspaceError) as error:
                 lines.append(f"{each.name} is left as it is: {error.message}")
         return Collected(lines=tuple(lines), orphans=orphans)
 

@@ -74,7 +74,7 @@ async def run(
 
     Raises:
         DialectSyntaxError: it cannot be read.
-        SymposiumError: a function cannot be called so, or has failed.
+        ExplainedError: a function cannot be called so, or has failed.
     """
     expression = parse(program)
     scope = Scope(workspace, port, new_id)

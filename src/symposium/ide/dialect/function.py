@@ -71,7 +71,7 @@ class Function(Struct, frozen=True):
         """The result, as JSON or as something that can be told as JSON.
 
         Raises:
-            SymposiumError: there is none.
+            ExplainedError: there is none.
         """
         raise NotImplementedError
 

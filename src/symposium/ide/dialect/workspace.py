@@ -69,7 +69,7 @@ def workspace(base_uri: str) -> Workspace:
     """The workspace of a base URI: a path, or a `file` URI.
 
     Raises:
-        SymposiumError: it is no folder.
+        ExplainedError: it is no folder.
     """
     path = unquote(urlsplit(base_uri).path) if base_uri.startswith("file:") else base_uri
     try:

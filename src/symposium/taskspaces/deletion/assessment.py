@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from symposium.errors import SymposiumError
+from localio.errors import ExplainedError
 from symposium.taskspaces.deletion import commit_checks, work_tree_checks
 from symposium.taskspaces.deletion.processes import family_of, running_in
 from symposium.taskspaces.deletion.report import Finding, Report, Risk, Unknown
@@ -63,14 +63,14 @@ async def assess(
         return Report(taskspace.id, (), (gone,))
     try:
         git = Git(worktree)
-    except SymposiumError as error:
+    except ExplainedError as error:
         return Report(taskspace.id, (), (Unknown(Risk.UNCOMMITTED, error.message),))
     subject = _Subject(ground, taskspace, repository, git, presence, done)
     found: list[Finding | Unknown] = []
     for risk, check in _CHECKS:
         try:
             found += await check(subject)
-        except SymposiumError as error:
+        except ExplainedError as error:
             found.append(Unknown(risk, error.message))
         except (OSError, ValueError) as error:
             found.append(Unknown(risk, str(error)))

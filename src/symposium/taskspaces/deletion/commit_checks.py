@@ -7,7 +7,7 @@ from symposium.taskspaces.creation import LOCK, base_of
 from symposium.taskspaces.deletion.report import Finding, Risk, Unknown
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git import remotes
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import BaseBranch, commit_of, worktrees
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots.branches import stashed
@@ -73,7 +73,7 @@ async def _freshness(git: Git, remote: str | None) -> list[Finding | Unknown]:
         return []
     try:
         await remotes.ask(git, remote)
-    except TaskspaceError as error:
+    except (GitRunError, TaskspaceError) as error:
         reason = f"{remote} could not be asked, what is pushed may be old: {error.message}"
         return [Unknown(Risk.UNPUSHED, reason)]
     return []

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from sqlite3 import Connection
 
-from symposium.errors import SymposiumError
+from localio.errors import ExplainedError
 from symposium.taskspaces import operations, port_blocks
 from symposium.taskspaces.creation import base_of
 from symposium.taskspaces.deletion.archive import (
@@ -187,7 +187,7 @@ async def _tear_down(ground: Ground, taskspace: Taskspace, repository: Repositor
             env,
             lambda line: ground.tell(Said(taskspace.id, line)),
         )
-    except (SymposiumError, OSError) as error:
+    except (ExplainedError, OSError) as error:
         ground.tell(Said(taskspace.id, f"teardown failed: {error}"))
 
 

@@ -6,12 +6,13 @@ hooks. Settings of the user that would start a program for a person are overridd
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from localio.errors import LocalIOError
 from localio.git_settings import GitDirectories, Setting, find_git_directories, git_directories_at
 from symposium.diffs.git import end_process, start_process
 from symposium.git_isolation.isolation import (
@@ -23,7 +24,6 @@ from symposium.git_isolation.isolation import (
     isolate,
 )
 from symposium.git_isolation.stand_in import in_words
-from symposium.taskspaces.failures import GitCommandError, TaskspaceError
 
 COMMAND_TIMEOUT: Final = 120.0
 """Seconds that a command may take."""
@@ -58,6 +58,27 @@ inherited: Final[set[int]] = set()
 
 at_work: Final[set[int]] = set()
 """The gits of this process that run now; each is the leader of a session of its own."""
+
+
+class GitRunError(LocalIOError):
+    """Git cannot be run to its end, or refuses."""
+
+
+class GitCommandError(GitRunError):
+    """Git refused.
+
+    Attributes:
+        words: what it was asked.
+        code: its exit code.
+        said: the end of what it wrote to stderr.
+    """
+
+    def __init__(self, words: Sequence[str], code: int, said: str) -> None:
+        self.words = tuple(words)
+        self.code = code
+        self.said = said
+        told = said or f"exit code {code}"
+        super().__init__(f"git {' '.join(words[:2])}: {told}", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +126,7 @@ class Git:
         """Run to the end, whatever its exit code.
 
         Raises:
-            TaskspaceError: git is not there, takes too long, or says too much.
+            GitRunError: git is not there, takes too long, or says too much.
         """
         argv = ["git", *(w for s in (*_SETTINGS, *self.settings) for w in ("-c", s)), *words]
         try:
@@ -127,17 +148,17 @@ class Git:
             )
         except FileNotFoundError as error:
             if not self.directory.is_dir():
-                raise TaskspaceError(f"{self.directory} is not there", "") from error
-            raise TaskspaceError("git was not found", "install git 2.38 or newer") from error
+                raise GitRunError(f"{self.directory} is not there", "") from error
+            raise GitRunError("git was not found", "install git 2.38 or newer") from error
         except OSError as error:
-            raise TaskspaceError(f"{self.directory}: {error.strerror}", "") from error
+            raise GitRunError(f"{self.directory}: {error.strerror}", "") from error
         at_work.add(process.pid)
         try:
             async with asyncio.timeout(patience):
                 return await _talk(process, stdin, words)
         except TimeoutError as error:
             reason = f"git {words[0]} took longer than {patience:g} s"
-            raise TaskspaceError(reason, "") from error
+            raise GitRunError(reason, "") from error
         finally:
             try:
                 await end_process(process)
@@ -148,8 +169,8 @@ class Git:
         """Run to the end.
 
         Raises:
-            GitError: its exit code is not 0.
-            TaskspaceError: as `run`.
+            GitCommandError: its exit code is not 0.
+            GitRunError: as `run`.
         """
         done = await self.run(*words, stdin=stdin, patience=patience)
         if done.code:
@@ -183,7 +204,7 @@ class Git:
         """The same with remotes to reach, by the protocols that the user allows.
 
         Raises:
-            TaskspaceError: git cannot be run there.
+            GitRunError: git cannot be run there.
         """
         listed = await self.run("config", "-z", "--get-regexp", r"^protocol\..*\.allow$")
         entries = [entry.partition("\n") for entry in listed.names]
@@ -194,7 +215,7 @@ class Git:
         """The same, which fetches what a partial clone lacks (git-clone(1), `--filter`).
 
         Raises:
-            TaskspaceError: git cannot be run there.
+            GitRunError: git cannot be run there.
         """
         return replace(await self.online(), is_completing=True)
 
@@ -238,7 +259,7 @@ async def _talk(process: asyncio.subprocess.Process, stdin: bytes, words: tuple[
             tasks.create_task(_feed(process.stdin, stdin))
             out = tasks.create_task(_take(process.stdout, words))
             said = tasks.create_task(_tail(process.stderr))
-    except* TaskspaceError as group:
+    except* GitRunError as group:
         raise group.exceptions[0] from None
     code = await process.wait()
     return Done(code, out.result(), in_words(said.result().decode(errors="replace").strip()))
@@ -258,7 +279,7 @@ async def _take(stdout: asyncio.StreamReader, words: tuple[str, ...]) -> bytes:
     while chunk := await stdout.read(1 << 16):
         taken += chunk
         if len(taken) > MOST_OUTPUT:
-            raise TaskspaceError(f"git {words[0]} says more than {MOST_OUTPUT} bytes", "")
+            raise GitRunError(f"git {words[0]} says more than {MOST_OUTPUT} bytes", "")
     return bytes(taken)
 
 

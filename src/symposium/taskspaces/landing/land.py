@@ -18,7 +18,7 @@ from symposium.taskspaces.deletion.work_tree_checks import status_of
 from symposium.taskspaces.events import Said
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git import remotes
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import BaseBranch, Repository, commit_of, worktrees
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge
@@ -266,7 +266,7 @@ async def _check_clean(git: Git, taskspace: Taskspace, repository: Repository) -
 async def _fetch(landing: _Landing) -> list[str]:
     try:
         await remotes.fetch(landing.repository.git, landing.base)
-    except TaskspaceError as error:
+    except (GitRunError, TaskspaceError) as error:
         return [f"{landing.base.remote} could not be asked: {error.message}"]
     return []
 
@@ -337,7 +337,7 @@ async def _rebase(
         await move_worktree(git, before, copies.tip)
         ground.pass_stage(operation.taskspace, "land.moved")
         await move_branch(git, before, copies.tip, f"symposium: land: rebase onto {onto}")
-    except TaskspaceError:
+    except (GitRunError, TaskspaceError):
         await ground.undertakings.after_failure(take_back(git, before, copies.tip))
         raise
     return True

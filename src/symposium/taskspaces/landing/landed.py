@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.model import Taskspace
 
 _STATUS: Final = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal")
@@ -21,7 +21,7 @@ async def is_landed(taskspace: Taskspace) -> bool:
     try:
         git = Git(Path(taskspace.worktree))
         seen = await git.run(*_STATUS, *_QUICK)
-    except TaskspaceError:
+    except (GitRunError, TaskspaceError):
         return False
     about = [each for each in seen.names if each.startswith("# ")]
     return f"# branch.oid {taskspace.landed}" in about and len(about) == len(seen.names)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.taskspaces.failures import GitCommandError, TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.program import Git, GitCommandError, GitRunError
 
 _MOVE: Final = ("read-tree", "-m", "-u")
 """Two more words follow, the commit that is left and the other one (git-read-tree(1))."""
@@ -48,7 +48,7 @@ async def move_worktree(git: Git, before: str, after: str) -> None:
     await git.run("update-index", "-q", "--refresh")
     try:
         done = await git.run(*_MOVE, before, after, patience=_PATIENCE)
-    except TaskspaceError:
+    except (GitRunError, TaskspaceError):
         await _remove_lock(git)
         raise
     if done.code < 0:

@@ -8,7 +8,7 @@ from typing import Final
 
 from symposium.taskspaces.creation import base_of
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import Repository, commit_of
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge
@@ -125,7 +125,7 @@ class Radar:
             try:
                 git = self._seeing(repository)
                 self._known[pair] = (await dry_merge(git, *pair)).conflicts
-            except TaskspaceError as error:
+            except (GitRunError, TaskspaceError) as error:
                 return [Overlap(first.id, second.id, problem=error.message)]
         # What only one of them has changed stands against the other's base, and is told there.
         conflicts = tuple(

@@ -10,7 +10,7 @@ import msgspec
 
 from localio.text import exact
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.land import (
     ChecksFailed,
@@ -158,7 +158,7 @@ class Resolutions:
                 found = await prepare(ground, taskspace, opened.repository, before.options)
             if isinstance(found, Ready) and found.is_news:
                 return await self._ready(after, found, Git(Path(taskspace.worktree)))
-        except TaskspaceError as error:
+        except (GitRunError, TaskspaceError) as error:
             hint = f" ({error.hint})" if error.hint else ""
             return _failed(after, f"cannot land yet: {error.message}{hint}")
         match found:
@@ -201,7 +201,7 @@ class Resolutions:
         names = await git.ask(*_DIFF, "--name-only", "-z", found.onto, found.tip)
         try:
             diff = (await git.ask(*_DIFF, found.onto, found.tip)).out
-        except TaskspaceError as error:
+        except (GitRunError, TaskspaceError) as error:
             shown, is_cut = [error.message], True
         else:
             shown = diff[:MAX_DIFF].decode(errors="replace").splitlines()

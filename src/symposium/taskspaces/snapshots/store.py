@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from localio.files import write_whole
-from symposium.taskspaces.failures import GitCommandError, TaskspaceError
-from symposium.taskspaces.git.program import Git
+from symposium.taskspaces.failures import TaskspaceError
+from symposium.taskspaces.git.program import Git, GitCommandError
 from symposium.taskspaces.snapshots.objects import (
     PRIVATE,
     Objects,
