@@ -67,8 +67,9 @@ dependencies: setup ## what is imported is declared, what is declared is importe
 dead: setup ## code nobody calls
 	$(BIN)/vulture
 
-words: setup ## spelling
+words: setup ## spelling, and the words that texts and names avoid
 	$(BIN)/typos
+	$(BIN)/python -m tests.support.voice
 
 docs: setup ## build the pages strictly, into site/
 	$(BIN)/python docs/generate.py --check

@@ -1,0 +1,204 @@
+"""The check of texts: banned words, first words of docstrings, names, and commit subjects.
+
+`python -m tests.support.voice` prints each violation and exits with 1 if there is one. It reads
+comments, docstrings, string literals, and names of `src` and `tests`, the Markdown pages, and the
+commit subjects since the check exists. Files in tests/golden/voice_pending.txt are not rewritten
+yet: `--all` prints their violations too, `--write` updates that list, which only becomes shorter.
+"""
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+PENDING: Final = ROOT / "tests" / "golden" / "voice_pending.txt"
+SINCE: Final = "55428f9bdbb17ba84efc4edb7e7dab771bbddcb3"
+"""The last commit before the rule of subjects applied."""
+
+MAX_SUBJECT: Final = 72
+
+BANNED: Final = re.compile(
+    (
+        r"\b(?:who(?:m)?ever|nobody|somebody|anew|mend(?:s|ed|ing)?|for ever|all the same|besides"
+        r"|whilst|hence|thus|lest|albeit|hitherto|herein|thereof|farewell|strangers?(?:'s?)?"
+        r"|altogether|errand|purse|ward|lobby|turnstile|neutral ground|undertakings?|audience"
+        r"|bur(?:y|ied|ial)|told|tells? (?:of|it|them)|speaks? of|hears? of"
+        r"|put(?:s|ting)? (?:off|down|away)|let(?:s|ting)? go"
+        r"|stands? (?:in|for|beside|behind|before|there)"
+        r"|(?:is|are|was|were) (?:not there|none|no more)|of ours|goes? on|went on"
+        r"|as it (?:was|came|is|stands)|in its place|to its end|has the word|may well"
+        r"|any (?:more|longer) than|no longer wanted)\b"
+    ).replace(" ", r"\s+"),
+    re.IGNORECASE,
+)
+DOCSTRING_START: Final = re.compile(
+    r"^(?:What|Who|Whom|Whose|Where|How|Those|Which|As|Nothing|Never)\b"
+)
+IDENTIFIER_WORDS: Final = frozenset(
+    {
+        *("floor", "lobby", "desk", "purse", "ward", "turnstile", "reception", "audience"),
+        *("wish", "wishes", "care", "effort", "crossing", "ground", "mending", "trouble"),
+        *("witness", "ledger", "told", "anew", "bury", "burial", "around", "surroundings"),
+        *("undertakings", "halting", "overheard", "talker", "fate", "lend", "patience", "most"),
+        *("longest"),
+    }
+)
+
+_QUOTED: Final = re.compile(r"`[^`\n]*`")
+"""Names of the wire and of programs, which are not ours to choose."""
+
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_RELEASED: Final = re.compile(r"^## \[?\d", re.MULTILINE)
+_EXEMPT: Final = (
+    "docs/transcripts/",
+    "src/symposium/agents/eliza/",  # her script is of 1966
+    "tests/golden/",
+    "tests/traces/",
+    "tests/support/voice.py",
+    "tests/test_voice.py",
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Violation:
+    """A place and what is wrong there."""
+
+    path: str
+    line: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.problem}"
+
+
+def problems_of_source(path: str, source: str) -> Iterator[Violation]:
+    """Violations in a Python file."""
+    tree = ast.parse(source)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 1)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from _banned(path, line, node.value)
+        text = ast.get_docstring(node) if isinstance(node, documented) else None
+        if text and (found := DOCSTRING_START.match(text)):
+            yield Violation(path, line, f"a docstring starts with {found[0]!r}")
+        for name in _names_of(node):
+            if wrong := IDENTIFIER_WORDS & {word.lower() for word in _WORDS.findall(name)}:
+                yield Violation(path, line, f"the name {name} contains {min(wrong)!r}")
+            if name.startswith("test_"):
+                yield from _banned(path, line, name.replace("_", " "))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield from _banned(path, token.start[0], token.string)
+
+
+def _names_of(node: ast.AST) -> Iterator[str]:
+    """Names of classes, functions, and constants of modules and classes."""
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        yield node.name
+    if isinstance(node, ast.Module | ast.ClassDef):
+        for statement in node.body:
+            match statement:
+                case ast.Assign(targets=targets):
+                    yield from (each.id for each in targets if isinstance(each, ast.Name))
+                case ast.AnnAssign(target=ast.Name(id=name)):
+                    yield name
+                case _:
+                    pass
+
+
+def problems_of_page(path: str, text: str) -> Iterator[Violation]:
+    """Violations in a Markdown page; released sections of a changelog are history."""
+    if path.endswith("CHANGELOG.md") and (released := _RELEASED.search(text)):
+        text = text[: released.start()]
+    yield from _banned(path, 1, text)
+
+
+def problems_of_subject(commit: str, subject: str) -> Iterator[Violation]:
+    """Violations in the subject of a commit."""
+    if len(subject) > MAX_SUBJECT:
+        problem = f"the subject has {len(subject)} characters, at most {MAX_SUBJECT}"
+        yield Violation(f"commit {commit}", 1, problem)
+    yield from _banned(f"commit {commit}", 1, subject)
+
+
+def _banned(path: str, line: int, text: str) -> Iterator[Violation]:
+    plain = _QUOTED.sub("` `", text)
+    for found in BANNED.finditer(plain):
+        words = " ".join(found[0].split())
+        problem = f"write something plainer than {words!r}"
+        yield Violation(path, line + plain.count("\n", 0, found.start()), problem)
+
+
+def problems_of_file(path: str) -> list[Violation]:
+    """Violations in a file of the repository."""
+    name = Path(path)
+    if path.startswith(_EXEMPT):
+        return []
+    words = (each.lower() for each in _WORDS.findall(name.stem))
+    wrong = IDENTIFIER_WORDS.intersection(words) if name.suffix == ".py" else set[str]()
+    named = [Violation(path, 1, f"the name of the file contains {each!r}") for each in wrong]
+    text = (ROOT / path).read_text()
+    read = problems_of_source if name.suffix == ".py" else problems_of_page
+    return sorted({*named, *read(path, text)})
+
+
+def files() -> list[str]:
+    """Every file that the check reads."""
+    return _git("ls-files", "--", "src/*.py", "tests/*.py", "*.md").splitlines()
+
+
+def subjects() -> list[tuple[str, str]]:
+    """Short hash and subject of each commit since the rule applies."""
+    log = _git("log", "--format=%h %s", f"{SINCE}..HEAD").splitlines()
+    return [(each.partition(" ")[0], each.partition(" ")[2]) for each in log]
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def updated(before: Sequence[str], failing: Sequence[str]) -> list[str]:
+    """The list of files that are not rewritten yet.
+
+    Raises:
+        ValueError: it would become longer: a new file follows the rules from its first day.
+    """
+    if len(failing) > len(before):
+        added = ", ".join(sorted({*failing} - {*before}))
+        message = f"the list of pending files may only become shorter; new: {added}"
+        raise ValueError(message)
+    return sorted(failing)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print violations; the exit code."""
+    pending = PENDING.read_text().split()
+    found = {path: problems_of_file(path) for path in files()}
+    failing = [path for path, problems in found.items() if problems]
+    if "--write" in arguments:
+        PENDING.write_text("".join(f"{each}\n" for each in updated(pending, failing)))
+        return 0
+    shown = failing if "--all" in arguments else [each for each in failing if each not in pending]
+    wrong: list[object] = [each for path in shown for each in found[path]]
+    wrong += [
+        each for commit, subject in subjects() for each in problems_of_subject(commit, subject)
+    ]
+    done = sorted({*pending} - {*failing})
+    wrong += [
+        f"{each}: passes or is gone; run `python -m tests.support.voice --write`" for each in done
+    ]
+    sys.stdout.write("".join(f"{each}\n" for each in wrong))
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

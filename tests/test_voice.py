@@ -1,0 +1,70 @@
+"""The check of texts finds what it says it finds; `make words` runs it over the repository."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.support.voice import (
+    PENDING,
+    Violation,
+    files,
+    problems_of_page,
+    problems_of_source,
+    problems_of_subject,
+    updated,
+)
+
+pytestmark = pytest.mark.requirement("house.voice")
+
+
+def problems(found: Iterator[Violation]) -> list[str]:
+    return [f"{each.line}: {each.problem}" for each in found]
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("x = 1  # nobody reads it\n", "1: write something plainer than 'nobody'"),
+        ('"""Fine.\n\nWhoever asks."""\n', "3: write something plainer than 'Whoever'"),
+        ('"""It goes\n\n    on."""\n', "1: write something plainer than 'goes on'"),
+        ("x = f'{1} goes on'\n", "1: write something plainer than 'goes on'"),
+        ("def test_it_goes_on(): ...\n", "1: write something plainer than 'goes on'"),
+        ('def f():\n    """What it is."""\n', "1: a docstring starts with 'What'"),
+        ("class InboxDesk: ...\n", "1: the name InboxDesk contains 'desk'"),
+        ("MOST_LINES = 3\n", "1: the name MOST_LINES contains 'most'"),
+        ("class A:\n    patience: int = 3\n", "1: the name patience contains 'patience'"),
+    ],
+)
+def test_a_violation_in_a_source_is_found_with_its_line(source: str, problem: str) -> None:
+    assert problems(problems_of_source("a.py", source)) == [problem]
+
+
+def test_quoted_names_and_plain_words_pass() -> None:
+    source = '"""Send `nobody` the summary."""\n\nALMOST = "toward the desktop"  # Foremost.\n'
+
+    assert problems(problems_of_source("a.py", source)) == []
+
+
+def test_released_sections_of_the_changelog_are_not_read() -> None:
+    page = "## Unreleased\n\n- mend it\n\n## [1.0]\n\n- nobody\n"
+
+    assert problems(problems_of_page("CHANGELOG.md", page)) == [
+        "3: write something plainer than 'mend'"
+    ]
+    assert len(problems(problems_of_page("docs/page.md", page))) == len(["mend", "nobody"])
+
+
+def test_a_subject_has_at_most_72_characters() -> None:
+    assert problems(problems_of_subject("abc", "a" * 72)) == []
+    assert problems(problems_of_subject("abc", "a" * 73)) == [
+        "1: the subject has 73 characters, at most 72"
+    ]
+
+
+def test_the_list_of_pending_files_only_becomes_shorter() -> None:
+    assert updated(["a.py", "b.py"], ["moved.py"]) == ["moved.py"]
+    with pytest.raises(ValueError, match=r"new: c\.py"):
+        updated(["a.py"], ["a.py", "c.py"])
+
+
+def test_every_pending_file_exists() -> None:
+    assert {*PENDING.read_text().split()} <= {*files()}
