@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import GIT, Scene, git, tree_of
+from tests.support.taskspace_scenes import GIT, Scene, Surroundings, git, open_scene, tree_of
 
 from symposium.taskspaces import operations
 from symposium.taskspaces.failures import TaskspaceError
@@ -113,14 +113,15 @@ async def test_a_rebase_that_would_lose_changes_of_a_merge_commit_is_refused(
 
 
 @pytest.mark.requirement("taskspaces.land-in-the-way")
+@pytest.mark.parametrize("content", ["the only copy\n", "", "theirs\n"])
 @pytest.mark.parametrize("path", ["build/out", "build", "secret/key", "x.log"])
-async def test_an_ignored_file_is_not_overwritten(path: str, scene: Scene) -> None:
+async def test_an_ignored_file_is_not_overwritten(path: str, content: str, scene: Scene) -> None:
     made = await scene.make()
     worktree = Path(made.worktree)
     scene.commit(worktree, "mine", "mine\n")
     own = worktree / ("build/deep" if path == "build" else path)
     own.parent.mkdir(exist_ok=True)
-    own.write_text("the only copy\n", encoding="utf-8")
+    own.write_text(content, encoding="utf-8")
     (scene.upstream / path).parent.mkdir(exist_ok=True)
     (scene.upstream / path).write_text("theirs\n", encoding="utf-8")
     git("add", "-f", path, cwd=scene.upstream)
@@ -131,7 +132,7 @@ async def test_an_ignored_file_is_not_overwritten(path: str, scene: Scene) -> No
         await scene.engine.land(made.id, LandOptions())
 
     assert state_of(made) == before
-    assert own.read_text(encoding="utf-8") == "the only copy\n"
+    assert own.read_text(encoding="utf-8") == content
 
 
 @pytest.mark.requirement("taskspaces.land-in-the-way")
@@ -150,6 +151,23 @@ async def test_an_ignored_file_in_the_place_of_a_folder_is_not_overwritten(scene
         await scene.engine.land(made.id, LandOptions())
 
     assert state_of(made) == before
+
+
+@pytest.mark.requirement("taskspaces.land-in-the-way")
+async def test_file_made_while_commits_are_copied_stays(scene: Scene) -> None:
+    made = await diverged(scene)
+    own = Path(made.worktree) / "theirs"
+    # Empty, it is the beginning of the base's file, which a killed git could have left.
+    around = Surroundings(passed=lambda stage: own.touch() if stage == "land.replayed" else None)
+    scene.engine.close()
+    again = open_scene(scene.root, around)
+
+    with pytest.raises(TaskspaceError, match="not tracked"):
+        await again.engine.land(made.id, LandOptions())
+
+    assert own.read_bytes() == b""
+    assert git("status", "--short", cwd=Path(made.worktree)) == "?? theirs"
+    again.engine.close()
 
 
 async def copied(scene: Scene, made: Taskspace) -> tuple[Git, str, str]:

@@ -22,7 +22,7 @@ from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import BaseBranch, Repository, commit_of, worktrees
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge
-from symposium.taskspaces.landing.move import move_branch, move_worktree, take_back
+from symposium.taskspaces.landing.move import check_way, move_branch, move_worktree, take_back
 from symposium.taskspaces.landing.replay import replay
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.operations import Kind, Operation
@@ -333,6 +333,7 @@ async def _rebase(
         raise TaskspaceError(reason, f"symposium task land {landing.taskspace.id[:8]} --merge")
     detail = {"before": before, "after": copies.tip, "at": ground.now()}
     await ground.reach(replace(operation, detail=detail), "land.replayed")
+    await check_way(git, before, copies.tip)
     try:
         await move_worktree(git, before, copies.tip)
         ground.pass_stage(operation.taskspace, "land.moved")

@@ -1,7 +1,7 @@
 """Bring a clean worktree and its branch from one commit to another, and back after a kill.
 
 The files come first, the branch last: a kill leaves the branch at one of the two commits. A file
-that git does not track is never overwritten, also an ignored one, which git would overwrite.
+that git does not track stops the move, also an ignored one, which git would overwrite.
 """
 
 import asyncio
@@ -34,18 +34,29 @@ class _Change:
     mode_after: str
 
 
-async def move_worktree(git: Git, before: str, after: str) -> None:
-    """Bring files and index from one commit to another; the branch stays.
+async def check_way(git: Git, before: str, after: str) -> None:
+    """Check, as the last thing before `move_worktree`, that no file is in the way of a new one.
+
+    An ignored file that is made after this check, until `move_worktree` ends, is overwritten: git
+    has no such check of its own in `read-tree`.
 
     Raises:
-        TaskspaceError: a file is in the way, or git cannot; no file was overwritten.
+        TaskspaceError: a file is, or git cannot; nothing was written that is to be taken back.
     """
     changes = await _changes(git, before, after)
+    await git.run("update-index", "-q", "--refresh")
     path = await asyncio.to_thread(_in_the_way, git.directory, changes)
     if path is not None:
         reason = f"{path!r} is in the worktree and not tracked, and the base has a file there"
         raise TaskspaceError(reason, "move it away, then land again")
-    await git.run("update-index", "-q", "--refresh")
+
+
+async def move_worktree(git: Git, before: str, after: str) -> None:
+    """Bring files and index from one commit to another; the branch stays.
+
+    Raises:
+        TaskspaceError: git cannot; see `take_back`.
+    """
     try:
         done = await git.run(*_MOVE, before, after, patience=_PATIENCE)
     except (GitRunError, TaskspaceError):
