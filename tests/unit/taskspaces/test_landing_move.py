@@ -1,5 +1,6 @@
 """Landing by rebase brings the worktree along: nothing is overwritten, a kill leaves no half."""
 
+import asyncio
 import os
 import shlex
 from pathlib import Path
@@ -168,6 +169,28 @@ async def test_file_made_while_commits_are_copied_stays(scene: Scene) -> None:
     assert own.read_bytes() == b""
     assert git("status", "--short", cwd=Path(made.worktree)) == "?? theirs"
     again.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.land-locked")
+@pytest.mark.parametrize("name", ["HEAD", "branch"])
+async def test_lock_of_a_killed_git_is_named_with_what_to_do(name: str, scene: Scene) -> None:
+    made = await diverged(scene)
+    worktree = Path(made.worktree)
+    ref = "HEAD" if name == "HEAD" else f"refs/heads/{made.branch}"
+    lock = Path(
+        git("rev-parse", "--path-format=absolute", "--git-path", f"{ref}.lock", cwd=worktree)
+    )
+    await asyncio.to_thread(lock.touch)
+    before = state_of(made)
+
+    with pytest.raises(TaskspaceError) as caught:
+        await scene.engine.land(made.id, LandOptions())
+
+    assert caught.value.message == f"{lock} is in the way: a git runs in the clone, or was killed"
+    assert caught.value.hint == "when no git runs there, remove that file and land again"
+    assert state_of(made) == before
+    await asyncio.to_thread(lock.unlink)
+    assert isinstance(await scene.engine.land(made.id, LandOptions()), Landed)
 
 
 async def copied(scene: Scene, made: Taskspace) -> tuple[Git, str, str]:

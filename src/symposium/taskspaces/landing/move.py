@@ -70,21 +70,34 @@ async def move_worktree(git: Git, before: str, after: str) -> None:
 
 async def _remove_lock(git: Git) -> None:
     """Remove the lock on the index that a git which was killed has left."""
-    lock = Path(await git.text("rev-parse", "--git-path", "index.lock"))
-    await asyncio.to_thread((git.directory / lock).unlink, missing_ok=True)
+    lock = await _lock_of(git, "index")
+    await asyncio.to_thread(lock.unlink, missing_ok=True)
 
 
 async def move_branch(git: Git, before: str, after: str, why: str) -> None:
     """Move the branch of a worktree, or its detached HEAD, if it is still at a commit.
 
     Raises:
-        TaskspaceError: it has moved.
+        TaskspaceError: it has moved, or a lock is in the way.
     """
     branch = await git.maybe("symbolic-ref", "--quiet", "HEAD")
     ref = ("--no-deref", "HEAD") if branch is None else (branch,)
     done = await git.run("update-ref", "-m", why, *ref, after, before)
-    if done.code:
-        raise TaskspaceError(f"{branch or 'HEAD'} has new commits: {done.said}", "land again")
+    if not done.code:
+        return
+    for lock in [await _lock_of(git, name) for name in ("HEAD", branch or "HEAD")]:
+        # Never removed here: whether the git that made it still runs cannot be known.
+        if await asyncio.to_thread(lock.exists):
+            reason = f"{lock} is in the way: a git runs in the clone, or was killed"
+            raise TaskspaceError(reason, "when no git runs there, remove that file and land again")
+    raise TaskspaceError(f"{branch or 'HEAD'} has new commits: {done.said}", "land again")
+
+
+async def _lock_of(git: Git, name: str) -> Path:
+    """The file that git makes while it writes the index, HEAD, or a branch."""
+    lock = git.directory / await git.text("rev-parse", "--git-path", f"{name}.lock")
+    # Git runs in a stand-in, whose folders are links into the clone.
+    return await asyncio.to_thread(lock.parent.resolve) / lock.name
 
 
 async def take_back(git: Git, before: str, after: str) -> None:
