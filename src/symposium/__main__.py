@@ -1,4 +1,4 @@
-"""Starts the command line: `symposium` and `python -m symposium`."""
+"""Start the command line: `symposium` and `python -m symposium`."""
 
 from symposium.cli.quick_imports import quick_imports
 
@@ -8,12 +8,18 @@ with quick_imports():
     from symposium.cli.front import Front
     from symposium.config.paths import leave_relative_places
 
+HELP = """Run coding agents from any editor, several at a time, with your rules, your tools, and an
+undo.
 
-@click.group(cls=Front, context_settings={"help_option_names": ["--help", "-h"]})
+`symposium COMMAND --help` shows the options of a command, and an example.
+"""
+
+
+@click.group(cls=Front, help=HELP, context_settings={"help_option_names": ["--help", "-h"]})
 @click.version_option(package_name="symposium-host", prog_name="symposium")
 def main() -> None:
-    """Run chains of ACP components between an editor and its agent."""
-    # Where we are may be any workspace: nobody starts what lies there by chance.
+    """Run a command of Symposium."""
+    # The current directory may be an untrusted workspace: run no program from it by accident.
     leave_relative_places()
 
 

@@ -510,7 +510,7 @@ def test_the_agent_of_the_config_answers_where_none_is_named(
     config.write_text(json.dumps({"agent": {"builtin": "testy"}}))
     by_source = symposium("prompt", "Hello")
 
-    assert "No agent is configured: using the built-in eliza." in unset.stderr
+    assert "No agent is configured; using the built-in eliza." in unset.stderr
     assert named.stdout == by_source.stdout == "Hello, world!\n"
     assert "No agent is configured" not in named.stderr + by_source.stderr
 

@@ -1,4 +1,4 @@
-"""What the commands that speak on the bus share: where it is, and who speaks."""
+"""Options and clients for the commands that use the bus."""
 
 import os
 from pathlib import Path
@@ -11,19 +11,19 @@ from symposium.bus.envelope import Sender
 from symposium.bus.handlers import Answers
 from symposium.bus.protocol import Role
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 SOCKET = click.option(
     "--socket",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="PATH",
-    help="Where the daemon listens; $SYMPOSIUM_SOCKET, or the usual place, if not given.",
+    help="Socket of the daemon. Default: $SYMPOSIUM_SOCKET, else the standard location.",
 )
 
 
 def running_bus(
     socket: Path | None, answers: Answers | None = None, *, role: Role = Role.CLI
 ) -> BusClient:
-    """A client of the daemon that runs; none is started."""
+    """Make a client of the running daemon; does not start one."""
     settings = ClientSettings(DaemonOptions(socket=socket), dial_running)
     return BusClient(_identity(role, None), answers, settings)
 
@@ -31,7 +31,7 @@ def running_bus(
 def client_for(
     socket: Path | None, sender: Sender | None = None, answers: Answers | None = None
 ) -> BusClient:
-    """A client of the daemon, which is started if none runs."""
+    """Make a client of the daemon; starts one if none is running."""
     settings = ClientSettings(DaemonOptions(socket=socket))
     return BusClient(_identity(Role.CLI, sender), answers, settings)
 

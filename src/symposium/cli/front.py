@@ -1,4 +1,4 @@
-"""The command itself: finds its subcommands without importing them, and ends with an exit code."""
+"""The root command: lists subcommands without importing them, and maps errors to exit codes."""
 
 import ast
 import linecache
@@ -19,15 +19,18 @@ from symposium.cli.quick_imports import quick_imports
 COMMANDS: Final = "symposium.cli.commands"
 
 SECTIONS: Final = {
-    "Start here": ("setup", "agents", "chat", "prompt", "run", "uninstall"),
-    "Tasks": ("task", "inbox", "up", "session", "handoff"),
-    "Look": ("status", "walkthrough", "timeline", "trace", "plan", "audit"),
-    "Allow": ("trust", "policy", "recommendations"),
-    "For programs": ("exec", "run-with", "mcp", "registry", "daemon", "bus", "eliza", "testy"),
+    "Get started": ("setup", "agents", "recommendations", "chat", "prompt", "uninstall"),
+    "Work on tasks": ("task", "inbox", "up"),
+    "Manage sessions": ("session", "handoff"),
+    "See what happens": ("status", "walkthrough", "timeline", "trace", "plan"),
+    "Permissions": ("trust", "policy", "audit"),
+    "For programs": (
+        *("run", "run-with", "exec", "mcp", "registry", "daemon", "bus", "eliza", "testy"),
+    ),
 }
-"""In which order people see the commands."""
+"""The commands, grouped by what a user wants to do, in the order of the help."""
 
-OTHERS: Final = "Others"
+OTHERS: Final = "Other commands"
 
 EQUIVALENTS: Final = (
     frozenset({"rm", "remove", "delete", "del", "forget", "revoke"}),
@@ -45,60 +48,61 @@ EQUIVALENTS: Final = (
     frozenset({"verify", "check", "validate"}),
     frozenset({"gc", "prune", "clean"}),
 )
-"""Names that other programs give to the same action."""
+"""Groups of names for one action, as other programs use them."""
 
 _WORDS: Final = "symposium.words"
-"""Where the context keeps what was typed."""
+"""Key of the typed words in the context."""
 
 
 def meant_names(name: str, known: Sequence[str]) -> list[str]:
-    """The known names of the same action, then those spelled alike; each once."""
+    """List known names for the same action, then names with a similar spelling."""
     words = {word for group in EQUIVALENTS if name.lower() in group for word in group}
     found = [each for each in known if each in words]
     return list(dict.fromkeys([*found, *near_names(name, known)]))
 
 
 class CommandGroup(click.Group):
-    """Suggests subcommands for an unknown name, and lists them all."""
+    """Group that suggests and lists subcommands when a name is unknown."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The subcommand that the words name, and the words that are its own."""
+        """Return the subcommand that the words name, and its remaining words."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
             near = meant_names(name, known)
             meant = f" Did you mean {' or '.join(near)}?" if near else ""
             raise click.UsageError(
-                f"No such command {name!r}.{meant} There are: {', '.join(known)}.", ctx
+                f"No such command {name!r}.{meant} Known commands: {', '.join(known)}.", ctx
             )
         return super().resolve_command(ctx, args)
 
 
 class Front(CommandGroup):
-    """Imports a subcommand's module only when that one is to run or to be explained."""
+    """Root group that imports a subcommand's module only to run or explain it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every subcommand, by name."""
+        """List the names of all subcommands."""
         del ctx
         return names_in(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The subcommand of that name."""
+        """Import and return the subcommand of that name."""
         del ctx
         if not has_module(COMMANDS, cmd_name):
             return None
         name = f"{COMMANDS}.{module_name(cmd_name)}"
         with quick_imports() if name not in modules else nullcontext():
             command = import_module(name).command
-        return _in_whole(command) if command.name == cmd_name else None
+        return _with_full_summaries(command) if command.name == cmd_name else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the words apart; without any, name the commands: what each does fills a screen."""
+        """Parse the words; without any, list the names of the commands by section."""
         if not args:
-            rows = (f"  {title:14}{', '.join(names)}" for title, names in self._sections(ctx))
-            text = "\n".join(["Say which command; --help says what each does.", "", *rows])
+            width = max(map(len, SECTIONS)) + 2
+            rows = (f"  {title:{width}}{', '.join(names)}" for title, names in self._sections(ctx))
+            text = "\n".join(["Missing command; --help describes each one.", "", *rows])
             raise click.UsageError(text, ctx)
         if args[0] == "help":
             args = [*args[1:], "--help"]
@@ -106,7 +110,7 @@ class Front(CommandGroup):
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them by the first line of each module, which is read and not run."""
+        """List each subcommand with the first line of its module, without importing it."""
         width = max(map(len, self.list_commands(ctx)))
         for title, names in self._sections(ctx):
             with formatter.section(title):
@@ -119,7 +123,7 @@ class Front(CommandGroup):
             yield OTHERS, others
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand; what it returns is the exit code, what it raises is said once."""
+        """Run the subcommand: its result is the exit code; report an exception once."""
         try:
             code = super().invoke(ctx)
         except click.ClickException as error:
@@ -142,8 +146,8 @@ class Front(CommandGroup):
         ctx.exit(code or 0)
 
 
-def _in_whole(command: click.Command) -> click.Command:
-    """Have a group list its subcommands with all that they say first: click cuts it to a line."""
+def _with_full_summaries(command: click.Command) -> click.Command:
+    """Set the whole first paragraph as the summary of each subcommand: click would cut it."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             each.short_help = each.short_help or (each.help or "").partition("\n\n")[0]
@@ -151,7 +155,7 @@ def _in_whole(command: click.Command) -> click.Command:
 
 
 def _tell_program(ctx: click.Context, failure: Failure) -> None:
-    """With `--json` say on stdout, too, what has failed; people are told on stderr."""
+    """With `--json`, also print the failure as an event on stdout."""
     words: list[str] = ctx.meta[_WORDS]
     if "--json" in words[: words.index("--") if "--" in words else None]:
         from symposium.cli.json_events import event_line  # noqa: PLC0415 - see IMPORTS_LATE
@@ -167,7 +171,7 @@ def _as_failure(error: click.ClickException) -> Failure:
 
 
 def first_line(name: str) -> str:
-    """What the module of a subcommand says of itself."""
+    """Read the first docstring line of a subcommand's module."""
     spec = find_spec(f"{COMMANDS}.{module_name(name)}")
     source = "" if spec is None or spec.origin is None else "".join(linecache.getlines(spec.origin))
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The options that several commands share, with one wording."""
+"""Options that several commands share, with one wording."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -11,7 +11,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def example(line: str) -> str:
-    """The end of a command's help: one line to try."""
+    """Epilog of a command's help: one line to try."""
     return f"\b\nExample:\n  {line}"
 
 
@@ -21,14 +21,14 @@ def chain_options(command: _Command) -> _Command:
         "-a",
         "--agent",
         metavar="SPEC",
-        help="The agent: a name, a command line, or JSON.",
+        help="Agent: an id of `symposium agents list`, a command line, or JSON.",
     )
     proxy = click.option(
         "--proxy",
         "proxies",
         metavar="SPEC",
         multiple=True,
-        help="A mod, in order from client to agent; may be given several times.",
+        help="Mod: a name, a command line, or JSON. Repeatable, in order from editor to agent.",
     )
     return proxy(agent(command))
 
@@ -41,7 +41,7 @@ def log_option(command: _Command) -> _Command:
         type=click.Choice(LEVELS, case_sensitive=False),
         default="warning",
         show_default=True,
-        help="How much is said on stderr.",
+        help="Log level for stderr.",
     )(command)
 
 
@@ -51,23 +51,23 @@ def trace_option(command: _Command) -> _Command:
         "--trace-dir",
         metavar="DIR",
         type=click.Path(file_okay=False),
-        help="Write every message as JSON lines into a new file in this directory.",
+        help="Write every message to a new JSON-lines file in DIR.",
     )(command)
 
 
 def bridge_options(command: _Command) -> _Command:
     """`--bridge` and `--no-bridge`."""
-    off = click.option("--no-bridge", "bridge", flag_value="off", help="The same as --bridge off.")
+    off = click.option("--no-bridge", "bridge", flag_value="off", help="Same as --bridge off.")
     mode = click.option(
         "--bridge",
         type=click.Choice(["auto", "http", "stdio", "off"]),
-        help="How an agent without MCP over ACP reaches the tools of mods; auto if not given.",
+        help="How an agent without MCP over ACP reaches the tools of mods. Default: auto.",
     )
     return mode(off(command))
 
 
 def taking(kind: type[Any]) -> type[click.Command]:
-    """A command whose function takes all the options as one value of this kind."""
+    """Make a command class that passes all options as one value of this kind."""
 
     class Taking(click.Command):
         def invoke(self, ctx: click.Context) -> Any:

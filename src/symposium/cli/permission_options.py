@@ -1,4 +1,4 @@
-"""The options that say who decides on permissions, and the decider that they ask for."""
+"""Permission options, and the decider that they select."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Permits:
-    """Who decides.
+    """The answers to permission requests that the options select.
 
     Attributes:
         mode: `all`, `reads`, `none`, or `ask`.
-        unattended: what happens to a question when nobody can be asked.
+        unattended: `deny` or `fail`, for a request that no user can answer.
     """
 
     mode: str
@@ -42,18 +42,18 @@ class Permits:
 def permission_options(command: _Command) -> _Command:
     """`--approve-all`, `--approve-reads`, `--deny-all`, `--non-interactive-permissions`."""
     options = [
-        click.option("--approve-all", "mode", flag_value="all", help="Allow whatever is asked."),
+        click.option("--approve-all", "mode", flag_value="all", help="Allow every request."),
         click.option(
-            "--approve-reads", "mode", flag_value="reads", help="Allow what only reads; ask else."
+            "--approve-reads", "mode", flag_value="reads", help="Allow reading; ask otherwise."
         ),
-        click.option("--deny-all", "--deny", "mode", flag_value="none", help="Refuse all of it."),
+        click.option("--deny-all", "--deny", "mode", flag_value="none", help="Deny every request."),
         click.option(
             "--non-interactive-permissions",
             "unattended",
             type=click.Choice(["deny", "fail"]),
             default="deny",
             show_default=True,
-            help="Without a terminal: refuse and go on, or end the command.",
+            help="Without a terminal: deny requests and continue, or end the command.",
         ),
     ]
     for option in reversed(options):
@@ -62,7 +62,7 @@ def permission_options(command: _Command) -> _Command:
 
 
 def decider(permits: Permits, person: Decider | None, fail: OnUnattended) -> Decider:
-    """Who decides, given a person to ask or None; `fail` ends the command."""
+    """Make the decider, given one that asks the user or None; `fail` ends the command."""
     unasked: Decider = DenyAll() if permits.unattended == "deny" else _Fail(fail)
     asked = unasked if person is None else person
     match permits.mode:
@@ -77,17 +77,17 @@ def decider(permits: Permits, person: Decider | None, fail: OnUnattended) -> Dec
 
 
 def denies_unasked(permits: Permits) -> bool:
-    """Whether what no rule allows is refused where nobody is there to be asked."""
+    """Whether a request that no rule allows is denied when there is no user to ask."""
     return permits.mode not in _RULES and permits.unattended == "deny"
 
 
 def allowing_options(permits: Permits) -> Sequence[str]:
-    """The options that would allow more than these do."""
+    """List the options that would allow more than these do."""
     return ["--approve-all"] if permits.mode == "reads" else ["--approve-all", "--approve-reads"]
 
 
 def chooser_of(permits: Permits, *, has_person: bool) -> Chooser:
-    """Who answers for the user of a command: a rule on its command line, or a person."""
+    """Name who answers each request: a rule on the command line, or the user."""
     unasked = "user" if has_person else f"rule:unattended-{permits.unattended}"
 
     def choose(params: Mapping[str, Any]) -> str:

@@ -1,11 +1,11 @@
-"""The options that the commands on the registry share."""
+"""Options that the registry commands share."""
 
 import click
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 REGISTRY = click.option(
     "--registry",
     "address",
     metavar="URL|FILE",
-    help="The registry's index; $SYMPOSIUM_REGISTRY, or the official one, if not given.",
+    help="Registry index. Default: $SYMPOSIUM_REGISTRY, else the official registry.",
 )

@@ -1,4 +1,4 @@
-"""The options of the commands that talk to an agent, and the chain that they name."""
+"""Options of the commands that talk to an agent, and the chain that they name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from symposium.cli.permission_options import Permits, permission_options
 from symposium.errors import NotFoundError
 
 DEFAULT_AGENT: Final = "eliza"
-"""The agent without --agent and without one in the config."""
+"""Agent to use without --agent and without an agent in the config."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
 class TalkOptions:
-    """What was written, before it is looked at."""
+    """The options as typed."""
 
     proxies: tuple[str, ...]
     agent: str | None
@@ -38,41 +38,43 @@ class TalkOptions:
 
     @property
     def permits(self) -> Permits:
-        """Who decides on permissions."""
+        """The answers to permission requests."""
         return Permits(self.mode or "ask", self.unattended)
 
     def chain(self) -> ChainSpec:
-        """The chain that is named.
+        """Read the chain that the options name.
 
         Raises:
-            ExplainedError: a SPEC of it names no component, or one that cannot be had.
+            ExplainedError: a SPEC names no component, or one that cannot be installed.
         """
         if self.agent is not None:
             return read_chain(self.proxies, agent_spec(self.agent))
         configured = configured_agent()
         if configured is None:
-            text = f"No agent is configured: using the built-in {DEFAULT_AGENT}. Use --agent AGENT"
-            click.echo(f"{text} to choose another.", err=True)
+            text = f"No agent is configured; using the built-in {DEFAULT_AGENT}."
+            click.echo(f"{text} Choose another with --agent AGENT.", err=True)
         return read_chain(self.proxies, configured or DEFAULT_AGENT)
 
     def directory(self) -> Path:
-        """The directory of the session, absolute.
+        """Return the absolute path of the session's directory.
 
         Raises:
-            NotFoundError: it is not there.
+            NotFoundError: it is not a directory.
         """
         directory = Path(self.cwd).absolute()
         if not directory.is_dir():
-            raise NotFoundError(f"--cwd: {directory} is no directory", "name one that exists")
+            raise NotFoundError(
+                f"--cwd: {directory} is not a directory", "name an existing directory"
+            )
         return directory
 
     def settings(self) -> Settings:
-        """How the chain behaves."""
+        """Settings of the conductor."""
         limit = INITIALIZE_TIMEOUT if self.timeout is None else self.timeout
         return Settings(initialize_timeout=limit, on_stderr=log_stderr)
 
     def set_up_logs(self) -> None:
-        """Log what was asked for; unasked nothing, since errors are said anyway."""
+        """Log at the requested level; without one, log only faults of mods."""
         if self.level is None:
             hush()
         else:
@@ -80,42 +82,42 @@ class TalkOptions:
 
 
 class Seconds(click.ParamType[float]):
-    """A time above zero, in seconds."""
+    """A positive number of seconds."""
 
     name = "seconds"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Read it, or say what was written instead."""
+        """Read the number; fail with the text that was typed."""
         try:
             seconds = float(str(value))
         except ValueError:
             seconds = nan
         if not 0 < seconds < inf:
-            self.fail(f"{value!r} is not a number of seconds above 0, such as 30", param, ctx)
+            self.fail(f"{value!r} is not a positive number of seconds, such as 30", param, ctx)
         return seconds
 
 
 def talk_options(command: _Command) -> _Command:
-    """`--agent`, `--proxy`, `--cwd`, `--timeout`, `--log` and those of permissions."""
+    """`--agent`, `--proxy`, `--cwd`, `--timeout`, `--log`, and the permission options."""
     command = click.option(
         "--log",
         "level",
         type=click.Choice(LEVELS, case_sensitive=False),
-        help="Also say on stderr what happens in the chain.",
+        help="Log what happens in the chain to stderr.",
     )(command)
     command = trace_option(permission_options(command))
     command = click.option(
         "--timeout",
         metavar="SECONDS",
         type=Seconds(),
-        help="How long to wait for each answer of the agent.",
+        help="Time limit for each response of the agent.",
     )(command)
     command = click.option(
         "--cwd",
         metavar="DIR",
         default=".",
-        help="The directory that the agent works in; the current one if not given.",
+        help="Working directory of the agent. Default: the current directory.",
     )(command)
     return chain_options(command)

@@ -41,7 +41,7 @@ COMMAND_LINES: Final = [
     case("runs", "'runs'", "Did you mean"),
     case("RUN-WITH", "'RUN-WITH'", "Did you mean run-with?"),
     case("chta", "'chta'", "Did you mean chat?"),
-    case("frobnicate", "'frobnicate'", "There are: "),
+    case("frobnicate", "'frobnicate'", "Known commands: "),
     case("run_with", "'run_with'", "Did you mean run-with?"),
     case("--frob", "No such option", "--frob"),
     case("--versionn", "--versionn", "--version"),
@@ -71,8 +71,8 @@ COMMAND_LINES: Final = [
     case("prompt --approve hello", "--approve", "--approve-all"),
     case("prompt --non-interactive-permissions maybe hello", "maybe", "deny", "fail"),
     case("prompt --josn hello", "--josn", "--json"),
-    case("prompt --cwd /no/such/place hello", "/no/such/place", "is no directory", code=4),
-    case("prompt --cwd pyproject.toml hello", "pyproject.toml", "is no directory", code=4),
+    case("prompt --cwd /no/such/place hello", "/no/such/place", "is not a directory", code=4),
+    case("prompt --cwd pyproject.toml hello", "pyproject.toml", "is not a directory", code=4),
     case("prompt -dash", "No such option"),
     case("chat hello", "unexpected extra argument", "hello"),
     case("chat --agentt eliza", "--agentt", "--agent"),
@@ -80,13 +80,15 @@ COMMAND_LINES: Final = [
 ]
 
 GROUPS: Final = [
-    case("task delete x", "'delete'", "Did you mean rm?", "There are: adopt, attach", "rename"),
+    case(
+        "task delete x", "'delete'", "Did you mean rm?", "Known commands: adopt, attach", "rename"
+    ),
     case("task remove x", "Did you mean rm"),
-    case("task crate x", "'crate'", "There are: "),
+    case("task crate x", "'crate'", "Known commands: "),
     case("task create x", "Did you mean new"),
     case("task renam", "Did you mean rename"),
     case("task SHOW x", "Did you mean show"),
-    case("task frobnicate", "'frobnicate'. There are: adopt"),
+    case("task frobnicate", "'frobnicate'. Known commands: adopt"),
     case("session rm x", "Did you mean forget?"),
     case("session stop x", "Did you mean cancel or kill"),
     case("agents install x", "Did you mean add"),

@@ -1,4 +1,4 @@
-"""How commands are listed, and how one asks what they do."""
+"""The lists of commands, and --help."""
 
 import re
 from collections.abc import Iterator
@@ -63,10 +63,10 @@ def test_each_command_is_listed_in_one_section_and_in_no_other() -> None:
 
 
 @pytest.mark.requirement("front.sections")
-def test_a_command_that_nobody_has_placed_is_listed_all_the_same(
+def test_help_lists_a_command_without_a_section_under_other_commands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delitem(SECTIONS, "Tasks")
+    monkeypatch.delitem(SECTIONS, "Work on tasks")
 
     assert re.search(rf"^{OTHERS}:\n(  .*\n)*  task ", said("--help"), re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""See, install, try and remove the agents one can choose."""
+"""List, install, test, and remove agents."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Read the record of what agents were allowed and refused, and prove that it is whole."""
+"""Show which requests were allowed or denied; verify the log."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Watch the bus, say something on it, say it again, or let another program take part."""
+"""Watch, send, and replay messages of the daemon."""
 
 import asyncio
 from pathlib import Path

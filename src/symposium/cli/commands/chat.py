@@ -1,4 +1,4 @@
-"""Talk with an agent through a chain, in the terminal."""
+"""Chat with an agent in the terminal."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Start, stop and look at the daemon, which carries the bus and the taskspaces."""
+"""Start, stop, and inspect the daemon that manages tasks."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Be an agent that needs no model, over stdio."""
+"""Run Eliza, a built-in agent without a model, over stdio."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Run one task with an agent, for scripts: `prompt` under the name that they know."""
+"""Run one prompt and exit. Same as `symposium prompt`."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Let another agent take over a session: what is known of it goes with it."""
+"""Hand a session over to another agent, with a summary of it."""
 
 import sys
 from dataclasses import dataclass, replace

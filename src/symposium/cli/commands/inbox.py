@@ -1,4 +1,4 @@
-"""Everything that waits for a person, in all taskspaces."""
+"""List what needs your answer, across all tasks."""
 
 import getpass
 from collections.abc import Sequence

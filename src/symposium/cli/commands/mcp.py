@@ -1,4 +1,4 @@
-"""Give an agent our tools, guidance and taskspace, as an MCP server."""
+"""Serve Symposium's tools and guidance to an agent over MCP."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Show which chain an editor would get, and why."""
+"""Show which mods an editor would get, and why."""
 
 import json
 from typing import IO, Any, cast

@@ -1,4 +1,4 @@
-"""Ask the user's rules offline: what they would say, whether they hold, what they are."""
+"""Explain, test, or list your policy rules, without an agent."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Send one prompt to an agent through a chain, and print its answer."""
+"""Send one prompt to an agent and print its answer."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""See which mods suit a workspace, and why; nothing is changed here."""
+"""Show which mods suit a workspace, and why."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Ask the registry what there is, and how it is started, in JSON."""
+"""Query the registry of agents and mods; prints JSON."""
 
 import os
 import sys

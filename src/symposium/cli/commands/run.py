@@ -1,4 +1,4 @@
-"""Run the chain of the config file over stdio; agent and mods are chosen in the chat."""
+"""Serve an editor over stdio; choose agent and mods in the chat."""
 
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Run an explicit chain over stdio, as an agent or as a proxy."""
+"""Serve an editor over stdio with the mods and agent you name."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Agents that outlive the terminal: start, list, attach, talk to, and end them."""
+"""Run agents that keep going when the terminal closes."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""Make an editor know us: print what to paste, or write it, or take it back."""
+"""Add Symposium to an editor: print the settings, write them, or undo that."""
 
 import os
 import sys

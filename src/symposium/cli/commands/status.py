@@ -1,4 +1,4 @@
-"""Show the running hosts, their chains, sessions and MCP servers, and the policy in force."""
+"""Show what is running, and which policy applies."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tasks side by side, each in a worktree of its own with its own agent."""
+"""Run agents side by side, each on its own branch in its own worktree."""
 
 from pathlib import Path
 

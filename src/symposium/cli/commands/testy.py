@@ -1,4 +1,4 @@
-"""Be an agent that does what prompts in JSON tell it, over stdio."""
+"""Run testy, a scripted agent for tests, over stdio."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Read again what happened in earlier sessions."""
+"""Show what happened in earlier sessions."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Look at a trace: in the terminal, or as a page for a browser."""
+"""Show a recorded message trace in the terminal or a browser."""
 
 import os
 import sys

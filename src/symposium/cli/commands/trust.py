@@ -1,4 +1,4 @@
-"""See what a workspace stores, allow exactly that, and take it back."""
+"""Show what a workspace wants to run; grant or revoke trust."""
 
 import os
 import sys

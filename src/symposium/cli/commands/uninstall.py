@@ -1,4 +1,4 @@
-"""List everything that Symposium keeps for you, and remove it."""
+"""List everything that Symposium stores for you, and remove it."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""After a reboot: list every task, and start again the agents that were lost."""
+"""Restart task agents that were running before a reboot."""
 
 import asyncio
 from typing import Final

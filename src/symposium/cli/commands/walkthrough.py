@@ -1,4 +1,4 @@
-"""Look at walkthroughs: in the terminal, or as a page; see whether they still hold."""
+"""Show, check, and export walkthroughs of code."""
 
 import os
 import sys
