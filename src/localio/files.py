@@ -56,7 +56,7 @@ def write_whole(path: Path, text: str | bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_directory(target.parent)
+    sync_path(target.parent)
 
 
 def read_text(path: Path) -> str | None:
@@ -85,8 +85,8 @@ def check_writable(path: Path) -> None:
             raise PermissionError(EACCES, "it is read-only", str(each))
 
 
-def sync_directory(path: Path) -> None:
-    """Sync the names in a directory to the disk: a new file can be gone without that."""
+def sync_path(path: Path | str) -> None:
+    """Sync a file, or the names in a directory, to the disk: a new one can be gone without that."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -97,18 +97,25 @@ def sync_directory(path: Path) -> None:
 PRIVATE_DIRECTORY_MODE: Final = 0o700
 
 
-def make_private_directory(directory: Path) -> None:
+def make_private_directory(directory: Path, *, is_synced: bool = False) -> None:
     """Make a directory, and each missing one above it, for this user alone; those there stay.
 
     `Path.mkdir` gives its mode to the last one only: what else it makes, everybody can read, and
     the directory of the sockets would then be refused by whoever comes next (users §7.4).
 
+    Args:
+        directory: the lowest one.
+        is_synced: each new name is synced to the disk.
+
     Raises:
         OSError: it cannot be made, or something else has its name.
     """
     if not directory.parent.is_dir():
-        make_private_directory(directory.parent)
+        make_private_directory(directory.parent, is_synced=is_synced)
+    is_new = is_synced and not directory.exists()
     directory.mkdir(mode=PRIVATE_DIRECTORY_MODE, exist_ok=True)
+    if is_new:
+        sync_path(directory.parent)
 
 
 def regular_content(path: Path, most: int) -> bytes:

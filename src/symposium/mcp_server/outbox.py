@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from localio.files import sync_directory, write_whole
+from localio.files import sync_path, write_whole
 from symposium.bus.envelope import GONE, NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusError, BusRefusedError
 from symposium.bus.protocol import Message, PayloadError, Request, message_types, payload_of
@@ -73,8 +73,8 @@ class Outbox:
             os.fsync(file.fileno())
         if not size:
             # The folder may be new, too.
-            sync_directory(self._path.parent)
-            sync_directory(self._path.parent.parent)
+            sync_path(self._path.parent)
+            sync_path(self._path.parent.parent)
 
     @property
     def is_empty(self) -> bool:

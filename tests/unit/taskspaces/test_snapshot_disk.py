@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.support.synced_files import SyncedFiles
 
+from localio.files import make_private_directory
 from symposium.taskspaces.snapshots import gitdir
 from symposium.taskspaces.snapshots.gitdir import fingerprint
-from symposium.taskspaces.snapshots.objects import private_folder
 from symposium.taskspaces.snapshots.store import copy_packs
 
 
@@ -46,7 +46,7 @@ def test_a_private_folder_is_the_users_alone_and_outlasts_a_power_failure(
         synced.append(Path(f"/proc/self/fd/{handle}").readlink())
 
     monkeypatch.setattr(os, "fsync", record)
-    private_folder(tmp_path / "a" / "b" / "c")
+    make_private_directory(tmp_path / "a" / "b" / "c", is_synced=True)
 
     made = [tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "c"]
     assert [each.stat().st_mode & 0o777 for each in made] == [0o700] * 3

@@ -15,14 +15,13 @@ from typing import Final
 
 import msgspec
 
-from localio.files import sync_directory, write_whole
+from localio.files import make_private_directory, sync_path, write_whole
 from symposium.taskspaces.deletion.inside import all_of, repositories_in
 from symposium.taskspaces.deletion.work_tree_checks import kept_ignored, of_repository, status_of
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
 from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots.earlier import move_in
-from symposium.taskspaces.snapshots.objects import private_folder
 from symposium.taskspaces.snapshots.state import Snapshot
 from symposium.taskspaces.snapshots.store import Store, existing, open_store
 from symposium.taskspaces.snapshots.subject import Subject
@@ -224,7 +223,7 @@ async def _changed_bytes(git: Git, before: str, after: str) -> int:
 
 def _fresh(partial: Path) -> None:
     shutil.rmtree(partial, ignore_errors=True)
-    private_folder(partial)
+    make_private_directory(partial, is_synced=True)
 
 
 def _tar(worktree: Path, files: Sequence[str], target: Path) -> None:
@@ -253,7 +252,7 @@ def _finish(partial: Path, trash: Path, manifest: Manifest) -> None:
     write_whole(partial / _MANIFEST, text + "\n")
     shutil.rmtree(trash, ignore_errors=True)
     partial.rename(trash)
-    sync_directory(trash.parent)
+    sync_path(trash.parent)
 
 
 def read_archive(trash: Path) -> Manifest:

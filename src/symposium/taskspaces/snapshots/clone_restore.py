@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from localio.files import write_whole
+from localio.files import make_private_directory, write_whole
 from symposium.taskspaces.snapshots.branches import (
     HEADS,
     LINK,
@@ -19,7 +19,7 @@ from symposium.taskspaces.snapshots.branches import (
     packed_refs,
 )
 from symposium.taskspaces.snapshots.gitdir import admin_directory, is_head, private_files
-from symposium.taskspaces.snapshots.objects import FOLDER, private_folder
+from symposium.taskspaces.snapshots.objects import FOLDER
 from symposium.taskspaces.snapshots.state import Details, Snapshot
 from symposium.taskspaces.snapshots.store import Store
 from symposium.taskspaces.snapshots.subject import Subject
@@ -282,7 +282,7 @@ def _tie(subject: Subject, admin: Path) -> None:
     if link.is_dir() and not link.is_symlink():
         # An agent made a repository here: it is moved, not deleted.
         aside = subject.displaced(f"git-{os.urandom(4).hex()}")
-        private_folder(aside.parent)
+        make_private_directory(aside.parent, is_synced=True)
         shutil.move(link, aside)
     _write_below(worktree, ".git", text)
 

@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from localio.files import make_private_directory
 from symposium.taskspaces.snapshots.mirror import (
     META,
     USUAL_FILE,
@@ -36,7 +37,6 @@ from symposium.taskspaces.snapshots.objects import (
     TreeEntry,
     entries_of,
     id_of_file,
-    private_folder,
 )
 from symposium.taskspaces.snapshots.reading import stamp_of
 from symposium.taskspaces.snapshots.store import Store, large_blob, write_blobs
@@ -367,7 +367,7 @@ class _Restore:
         target = self._aside / name
         while os.path.lexists(target):
             target = target.with_name(f"{target.name}~")
-        private_folder(target.parent)
+        make_private_directory(target.parent, is_synced=True)
         shutil.move(path, target)
         self.notes.append(f"{name} was in the way, and no snapshot holds it: it is in {target}")
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from struct import unpack_from
 from typing import BinaryIO, Final
 
-PRIVATE: Final = 0o600
-"""The mode of each file of a store; its folders are 0700."""
+from localio.files import PRIVATE_FILE_MODE, sync_path
 
 BLOB: Final = "100644"
 PROGRAM: Final = "100755"
@@ -202,10 +201,10 @@ class Objects:
         deflate = zlib.compressobj(1)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         try:
-            handle = os.open(temporary, flags, PRIVATE)
+            handle = os.open(temporary, flags, PRIVATE_FILE_MODE)
         except FileNotFoundError:
             Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(temporary, flags, PRIVATE)
+            handle = os.open(temporary, flags, PRIVATE_FILE_MODE)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(deflate.compress(header))
@@ -246,30 +245,6 @@ def id_of_file(algorithm: str, file: BinaryIO, size: int) -> str:
     if read != size:
         raise BlockingIOError(f"its size changes while it is read: {read}, not {size}")
     return digest.hexdigest()
-
-
-def private_folder(path: Path) -> None:
-    """Make a folder that only the user can read, and those above that are missing.
-
-    Raises:
-        OSError: the disk cannot.
-    """
-    missing: list[Path] = []
-    while not path.exists():
-        missing.append(path)
-        path = path.parent
-    for each in reversed(missing):
-        each.mkdir(mode=0o700, exist_ok=True)
-        sync_path(str(each.parent))
-
-
-def sync_path(path: str) -> None:
-    """Make a file or a folder last."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def entries_of(tree: bytes, id_size: int) -> Iterable[TreeEntry]:

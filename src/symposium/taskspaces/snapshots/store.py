@@ -17,15 +17,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from localio.files import write_whole
+from localio.files import PRIVATE_FILE_MODE, make_private_directory, sync_path, write_whole
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.program import Git, GitCommandError
 from symposium.taskspaces.snapshots.objects import (
-    PRIVATE,
     Objects,
     entries_of,
-    private_folder,
-    sync_path,
 )
 
 _CONFIG: Final = """[core]
@@ -182,7 +179,7 @@ class Store:
         """
         path = self.directory / name
         if not path.exists() or path.read_text(encoding="utf-8").strip() != id_:
-            private_folder(path.parent)
+            make_private_directory(path.parent, is_synced=True)
             write_whole(path, f"{id_}\n")
 
     def copy_excludes(self) -> bytes:
@@ -284,10 +281,10 @@ def _move_pack(store: Store, pack: Path, name: str) -> None:
     target = store.directory / "objects" / "pack"
     for ending in ("pack", "idx"):
         path = pack.with_suffix(f".{ending}")
-        path.chmod(PRIVATE)
-        sync_path(str(path))
+        path.chmod(PRIVATE_FILE_MODE)
+        sync_path(path)
         path.replace(target / f"pack-{name}.{ending}")
-    sync_path(str(target))
+    sync_path(target)
     store.objects.forget_packs()
 
 
@@ -341,7 +338,7 @@ async def open_store(directory: Path, common: Path) -> Store:
 async def _make(directory: Path, common: Path) -> None:
     """Make a store; half a one has no `config`, and is made again."""
     for folder in ("objects/pack", "refs", "info"):
-        private_folder(directory / folder)
+        make_private_directory(directory / folder, is_synced=True)
     for place in (directory.parent, directory):
         place.chmod(0o700)
     write_whole(directory / "common", f"{common}\n")
@@ -375,7 +372,7 @@ def _object_folders(first: Path) -> Iterator[Path]:
 
 
 def copy_packs(
-    source: Path, target: Path, *, names: Iterable[str] | None = None, mode: int = PRIVATE
+    source: Path, target: Path, *, names: Iterable[str] | None = None, mode: int = PRIVATE_FILE_MODE
 ) -> None:
     """Copy packs that are not there yet; where the file system can, it shares their blocks.
 
@@ -401,9 +398,9 @@ def copy_packs(
             shutil.copyfile(path, partial, follow_symlinks=False)
             shutil.copystat(path, partial, follow_symlinks=False)
             partial.chmod(mode)
-            sync_path(str(partial))
+            sync_path(partial)
             partial.replace(target / path.name)
-        sync_path(str(target))
+        sync_path(target)
 
 
 async def write_blobs(store: Store, wanted: list[str]) -> dict[str, bytes]:

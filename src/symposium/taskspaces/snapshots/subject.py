@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from localio.files import make_private_directory
 from symposium.taskspaces.git.program import Git
-from symposium.taskspaces.snapshots.objects import private_folder
 from symposium.taskspaces.snapshots.store import directory_of
 
 REFS: Final = "refs/symposium/snap"
@@ -57,7 +57,7 @@ class Subject:
         Raises:
             OSError: the disk cannot.
         """
-        private_folder(self.shadow)
+        make_private_directory(self.shadow, is_synced=True)
         for folder in (self.shadow.parent, self.shadow):
             folder.chmod(_PRIVATE_FOLDER)
         if (self.shadow / "config").exists():
