@@ -91,7 +91,7 @@ async def test_unfinished_lines_that_fill_the_bound_exactly_are_kept(
                 await send(client, HELLO + b"x" * half)
                 while made.half_lines.total != total and not made.cuts:  # noqa: ASYNC110 - nothing tells
                     await asyncio.sleep(0)
-            while len(made.cuts) == 1 and made.half_lines.total != 2 * half:  # noqa: ASYNC110
+            while len(made.cuts) == 1 and made.half_lines.total != 2 * half:  # noqa: ASYNC110 - the same
                 await asyncio.sleep(0)
 
         assert len(made.cuts) == 1
