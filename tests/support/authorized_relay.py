@@ -10,6 +10,7 @@ Host and Origin too, and each connection carries one request.
 import asyncio
 import os
 import re
+import signal
 import sys
 from typing import Final
 
@@ -61,6 +62,7 @@ async def relay(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamW
 async def main(command: list[str]) -> None:
     """Run the program and relay to it until one of the two ends."""
     program = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, program.terminate)
     try:
         served = await port_of(program)
         server = await asyncio.start_server(
