@@ -1,15 +1,16 @@
-"""A conversation through a chain of three mods, and proof that each of them did its part.
+"""A conversation through a chain of mods, and proof that each of them works.
 
-    client → arrow → shout.py → echo → agent
+    editor → hide_keys.py → words.py → policy → agent
 
-`arrow` runs in this process, `shout.py` is a program of its own, and `echo` gives the agent a tool
-over ACP. The agent is the built-in Eliza, and then the one that AGENT names, if it names one.
+Both mods are programs of their own; `words.py` gives the agent a tool. The policy is in every chain
+and runs in the host's process. The agent is `assistant.py`, and then the one that AGENT names.
 """
 
 import asyncio
 import os
 import shlex
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,30 +19,40 @@ from localio.errors import ExplainedError
 from localio.text import plain_text
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.conductor import Settings
-from symposium.chain_spec import ChainSpec, read_chain
+from symposium.chain_spec import read_chain
 from symposium.cli.failures import failure_of
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.client.permissions import Decision, DenyAll, Permission
 from symposium.errors import SymposiumError
 
-SHOUT: Final = shlex.join([sys.executable, str(Path(__file__).with_name("shout.py"))])
-MODS: Final = ("arrow", SHOUT, "echo")
-MESSAGE: Final = "Hello through the bridge"
+EXAMPLES: Final = Path(__file__).parent
+MODS: Final = ("hide_keys.py", "words.py")
+ASSISTANT: Final = "assistant.py"
+README: Final = "This workspace exists for a demo.\n"
+RULE: Final = """
+[[rule]]
+name = "no-force-push"
+effect = "forbid"
+command = "git push"
+options = ["--force", "-f"]
+match = ["git push --force origin main"]
+not_match = ["git push origin main"]
+"""
 NEXT: Final = (
     ". .venv/bin/activate",
     "symposium setup zed --write",
     "symposium agents list",
     "symposium task new 'fix the login test' --agent ID",
 )
-"""What a user types next; README explains each."""
+"""Commands to type next; the README explains each."""
 
-PATIENCE: Final = 120.0
+TIMEOUT: Final = 120.0
 """Seconds for each answer: an agent with a model may be slow."""
 
 
 class Transcript:
-    """Prints a conversation, and keeps what the agent said in the last turn."""
+    """Print a conversation; keep the agent's last reply."""
 
     def __init__(self) -> None:
         self.chunks: list[str] = []
@@ -49,7 +60,7 @@ class Transcript:
 
     @property
     def said(self) -> str:
-        """What the agent said in this turn."""
+        """The agent's text in this turn."""
         return "".join(self.chunks)
 
     def you(self, text: str) -> None:
@@ -58,7 +69,7 @@ class Transcript:
         self._line("you", text)
 
     def update(self, params: Any) -> None:
-        """Show what the agent reports, as it comes."""
+        """Show an update of the agent."""
         match read_event(params["update"]):
             case Text("agent", text):
                 self.chunks.append(text)
@@ -72,12 +83,12 @@ class Transcript:
                 pass
 
     def decided(self, permission: Permission, decision: Decision) -> None:
-        """Show what was asked: the demo allows nothing."""
+        """Show a permission request: the demo allows nothing."""
         del decision
         self._line("asked", f"{plain_text(permission.tool_call.title or 'a tool call')}: refused")
 
     def note(self, text: str) -> None:
-        """Say what this shows."""
+        """Explain what just happened."""
         self._line("", f"✔ {text}")
 
     def _line(self, who: str, text: str) -> None:
@@ -88,15 +99,11 @@ class Transcript:
 
 
 class WrongError(SymposiumError):
-    """The demo does not show what it should."""
+    """A part of the demo did not work."""
 
 
 def expect(*, that: bool, otherwise: str) -> None:
-    """Go on only if it is so.
-
-    Raises:
-        WrongError: it is not.
-    """
+    """Raise WrongError unless a part of the demo worked."""
     if not that:
         raise WrongError(otherwise, "this is a bug of symposium, or of the agent")
 
@@ -104,70 +111,89 @@ def expect(*, that: bool, otherwise: str) -> None:
 Talk: TypeAlias = Callable[[Conversation, Transcript], Awaitable[None]]
 
 
-async def talk_to_eliza(conversation: Conversation, transcript: Transcript) -> None:
-    """Show all three mods at work, word by word."""
+async def talk_to_assistant(conversation: Conversation, transcript: Transcript) -> None:
+    """Show a tool, a changed message, and a rule."""
     session = await conversation.new_session(str)
-    transcript.you("Hello")
-    await conversation.prompt(session, "Hello")
+    text = "How many words does README.md have?"
+    transcript.you(text)
+    await conversation.prompt(session, text)
     expect(
-        that=transcript.said == ">HOW DO YOU DO. PLEASE STATE YOUR PROBLEM.",
-        otherwise=f"the mods made {transcript.said!r} of Eliza's greeting",
+        that=transcript.said == f"README.md has {len(README.split())} words.",
+        otherwise=f"the tool of words.py gave {transcript.said!r}",
     )
-    transcript.note("shout.py, a program of its own, raised her voice; arrow put > before it")
-    call = f'use tool echo::echo with {{"message": "{MESSAGE}"}}'
-    transcript.you(call)
-    await conversation.prompt(session, call)
+    transcript.note("words.py, a mod of 20 lines, gave the agent the tool that counts them")
+    text = "Which key does the deploy script use?"
+    transcript.you(text)
+    await conversation.prompt(session, text)
     expect(
-        that=f"ECHO: {MESSAGE.upper()}" in transcript.said,
-        otherwise=f"the tool of mod echo gave {transcript.said!r}",
+        that=transcript.said == "The deploy script uses the key [hidden key].",
+        otherwise=f"hide_keys.py let through {transcript.said!r}",
     )
-    transcript.note("the mod echo answered her tool call, which the bridge carried to it over ACP")
+    transcript.note("hide_keys.py, another mod, hid the key before you or a log could see it")
+    text = "Push the branch."
+    transcript.you(text)
+    await conversation.prompt(session, text)
+    expect(
+        that="I was not allowed to push the branch." in transcript.said,
+        otherwise=f"after a forbidden command the agent wrote {transcript.said!r}",
+    )
+    transcript.note("your policy forbids git push --force for every agent, without asking you")
 
 
 async def talk_to_agent(conversation: Conversation, transcript: Transcript) -> None:
-    """Show that any agent can stand at the end of the same chain."""
+    """Show that any agent can be at the end of the same chain."""
     session = await conversation.new_session(str)
     text = "Say hello in one short sentence."
     transcript.you(text)
     reason = await conversation.prompt(session, text)
     expect(that=reason == "end_turn", otherwise=f"the turn ended with {reason}")
-    expect(
-        that=bool(transcript.chunks)
-        and all(chunk.startswith(">") for chunk in transcript.chunks)
-        and transcript.said == transcript.said.upper(),
-        otherwise=f"the mods made {transcript.said!r} of what it said",
-    )
-    transcript.note("its answer went through the same mods")
+    expect(that=bool(transcript.said), otherwise="the agent wrote nothing")
+    transcript.note("your agent answered through the same mods and the same policy")
 
 
-async def show(chain: ChainSpec, talk: Talk) -> None:
-    """One conversation with one agent."""
+async def show(agent: str, talk: Talk, workspace: Path) -> None:
+    """Talk to one agent through the chain."""
+    chain = read_chain([python(name) for name in MODS], agent)
     assert chain.agent is not None
-    print(f"\n  client → arrow → shout.py → echo → {chain.agent.name}\n")
+    name = ASSISTANT if agent == python(ASSISTANT) else chain.agent.name
+    print("\n  one agent, with your tools and your rules")
+    print(f"  editor → {' → '.join(MODS)} → policy → {name}\n")
     transcript = Transcript()
-    terms = Terms(Path.cwd(), DenyAll(), transcript.update, transcript.decided, PATIENCE)
+    terms = Terms(workspace, DenyAll(), transcript.update, transcript.decided, TIMEOUT)
 
     def instantiate(_: object) -> Blueprint:
         return chain.blueprint()
 
-    async with converse(instantiate, terms, Settings(initialize_timeout=PATIENCE)) as conversation:
+    async with converse(instantiate, terms, Settings(initialize_timeout=TIMEOUT)) as conversation:
         await conversation.initialize()
         await talk(conversation, transcript)
 
 
+def python(name: str) -> str:
+    """The command line of an example."""
+    return shlex.join([sys.executable, str(EXAMPLES / name)])
+
+
 def main(words: Sequence[str]) -> int:
-    """Run the demo; 0 if everything was as it should be."""
+    """Run the demo; 0 if every part worked."""
     agent = " ".join(words) or os.environ.get("AGENT", "")
-    try:
-        asyncio.run(show(read_chain(MODS, "eliza"), talk_to_eliza))
-        if agent:
-            asyncio.run(show(read_chain(MODS, agent), talk_to_agent))
-        else:
-            print("\n  The same with another agent: make demo AGENT='npx some-agent --acp'")
-            print("\n  Your turn:\n", *(f"    {line}" for line in NEXT), sep="\n")
-    except ExplainedError as error:
-        print(f"\n\n{failure_of(error).text()}", file=sys.stderr)
-        return 1
+    with tempfile.TemporaryDirectory(prefix="sym-") as place:
+        workspace, home = Path(place, "workspace"), Path(place, "home")
+        workspace.mkdir()
+        (workspace / "README.md").write_text(README, encoding="utf-8")
+        home.mkdir()
+        (home / "policy.toml").write_text(RULE, encoding="utf-8")
+        os.environ["SYMPOSIUM_HOME"] = str(home)
+        try:
+            asyncio.run(show(python(ASSISTANT), talk_to_assistant, workspace))
+            if agent:
+                asyncio.run(show(agent, talk_to_agent, workspace))
+        except ExplainedError as error:
+            print(f"\n\n{failure_of(error).text()}", file=sys.stderr)
+            return 1
+    if not agent:
+        print("\n  The same with another agent: make demo AGENT='npx some-agent --acp'")
+        print("\n  Your turn:\n", *(f"    {line}" for line in NEXT), sep="\n")
     return 0
 
 

@@ -1,6 +1,6 @@
-"""Two tasks side by side in a repository of their own: asked, lost, brought back, landed.
+"""Two tasks side by side in a repository of their own: ask, delete, restore, land.
 
-Everything happens in a temporary directory, with the commands that a person would type.
+Everything happens in a temporary directory, with the commands that a user types.
 """
 
 import json
@@ -15,8 +15,8 @@ from typing import Any, Final
 
 PROGRAM: Final = [sys.executable, "-m", "symposium"]
 WORKER: Final = Path(__file__).with_name("worker.py")
-PATIENCE: Final = 30.0
-"""Seconds for an agent to get on."""
+TIMEOUT: Final = 30.0
+"""Seconds to wait for an agent."""
 
 
 class Scene:
@@ -29,15 +29,15 @@ class Scene:
         self._env = {**os.environ, "SYMPOSIUM_HOME": str(place / "h"), "NO_COLOR": "1"}
 
     def begin(self) -> None:
-        """A repository with one commit."""
+        """Make a repository with one commit."""
         self._git("init", "--quiet", "--initial-branch", "main")
         (self.clone / "README").write_text("Greetings\n", encoding="utf-8")
         self._git("add", "README")
         self._git("commit", "--quiet", "--message", "Begin")
 
     def run(self, *words: str) -> str:
-        """What `symposium` prints with these words."""
-        done = subprocess.run(  # noqa: S603 - ourselves
+        """Run `symposium` with these arguments; its output."""
+        done = subprocess.run(  # noqa: S603 - our own program
             [*PROGRAM, *words],
             cwd=self.clone,
             env=self._env,
@@ -51,28 +51,28 @@ class Scene:
         return done.stdout
 
     def json(self, *words: str) -> Any:
-        """The same as a value."""
+        """Run it with `--json`; the decoded output."""
         return json.loads(self.run(*words, "--json"))
 
     def agent(self, file: str, text: str) -> str:
-        """An agent that writes this into that file."""
+        """The command line of an agent that writes a text to a file."""
         return shlex.join([sys.executable, str(WORKER), file, text])
 
     def until_waiting(self, count: int) -> list[Any]:
-        """What waits, once so much does."""
-        deadline = time.monotonic() + PATIENCE
+        """The items of the inbox, once there are that many."""
+        deadline = time.monotonic() + TIMEOUT
         while len(items := self.json("inbox")) != count:
             if time.monotonic() > deadline:
-                raise SystemExit(f"{len(items)} things wait, and {count} were to")
+                raise SystemExit(f"{len(items)} items in the inbox, not {count}")
             time.sleep(0.1)
         return items
 
     def until_done(self, name: str) -> None:
-        """The agent of a task has done what it was told."""
-        deadline = time.monotonic() + PATIENCE
+        """Wait until the agent of a task is idle."""
+        deadline = time.monotonic() + TIMEOUT
         while self.json("task", "show", name)["taskspace"]["state"] != "idle":
             if time.monotonic() > deadline:
-                raise SystemExit(f"the agent of {name!r} does not come to an end")
+                raise SystemExit(f"the agent of {name!r} is not idle after {TIMEOUT:.0f} s")
             time.sleep(0.1)
 
     def log(self) -> str:
@@ -80,21 +80,21 @@ class Scene:
         return self._git("log", "--format=%s", "main")
 
     def end(self) -> None:
-        """End what was started."""
+        """Stop every session and the daemon."""
         for session in self.json("session", "list"):
             self.run("session", "kill", session["id"])
         self.run("daemon", "stop")
 
     def _git(self, *words: str) -> str:
-        who = ["-c", "user.name=You", "-c", "user.email=you@example.org"]
-        command = ["git", *who, *words]
-        return subprocess.run(  # noqa: S603 - words of ours
+        author = ["-c", "user.name=You", "-c", "user.email=you@example.org"]
+        command = ["git", *author, *words]
+        return subprocess.run(  # noqa: S603 - fixed words
             command, cwd=self.clone, capture_output=True, text=True, check=True
         ).stdout
 
 
 def main() -> None:
-    """Play it."""
+    """Play the scene in a temporary directory."""
     with tempfile.TemporaryDirectory(prefix="sym-") as place:
         scene = Scene(Path(place))
         scene.begin()
@@ -105,8 +105,8 @@ def main() -> None:
 
 
 def play(scene: Scene) -> None:
-    """Two tasks from their beginning to their ends."""
-    print("  two tasks in one clone, each with a worktree and an agent of its own\n")
+    """Run two tasks from start to finish."""
+    print("  two tasks in one clone, each with its own worktree and agent\n")
     for name, file, text in (
         ("greet in French", "bonjour.txt", "Bonjour"),
         ("greet in German", "hallo.txt", "Hallo"),
@@ -114,25 +114,25 @@ def play(scene: Scene) -> None:
         scene.run("task", "new", name, "--agent", scene.agent(file, text))
     french, german = sorted(scene.until_waiting(2), key=lambda item: item["text"])
     _states(scene)
-    note("both agents ask before they write: one inbox has it all")
+    note("both agents ask before they write: one inbox has both questions")
     for item in (french, german):
-        told = scene.run("inbox", "answer", item["id"], "yes")
-        print(f"  {item['name']}: {item['text']}? yes → {told.strip()}")
+        printed = scene.run("inbox", "answer", item["id"], "yes")
+        print(f"  {item['name']}: {item['text']}? yes → {printed.strip()}")
     for name in ("greet in French", "greet in German"):
         scene.until_done(name)
-    note("both files are written and committed, each on its own branch")
+    note("both agents wrote and committed their file, each on its own branch")
 
     scene.run("task", "rm", "greet in German", "--discard-work")
     _states(scene)
-    note("one was deleted by accident: its worktree and its agent are gone")
+    note("you delete one by accident: its worktree and its agent are gone")
     scene.run("task", "undo", "greet in German")
-    told = scene.run("task", "diff", "greet in German", "--stat")
-    print("".join(f"  {line.strip()}\n" for line in told.splitlines()), end="")
-    note("and brought back: tree, branch and log")
+    printed = scene.run("task", "diff", "greet in German", "--stat")
+    print("".join(f"  {line.strip()}\n" for line in printed.splitlines()), end="")
+    note("undo restores it: files, branch and log")
 
     scene.run("task", "land", "greet in French")
     print("".join(f"  {line}\n" for line in scene.log().splitlines()), end="")
-    note("the other has landed on main")
+    note("the other one is now on main")
 
 
 def _states(scene: Scene) -> None:
@@ -142,7 +142,7 @@ def _states(scene: Scene) -> None:
 
 
 def note(text: str) -> None:
-    """Say what this shows."""
+    """Explain what just happened."""
     print(f"          ✔ {text}\n", flush=True)
 
 

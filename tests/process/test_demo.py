@@ -1,5 +1,6 @@
 """`make demo`: the script behind it."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,11 +14,13 @@ Spec: TypeAlias = Callable[..., str]
 ROOT: Final = Path(__file__).parents[2]
 
 
-def demo(environment: dict[str, str], agent: str = "") -> subprocess.CompletedProcess[str]:
+def demo(
+    environment: dict[str, str], agent: str = "", root: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
     """Run it as the Makefile does."""
     return subprocess.run(
         [sys.executable, "examples/demo.py"],
-        cwd=ROOT,
+        cwd=root,
         env={**environment, "AGENT": agent},
         capture_output=True,
         text=True,
@@ -27,21 +30,24 @@ def demo(environment: dict[str, str], agent: str = "") -> subprocess.CompletedPr
 
 
 @pytest.mark.requirement("cli.demo-runs")
-def test_three_mods_stand_between_the_client_and_eliza_and_each_does_its_part(
-    environment: dict[str, str],
-) -> None:
+def test_a_tool_a_changed_message_and_a_rule_are_seen_at_work(environment: dict[str, str]) -> None:
     done = demo(environment)
 
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stdout.splitlines() if line] == [
-        "  client → arrow → shout.py → echo → eliza",
-        "     you  Hello",
-        "   agent  >HOW DO YOU DO. PLEASE STATE YOUR PROBLEM.",
-        "          ✔ shout.py, a program of its own, raised her voice; arrow put > before it",
-        '     you  use tool echo::echo with {"message": "Hello through the bridge"}',
-        "    tool  echo::echo: in_progress",
-        '   agent  >OK: "ECHO: HELLO THROUGH THE BRIDGE"',
-        "          ✔ the mod echo answered her tool call, which the bridge carried to it over ACP",
+        "  one agent, with your tools and your rules",
+        "  editor → hide_keys.py → words.py → policy → assistant.py",
+        "     you  How many words does README.md have?",
+        "   agent  README.md has 6 words.",
+        "          ✔ words.py, a mod of 20 lines, gave the agent the tool that counts them",
+        "     you  Which key does the deploy script use?",
+        "   agent  The deploy script uses the key [hidden key].",
+        "          ✔ hide_keys.py, another mod, hid the key before you or a log could see it",
+        "     you  Push the branch.",
+        "    tool  git push --force origin main: pending",
+        "    tool  git push --force origin main: failed",
+        "   agent  I was not allowed to push the branch.",
+        "          ✔ your policy forbids git push --force for every agent, without asking you",
         "  The same with another agent: make demo AGENT='npx some-agent --acp'",
         "  Your turn:",
         "    . .venv/bin/activate",
@@ -49,6 +55,29 @@ def test_three_mods_stand_between_the_client_and_eliza_and_each_does_its_part(
         "    symposium agents list",
         "    symposium task new 'fix the login test' --agent ID",
     ]
+
+
+@pytest.mark.requirement("cli.demo-runs")
+@pytest.mark.parametrize(
+    ("example", "old", "new", "reason"),
+    [
+        ("words.py", "len(text.split())", "0", "the tool of words.py gave"),
+        ("hide_keys.py", "[hidden key]", "sk-shown", "hide_keys.py let through"),
+        ("demo.py", '"forbid"', '"allow"', "after a forbidden command the agent wrote"),
+    ],
+)
+def test_the_demo_fails_if_a_mod_or_the_policy_does_not_work(
+    environment: dict[str, str], tmp_path: Path, example: str, old: str, new: str, reason: str
+) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    source = (tmp_path / "examples" / example).read_text(encoding="utf-8")
+    assert old in source
+    (tmp_path / "examples" / example).write_text(source.replace(old, new), encoding="utf-8")
+
+    done = demo(environment, root=tmp_path)
+
+    assert done.returncode == 1
+    assert reason in done.stderr
 
 
 @pytest.mark.requirement("cli.demo-runs", "house.readme-first-screen")
@@ -65,7 +94,7 @@ def test_the_readme_shows_what_the_demo_prints(environment: dict[str, str]) -> N
 
 @pytest.mark.timeout(240)
 @pytest.mark.requirement("tasks.demo", "tasks.idle", "house.readme-use")
-def test_two_tasks_are_asked_lost_brought_back_and_landed_as_the_readme_shows(
+def test_two_tasks_ask_one_is_restored_and_one_lands_as_the_readme_shows(
     environment: dict[str, str],
 ) -> None:
     done = subprocess.run(
@@ -85,14 +114,14 @@ def test_two_tasks_are_asked_lost_brought_back_and_landed_as_the_readme_shows(
 
 
 @pytest.mark.requirement("cli.demo-other-agent")
-def test_another_agent_stands_at_the_end_of_the_same_chain(
+def test_another_agent_answers_through_the_same_chain(
     environment: dict[str, str], scripted: Spec
 ) -> None:
     done = demo(environment, scripted("any=text"))
 
     assert done.returncode == 0, done.stderr
-    assert "  client → arrow → shout.py → echo → python" in done.stdout
-    assert "   agent  >ANSWERED.\n          ✔ its answer went through the same mods" in done.stdout
+    assert "  editor → hide_keys.py → words.py → policy → python" in done.stdout
+    assert "   agent  Answered.\n          ✔ your agent answered through the same" in done.stdout
 
 
 @pytest.mark.requirement("cli.demo-other-agent")
@@ -100,7 +129,7 @@ def test_another_agent_stands_at_the_end_of_the_same_chain(
     ("behaviour", "reason"),
     [
         ("prompt=stop:refusal", "the turn ended with refusal"),
-        ("prompt=stop:end_turn", "the mods made ''"),
+        ("prompt=stop:end_turn", "the agent wrote nothing"),
         ("new=exit:3", "exited with code 3 at session/new"),
     ],
 )
