@@ -55,7 +55,7 @@ class Purse:
         self._budget = budget
         self._clock = clock
         self._spending = read_spending(directory)
-        self._since: float | None = None
+        self._since = 0.0
         self._tools: set[str] = set()
         self._quiet = asyncio.Event()
 
@@ -82,7 +82,6 @@ class Purse:
             OSError: that cannot be written down.
         """
         self._count()
-        self._since = None
         self._spending.turns += 1
         self._write()
 
@@ -134,7 +133,7 @@ class Purse:
     def _tool(self, id_: str, status: object) -> None:
         if status in _OVER:
             self._tools.discard(id_)
-        elif status is not None or id_ not in self._tools:
+        else:
             self._tools.add(id_)
         if self._tools:
             self._quiet.clear()
@@ -143,9 +142,8 @@ class Purse:
 
     def _count(self) -> None:
         now = self._clock()
-        if self._since is not None:
-            self._spending.seconds += now - self._since
-            self._since = now
+        self._spending.seconds += now - self._since
+        self._since = now
 
     def _write(self) -> None:
         write_spending(self._directory, self._spending)

@@ -78,7 +78,6 @@ class LiveSessions:
             if not self._store.is_kept(id_):
                 break
             await asyncio.sleep(LOOK_AGAIN)
-        self._is_running(id_)
         self.changed(id_, "exited")
 
     async def of(self, ids: Collection[str]) -> dict[str, AgentNow]:
