@@ -17,6 +17,7 @@ from symposium.agent_sessions.session import (
 )
 from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import paths
+from symposium.daemon.tasks import live_sessions
 from symposium.daemon.tasks.live_sessions import LiveSessions
 from symposium.daemon.tasks.session_servers import NOTHING, AgentNow
 
@@ -151,3 +152,30 @@ async def test_daemon_finds_what_runs_and_what_has_ended_when_it_starts(servers:
 
     assert (live.known(), live.ended()) == ([ONE], [TWO])
     assert servers.asked == [ONE]
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_list_right_after_an_announcement_asks_first(servers: Servers) -> None:
+    live = LiveSessions(servers.store, servers.ask, lambda: 0.0)
+    servers.start(ONE)
+    live.noted(ONE, "connected")
+    await live.of([ONE])
+    servers.said[ONE] = AgentNow(is_idle=True, announces=True, seq=2)
+    live.noted(ONE, "turn_ended")
+
+    assert (await live.of([ONE]))[ONE].is_idle
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_server_that_runs_without_a_connection_is_asked_for_each_list(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_sessions, "STOP_PATIENCE", 0)
+    live = LiveSessions(servers.store, servers.ask, lambda: 0.0)
+    servers.start(ONE)
+    live.noted(ONE, "connected")
+    await live.gone(ONE)
+    await live.of([ONE])
+    servers.said[ONE] = AgentNow(is_idle=True, announces=True, seq=2)
+
+    assert (await live.of([ONE]))[ONE].is_idle
