@@ -23,7 +23,10 @@ EXITED = {"reason": "component_exited", "argv": ["agent", "a b"]}
     ("error", "text"),
     [
         (SymposiumError("no rules", ""), "no rules"),
-        (ended(reason="component_start_failed", detail="no \x1b[31msuch file"), "no ␛[31msuch file"),
+        (
+            ended(reason="component_start_failed", detail="no \x1b[31msuch file"),
+            "no ␛[31msuch file",
+        ),
         (ended(**EXITED, exitCode=0), "`agent 'a b'` exited with code 0"),
         (ended(**EXITED, signal="SIGKILL", exitCode=-9), "`agent 'a b'` was ended by SIGKILL"),
         (ended(**EXITED), "`agent 'a b'` closed its side"),

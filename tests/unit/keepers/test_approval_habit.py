@@ -115,3 +115,10 @@ def test_text_that_quotes_a_question_is_none() -> None:
     text = {"sessionUpdate": "agent_message_chunk", "content": {"text": ask("1").decode()}}
 
     assert not heard(message("session/update", {"update": text})).is_asking
+
+
+@pytest.mark.requirement("snapshots.asking-agent-runs-on")
+def test_an_agent_that_asks_for_another_call_than_it_announced_does_not_ask() -> None:
+    """The announced call has run, or will."""
+    assert heard(*ASKED).is_asking
+    assert not heard(*ASKED, update("2"), ask("3")).is_asking

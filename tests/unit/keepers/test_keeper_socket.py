@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from peerwire.jsonrpc.handlers import RequestHandler
+from symposium.agent_sessions.keeper_client import DESCRIBE, ENDED
 from symposium.agent_sessions.session import SessionState, Status
 from symposium.keepers.keeper import OnState, Viewer
 from symposium.keepers.keeper_socket import BACKLOG, KeeperSocket
@@ -68,3 +70,43 @@ async def test_who_does_not_read_is_cut_and_others_see_everything(tmp_path: Path
         deaf.close()
         writer.close()
         await door.close()
+
+
+@pytest.mark.requirement("agent-sessions.private")
+async def test_another_user_who_reaches_the_socket_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper, place = Floods(), tmp_path / "s"
+    mine = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: mine + 1)
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
+        door = KeeperSocket(place, keeper, tasks)
+        door.open()
+        reader, writer = await asyncio.open_unix_connection(place)
+        said = await reader.read()
+        writer.close()
+        await door.close()
+
+    assert (said, keeper.viewers) == (b"", [])
+
+
+@pytest.mark.requirement("agent-sessions.acp-watch")
+async def test_a_viewer_hears_that_the_session_has_ended(tmp_path: Path) -> None:
+    keeper, place = Floods(), tmp_path / "s"
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
+        door = KeeperSocket(place, keeper, tasks)
+        door.open()
+        gone, closing = await asyncio.open_unix_connection(place)
+        reader, writer = await asyncio.open_unix_connection(place)
+        writer.write(b'{"jsonrpc":"2.0","id":1,"method":"%s"}\n' % DESCRIBE.encode())
+        described = json.loads(await reader.readline())
+        closing.close()
+        await keeper.gone.wait()
+        await door.close()
+        last = json.loads(await reader.readline())
+        writer.close()
+        del gone
+
+    assert described["result"] == {}
+    assert last["method"] == ENDED
+    assert not place.exists()

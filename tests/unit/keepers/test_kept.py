@@ -95,6 +95,66 @@ def test_too_many_and_too_long_prompts_are_refused(
         queue.add("cccccc")
 
 
+@pytest.mark.requirement("agent-sessions.bounded")
+def test_a_prompt_of_exactly_the_limit_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt_queue, "LONGEST", 5)
+    assert PromptQueue(tmp_path).add("ccccc") == 1
+
+
+@pytest.mark.requirement("agent-sessions.acp-nothing-twice")
+def test_an_interrupted_prompt_is_offered_by_one_keeper_only(tmp_path: Path) -> None:
+    queue = PromptQueue(tmp_path)
+    queue.add("a")
+    queue.take()
+
+    found = [PromptQueue(tmp_path).interrupted for _ in range(2)]
+    assert found == ["a", None]
+
+
+@pytest.mark.requirement("agent-sessions.acp-nothing-twice")
+def test_a_prompt_that_was_not_heard_is_the_next_one_also_after_a_kill(tmp_path: Path) -> None:
+    queue = PromptQueue(tmp_path)
+    queue.put_back()
+    for text in ("a", "b"):
+        queue.add(text)
+    queue.take()
+    queue.put_back()
+    after = PromptQueue(tmp_path)
+
+    assert after.interrupted is None
+    assert [after.take(), after.take(), after.take()] == ["a", "b", None]
+
+
+@pytest.mark.requirement("agent-sessions.acp-nothing-twice")
+def test_a_prompt_that_an_agent_died_at_is_offered_once(tmp_path: Path) -> None:
+    queue = PromptQueue(tmp_path)
+    queue.add("a")
+    queue.take()
+
+    assert [queue.interrupt(), queue.interrupt()] == ["a", None]
+    assert PromptQueue(tmp_path).interrupted is None
+
+
+@pytest.mark.requirement("agent-sessions.acp-nothing-twice")
+def test_a_prompt_that_cannot_be_saved_is_not_said_later(tmp_path: Path) -> None:
+    queue = PromptQueue(tmp_path / "folder")
+    (tmp_path / "folder").write_text("in the way")
+    with pytest.raises((NotADirectoryError, FileExistsError)):
+        queue.add("a")
+
+    assert len(queue) == 0
+
+
+@pytest.mark.requirement("agent-sessions.acp-nothing-twice")
+def test_a_log_that_is_whole_goes_on_without_an_empty_line(tmp_path: Path) -> None:
+    for _ in range(2):
+        EventLog(tmp_path, "s").add("prompt", {"text": "a"})
+
+    assert b"\n\n" not in (tmp_path / "events.jsonl").read_bytes()
+
+
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
 def test_a_damaged_queue_is_put_aside_and_said(tmp_path: Path) -> None:
     (tmp_path / "prompts.json").write_text('{"waiting": [')
