@@ -171,6 +171,117 @@ async def test_file_made_while_commits_are_copied_stays(scene: Scene) -> None:
     again.engine.close()
 
 
+IGNORED = ("a.log", "build/deep/program", "build/link")
+
+
+async def ignored_by_base(scene: Scene) -> Taskspace:
+    """A task with a commit, and a base that has new files, a program, and a link git ignores."""
+    made = await diverged(scene)
+    upstream = scene.upstream
+    (upstream / "build/deep").mkdir(parents=True)
+    (upstream / "a.log").write_text("theirs\n", encoding="utf-8")
+    (upstream / "build/deep/program").write_text("#!/bin/sh\n", encoding="utf-8")
+    (upstream / "build/deep/program").chmod(0o755)
+    (upstream / "build/link").symlink_to("deep")
+    git("add", "-f", *IGNORED, cwd=upstream)
+    git("commit", "-qm", "adds what is ignored", cwd=upstream)
+    return made
+
+
+def run_before_git(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, command: str, script: str
+) -> None:
+    """Run a line of a shell before each git command that begins so."""
+    wrapper = scene.root / "bin" / "git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(
+        f'#!/bin/sh\ncase " $* " in *" {command} "*) {script};; esac\nexec {GIT} "$@"\n',
+        encoding="utf-8",
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
+
+
+@pytest.mark.requirement("taskspaces.land-in-the-way")
+async def test_new_files_that_git_ignores_land_with_their_modes(scene: Scene) -> None:
+    made = await ignored_by_base(scene)
+    worktree = Path(made.worktree)
+
+    assert isinstance(await scene.engine.land(made.id, LandOptions()), Landed)
+
+    assert git("status", "--short", cwd=worktree) == ""
+    assert {path: tree_of(worktree)[path] for path in IGNORED} == {
+        path: tree_of(scene.upstream)[path] for path in IGNORED
+    }
+
+
+@pytest.mark.requirement("taskspaces.land-in-the-way")
+@pytest.mark.parametrize("path", [*IGNORED, "build"])
+async def test_ignored_file_made_just_before_git_writes_is_not_overwritten(
+    path: str, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await ignored_by_base(scene)
+    own = Path(made.worktree) / path
+    target, folder = shlex.quote(str(own)), shlex.quote(str(own.parent))
+    before = state_of(made)
+    run_before_git(
+        scene,
+        monkeypatch,
+        "check-ignore --no-index",
+        f"[ -e {target} ] || {{ mkdir -p {folder} && echo the only copy > {target}; }}",
+    )
+
+    with pytest.raises(TaskspaceError, match="not tracked"):
+        await scene.engine.land(made.id, LandOptions())
+
+    assert own.read_text(encoding="utf-8") == "the only copy\n"
+    own.unlink()
+    assert state_of(made) == before
+
+
+@pytest.mark.requirement("taskspaces.land-in-the-way")
+async def test_link_made_in_the_place_of_an_ignored_folder_is_not_followed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await ignored_by_base(scene)
+    before = state_of(made)
+    outside, link = scene.root / "outside", Path(made.worktree) / "build"
+    outside.mkdir()
+    words = f"ln -sfn {shlex.quote(str(outside))} {shlex.quote(str(link))}"
+    run_before_git(scene, monkeypatch, "cat-file --filters", words)
+
+    with pytest.raises(TaskspaceError, match="'build/deep/program' is in the worktree"):
+        await scene.engine.land(made.id, LandOptions())
+
+    assert list(outside.iterdir()) == []
+    link.unlink()
+    assert state_of(made) == before
+
+
+@pytest.mark.requirement("taskspaces.land-killed")
+@pytest.mark.parametrize("is_refreshed", [True, False])
+async def test_ignored_files_of_a_killed_landing_are_taken_back(
+    scene: Scene, *, is_refreshed: bool
+) -> None:
+    made = await ignored_by_base(scene)
+    worktree = Path(made.worktree)
+    before_all = state_of(made)
+    _, before, after = await copied(scene, made)
+    await note_move(scene, made, before, after)
+    (worktree / "a.log").write_text("theirs\n", encoding="utf-8")
+    entry = git("ls-tree", after, "a.log", cwd=worktree).split()[2]
+    git("update-index", "--add", "--cacheinfo", f"100644,{entry},a.log", cwd=worktree)
+    if is_refreshed:
+        git("update-index", "--refresh", cwd=worktree)
+
+    again = scene.again()
+    await again.engine.start()
+
+    assert state_of(made) == before_all
+    assert isinstance(await again.engine.land(made.id, LandOptions()), Landed)
+    again.engine.close()
+
+
 @pytest.mark.requirement("taskspaces.land-locked")
 @pytest.mark.parametrize("name", ["HEAD", "branch"])
 async def test_lock_of_a_killed_git_is_named_with_what_to_do(name: str, scene: Scene) -> None:

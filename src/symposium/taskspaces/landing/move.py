@@ -19,6 +19,7 @@ _MOVE: Final = ("read-tree", "-m", "-u")
 """Two more words follow, the commit that is left and the other one (git-read-tree(1))."""
 
 _NO_FILE: Final = "000000"
+_PROGRAM: Final = "100755"
 _LINK: Final = "120000"
 _SUBMODULE: Final = "160000"
 _PATIENCE: Final = 600.0
@@ -32,13 +33,11 @@ class _Change:
     path: str
     mode_before: str
     mode_after: str
+    id_after: str
 
 
 async def check_way(git: Git, before: str, after: str) -> None:
     """Check, as the last thing before `move_worktree`, that no file is in the way of a new one.
-
-    An ignored file that is made after this check, until `move_worktree` ends, is overwritten: git
-    has no such check of its own in `read-tree`.
 
     Raises:
         TaskspaceError: a file is, or git cannot; nothing was written that is to be taken back.
@@ -47,16 +46,16 @@ async def check_way(git: Git, before: str, after: str) -> None:
     await git.run("update-index", "-q", "--refresh")
     path = await asyncio.to_thread(_in_the_way, git.directory, changes)
     if path is not None:
-        reason = f"{path!r} is in the worktree and not tracked, and the base has a file there"
-        raise TaskspaceError(reason, "move it away, then land again")
+        raise _in_the_way_error(path)
 
 
 async def move_worktree(git: Git, before: str, after: str) -> None:
     """Bring files and index from one commit to another; the branch stays.
 
     Raises:
-        TaskspaceError: git cannot; see `take_back`.
+        TaskspaceError: an ignored file was made meanwhile, or git cannot; see `take_back`.
     """
+    await _write_ignored(git, after, await _changes(git, before, after))
     try:
         done = await git.run(*_MOVE, before, after, patience=_PATIENCE)
     except (GitRunError, TaskspaceError):
@@ -91,6 +90,83 @@ async def move_branch(git: Git, before: str, after: str, why: str) -> None:
             reason = f"{lock} is in the way: a git runs in the clone, or was killed"
             raise TaskspaceError(reason, "when no git runs there, remove that file and land again")
     raise TaskspaceError(f"{branch or 'HEAD'} has new commits: {done.said}", "land again")
+
+
+async def _write_ignored(git: Git, after: str, changes: list[_Change]) -> None:
+    """Write the new files that git ignores: `read-tree` overwrites what has such a name.
+
+    Raises:
+        TaskspaceError: one of them is there by now; those that were written are gone again.
+    """
+    found = await _ignored(git, changes)
+    made: list[tuple[Path, os.stat_result]] = []
+    for each in found:
+        how = "blob" if each.mode_after == _LINK else "--filters"
+        content = (await git.ask("cat-file", how, f"{after}:{each.path}")).out
+        words = git.directory, each.path, content, each.mode_after
+        try:
+            made.append((git.directory / each.path, await asyncio.to_thread(_create, *words)))
+        except (FileExistsError, NotADirectoryError) as error:
+            await asyncio.to_thread(_remove_made, made, git.directory)
+            raise _in_the_way_error(each.path) from error
+    if found:
+        lines = (f"{each.mode_after} {each.id_after}\t{each.path}\0" for each in found)
+        entries = b"".join(map(os.fsencode, lines))
+        await git.ask("update-index", "-z", "--index-info", stdin=entries)
+        await git.run("update-index", "-q", "--refresh")
+
+
+async def _ignored(git: Git, changes: list[_Change]) -> list[_Change]:
+    """New files and links that git ignores, but for those that take the place of tracked ones."""
+    tracked = {each.path for each in changes if each.mode_before != _NO_FILE}
+    above = {str(folder) for path in tracked for folder in Path(path).parents}
+    new = {
+        each.path: each
+        for each in changes
+        if each.mode_before == _NO_FILE
+        and each.mode_after != _SUBMODULE
+        and each.path not in above
+        and not any(str(folder) in tracked for folder in Path(each.path).parents)
+    }
+    if not new:
+        return []
+    words = ("check-ignore", "--no-index", "-z", "--stdin")
+    listed = await git.run(*words, stdin=b"".join(os.fsencode(path) + b"\0" for path in new))
+    if listed.code not in {0, 1}:
+        raise GitCommandError(words, listed.code, listed.said)
+    return [new[path] for path in listed.names]
+
+
+def _create(top: Path, path: str, content: bytes, mode: str) -> os.stat_result:
+    """Write a file or a link that does not exist; no folder above it may be a link.
+
+    Raises:
+        FileExistsError, NotADirectoryError: something is there, or in the place of a folder.
+    """
+    for folder in [top / each for each in reversed(Path(path).parents)][1:]:
+        folder.mkdir(exist_ok=True)
+        if folder.is_symlink():
+            raise NotADirectoryError(folder)
+    place = top / path
+    if mode == _LINK:
+        place.symlink_to(os.fsdecode(content))
+        return place.lstat()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with os.fdopen(os.open(place, flags, 0o777 if mode == _PROGRAM else 0o666), "wb") as file:
+        file.write(content)
+    return place.lstat()
+
+
+def _remove_made(made: list[tuple[Path, os.stat_result]], top: Path) -> None:
+    for place, state in made:
+        with suppress(OSError):
+            if os.path.samestat(place.lstat(), state):
+                _remove(place, top)
+
+
+def _in_the_way_error(path: str) -> TaskspaceError:
+    reason = f"{path!r} is in the worktree and not tracked, and the base has a file there"
+    return TaskspaceError(reason, "move it away, then land again")
 
 
 async def _lock_of(git: Git, name: str) -> Path:
@@ -132,7 +208,8 @@ async def _changes(git: Git, before: str, after: str) -> list[_Change]:
     fields = (await git.ask(*words, before, after)).names
     facts = [each.removeprefix(":").split(" ") for each in fields[::2]]
     return [
-        _Change(path, modes[0], modes[1]) for modes, path in zip(facts, fields[1::2], strict=True)
+        _Change(path, fact[0], fact[1], fact[3])
+        for fact, path in zip(facts, fields[1::2], strict=True)
     ]
 
 
