@@ -46,7 +46,7 @@ def test_what_an_agent_does_with_our_tools_shows_on_the_command_line(
         ("milestone", "half of it"),
         ("question", "Which scope?"),
     ]
-    assert "Nobody changes lines" in desk.said(task["id"])
+    assert "No other taskspace changes your lines" in desk.said(task["id"])
 
     keep = next(item["id"] for item in items if item["kind"] == "delete")
     desk.ok("inbox", "answer", keep, "keep")

@@ -1,4 +1,4 @@
-"""Who else changes the lines that an agent changes, as a resource (users B-10)."""
+"""Conflicts between taskspaces that change the same lines, as a resource (users B-10)."""
 
 from typing import Final
 
@@ -12,27 +12,28 @@ CONFLICTS: Final = "taskspace://conflicts"
 LISTED: Final[Json] = {
     "uri": CONFLICTS,
     "name": "Conflicts with other taskspaces",
-    "description": "Which lines of yours others change at this moment, uncommitted work included.",
+    "description": "Lines you change that other taskspaces change too, uncommitted work included.",
     "mimeType": "text/plain",
 }
 
-PATIENCE: Final = 20.0
-"""Seconds that the comparison of all taskspaces may take."""
+COMPARISON_TIMEOUT: Final = 20.0
+"""Seconds to wait for the comparison of all taskspaces."""
 
 
 async def conflicts(workplace: Workplace) -> str:
-    """What it says now; a daemon that cannot be asked is said, too."""
+    """The text of the resource; it reports a daemon that cannot be reached."""
     where = workplace.standing
     if not where.is_in_taskspace:
-        return "This is no taskspace: there is nobody to conflict with.\n"
+        return "Not in a taskspace: no conflicts are possible.\n"
+    request = FindOverlaps(project=where.project)
     try:
-        found = await workplace.bus.request(FindOverlaps(project=where.project), patience=PATIENCE)
+        found = await workplace.bus.request(request, patience=COMPARISON_TIMEOUT)
     except BusError as error:
-        return f"It is not known: {error}\n"
+        return f"Unknown: {error}\n"
     lines = [
         f"with {each.second if each.first == where.taskspace else each.first}: {line}"
         for each in found.overlaps
         if where.taskspace in {each.first, each.second}
         for line in each.lines
     ]
-    return "\n".join(lines or ["Nobody changes lines that you change."]) + "\n"
+    return "\n".join(lines or ["No other taskspace changes your lines."]) + "\n"

@@ -1,7 +1,7 @@
-"""What an id stands for: a guidance text, the first prompt, or what somebody attached (§2.4).
+"""Expand an id: a guidance text, the first prompt, or a stored reference (bus-mcp §2.4).
 
-The reference looks among stored values first, so that a stored key can take the place of guidance.
-Here guidance and prompts come first: nobody who can store a value can tell an agent how to work.
+The reference implementation looks up stored values first, so a stored key can replace guidance.
+Here guidance and prompts come first, so a stored value cannot instruct an agent.
 """
 
 import json
@@ -21,17 +21,16 @@ Source: TypeAlias = Literal["guidance", "prompt", "stored"]
 
 
 class UnknownReferenceError(SymposiumError):
-    """Nothing stands behind an id."""
+    """An id does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """What was found.
+    """The content of an id.
 
     Attributes:
-        source: where.
-        text: what an agent reads; a stored value as indented JSON.
-        guidance: the guidance texts that it holds.
+        text: a stored value is indented JSON.
+        guidance: the guidance texts in it.
     """
 
     source: Source
@@ -40,7 +39,7 @@ class Expanded:
 
 
 class Expansion:
-    """Looks in all three places."""
+    """Look up ids in guidance, prompts, and stored references, in that order."""
 
     def __init__(
         self, library: GuidanceLibrary, boot: BootPrompts, references: ReferenceStore
@@ -50,11 +49,11 @@ class Expansion:
         self._references = references
 
     def expand(self, id_: str, task: TaskContext | None) -> Expanded:
-        """What stands behind an id.
+        """Return the content of an id.
 
         Raises:
-            UnknownReferenceError: nothing does.
-            ReferenceStoreError: what is stored cannot be read.
+            UnknownReferenceError: the id does not exist.
+            ReferenceStoreError: the stored value cannot be read.
         """
         text = self._library.shelf().get(id_.removeprefix(URI))
         if text is not None:
@@ -66,6 +65,6 @@ class Expansion:
             known = ", ".join(each.id for each in self._library.shelf().listed)
             raise UnknownReferenceError(
                 f"Reference not found: {id_[:200]!r}",
-                f"it is a key from a <symposium-ref>, `yiasou`, or one of: {known}",
+                f"use the id of a <symposium-ref>, `yiasou`, or one of: {known}",
             )
         return Expanded("stored", json.dumps(stored.value, indent=2, ensure_ascii=False))

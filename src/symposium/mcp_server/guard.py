@@ -1,4 +1,4 @@
-"""Who may speak to a server over HTTP: whoever has the token, from this machine (users §7, E-4)."""
+"""Access control of the HTTP server: local clients that have the token (users §7, E-4)."""
 
 import hmac
 import re
@@ -17,19 +17,19 @@ _ORIGIN: Final = re.compile(rb"http://" + _HERE, re.IGNORECASE)
 _LAST_PORT: Final = 65535
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
-_NO_SUCH_PATH: Final = b'{"error":"there is nothing at this path"}'
-_BODY: Final = b'{"error":"forbidden: this server answers its owner on this machine only"}'
+_NO_SUCH_PATH: Final = b'{"error":"unknown path; the server is at /mcp"}'
+_BODY: Final = b'{"error":"forbidden: send the token, from this machine"}'
 
 
 class Guard:
-    """An ASGI application before another; refuses on every route and method alike."""
+    """ASGI middleware that rejects a request without the token, on every route and method."""
 
     def __init__(self, app: App, token: str) -> None:
         self._app = app
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what is allowed, and answer the rest with 403."""
+        """Forward an allowed request; answer any other with 403."""
         match scope["type"]:
             case "lifespan":
                 await self._app(scope, receive, send)
@@ -43,7 +43,7 @@ class Guard:
                 await send({"type": "websocket.close", "code": 1008})
 
     def allows(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
-        """Whether a request with these headers may go on; a header that is there twice may not."""
+        """Whether a request with these headers is allowed; a repeated header is not."""
         found: dict[bytes, bytes] = {}
         for name, value in headers:
             key = name.lower()
@@ -66,7 +66,7 @@ def _is_here(shape: re.Pattern[bytes], value: bytes) -> bool:
 
 
 def _is_plain(scope: Scope) -> bool:
-    """Whether the path was written as it is: `%2fmcp` is not `/mcp`."""
+    """Whether the path has no percent-encoding: `%2fmcp` is not `/mcp`."""
     raw = scope.get("raw_path")
     return raw is None or raw.partition(b"?")[0] == str(scope["path"]).encode()
 

@@ -44,7 +44,7 @@ class _Reader(Generic[_Item]):
     def read(self, line: bytes | Overlong) -> _Item | None:
         """The item of a line; None for one that is none, which is answered if that is owed."""
         if isinstance(line, Overlong):
-            self._refuse(messages.NULL_ID, f"a line is longer than {line.limit} bytes")
+            self._refuse(messages.NULL_ID, f"the line is longer than {line.limit} bytes")
             return None
         if not line.strip():
             return None
@@ -54,7 +54,7 @@ class _Reader(Generic[_Item]):
             case Malformed() as malformed:
                 self._refuse_malformed(malformed)
             case Batch():
-                self._refuse(messages.NULL_ID, "MCP has no batches; send each message by itself")
+                self._refuse(messages.NULL_ID, "MCP has no batches; send each message on its line")
         return None
 
     def _message(self, message: Message, line: bytes) -> _Item | None:
@@ -64,7 +64,7 @@ class _Reader(Generic[_Item]):
             return None
         id_ = bytes(message.id) if isinstance(message.id, Raw) else None
         if id_ is not None and not _ID.fullmatch(id_):
-            self._refuse(id_, "an id of MCP is a string or an integer")
+            self._refuse(id_, "the id of an MCP request must be a string or an integer")
             return None
         try:
             return self._parse(line)

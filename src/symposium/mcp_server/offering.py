@@ -20,7 +20,7 @@ MARKDOWN: Final = "text/markdown"
 REFERENCE: Final = "symposium://ref/"
 """What the URI of an attached value begins with; its id follows."""
 
-_SUMMARY: Final = "How we work here, where you are, and what you are to do first"
+_SUMMARY: Final = "Working rules of this project, your taskspace, and your first task"
 _TITLES: Final = {"yiasou": "Yiasou", "hi": "Hi"}
 
 
@@ -69,7 +69,7 @@ class Offering:
             {
                 "uriTemplate": f"{REFERENCE}{{id}}",
                 "name": "Attached reference",
-                "description": 'What a <symposium-ref id="…"/> stands for.',
+                "description": 'The content of a <symposium-ref id="…"/> tag, as JSON.',
                 "mimeType": "application/json",
             }
         ]
@@ -97,7 +97,8 @@ class Offering:
         names = ", ".join(COLLABORATORS)
         argument = {
             "name": "collaborator",
-            "description": f"Whom the agent is to be: {names}, or the name of an agent.",
+            "description": f"Collaboration style: {names}, or the name of an agent. "
+            "Default: that of the taskspace, else socrates.",
             "required": False,
         }
         return [

@@ -64,7 +64,7 @@ class Outbox:
         with self._locked("reports.lock"), self._path.open("a+b") as file:
             size = file.tell()
             if size + len(line) > MOST_BYTES:
-                raise OSError(f"{self._path} is full: start the daemon, which takes what waits")
+                raise OSError(f"{self._path} is full; start the daemon to deliver the reports")
             if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
                 # Half a line, of a process that died or a disk that was full, takes none with it.
                 file.write(b"\n")

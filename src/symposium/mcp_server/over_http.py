@@ -60,8 +60,9 @@ def open_door(port: int, environment: Mapping[str, str] | None = None) -> Door:
     try:
         return Door(socket.create_server((ADDRESS, port)), token)
     except OSError as error:
-        reason = f"port {port} of {ADDRESS} cannot be opened: {error.strerror}"
-        raise ServingError(reason, "name another with --port, or leave it out") from error
+        reason = f"cannot open port {port} of {ADDRESS}: {error.strerror}"
+        hint = "choose another port with --port, or omit --port to use any free port"
+        raise ServingError(reason, hint) from error
 
 
 async def serve_http(site: Site, port: int, opened: Callable[[str, str], None]) -> None:
@@ -123,6 +124,6 @@ def token_of(environment: Mapping[str, str] | None = None) -> str:
     if named is None:
         return secrets.token_urlsafe(32)
     if len(named) < _SHORTEST or not named.isascii() or not named.isprintable():
-        reason = f"${TOKEN} has {len(named)} characters; at least {_SHORTEST} printable are needed"
-        raise ServingError(reason, "leave it out, and a new one is made")
+        reason = f"${TOKEN} has {len(named)} characters; it needs {_SHORTEST} printable ones"
+        raise ServingError(reason, f"set a longer one, or unset ${TOKEN} to get a random token")
     return named

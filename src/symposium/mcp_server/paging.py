@@ -1,4 +1,4 @@
-"""Long lists in pieces (MCP, utilities/pagination)."""
+"""Pagination of long lists (MCP, utilities/pagination)."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -6,16 +6,16 @@ from typing import Any, Final
 from peerwire.errors import INVALID_PARAMS, RpcError
 
 PAGE: Final = 100
-"""Entries of one piece."""
+"""Maximum number of entries on a page."""
 
 _MARK: Final = "after:"
 
 
 def page(key: str, entries: Sequence[Any], cursor: str | None) -> dict[str, Any]:
-    """The piece that a cursor asks for, with the cursor of the next.
+    """The page at a cursor, with the cursor of the next page.
 
     Raises:
-        RpcError: the cursor is none of ours.
+        RpcError: the cursor is unknown.
     """
     begin = _offset(cursor, len(entries))
     piece: dict[str, Any] = {key: list(entries[begin : begin + PAGE])}
@@ -37,4 +37,4 @@ def _offset(cursor: str | None, most: int) -> int:
 
 def _unknown(cursor: str) -> RpcError:
     data = {"cursor": cursor[:200]}
-    return RpcError(INVALID_PARAMS, data, message="Unknown cursor; begin again without one")
+    return RpcError(INVALID_PARAMS, data, message="Unknown cursor; restart without a cursor")

@@ -1,4 +1,4 @@
-"""Every tool there is, found by its module, and what an agent is told of them together."""
+"""Registry of all tools, one per module, and the server's instructions to agents."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -12,16 +12,16 @@ from symposium.mcp_server.tool import Tool, Topic
 TOOLS: Final = "symposium.mcp_server.tools"
 
 _TOPICS: Final[Mapping[Topic, str]] = {
-    "code": "Ask about the code before you assume",
-    "walkthroughs": "Explain with a walkthrough",
-    "taskspaces": "Keep the taskspace's people informed",
-    "reviews": "Have your work looked at",
-    "references": "Expand what the user points at",
-    "packages": "Read the source of what is installed",
+    "code": "Look up code instead of assuming",
+    "walkthroughs": "Explain code with a walkthrough",
+    "taskspaces": "Keep the user informed, and work with other taskspaces",
+    "reviews": "Ask for a review",
+    "references": "Expand references of the user",
+    "packages": "Read the source of dependencies",
 }
 _FIRST: Final = (
-    "Symposium tells you how we work here, where you are, and what you are to do. Begin with the "
-    "prompt `yiasou`, or with `expand_reference` and the id `yiasou`; both say the same."
+    "Symposium gives you the working rules of this project and your current task. Start with the "
+    "prompt `yiasou`, or call `expand_reference` with the id `yiasou`; the content is the same."
 )
 
 
@@ -42,7 +42,7 @@ def all_tools() -> Mapping[str, Tool]:
 
 
 def instructions(tools: Iterable[Tool]) -> str:
-    """What a client is told at the handshake: of exactly the tools that there are."""
+    """Instructions in the `initialize` result; they list exactly the given tools."""
     return "\n".join([_FIRST, *_lines(list(tools))])
 
 

@@ -1,4 +1,4 @@
-"""Says something to people through the daemon, and says what became of it (§7 row 10)."""
+"""Send a report to the user through the daemon, and return its status (§7 row 10)."""
 
 from typing import Literal, TypeAlias
 
@@ -11,48 +11,48 @@ from symposium.bus.protocol import Request
 from symposium.errors import SymposiumError
 from symposium.mcp_server.tool import Answer, Call
 
-Fate: TypeAlias = Literal["recorded", "queued"]
+ReportStatus: TypeAlias = Literal["recorded", "queued"]
 
-PATIENCE = 2.0
-"""Seconds for the daemon before a report is put down for later."""
+REPORT_TIMEOUT = 2.0
+"""Seconds to wait for the daemon before a report is queued on disk."""
 
 
 class Report(Struct, frozen=True):
-    """What became of a report.
+    """Status of a report.
 
     Attributes:
-        status: `recorded` with the taskspace, or `queued` on disk until the daemon is there.
-        watchers: views that show it now; 0 means that nobody has seen it yet.
+        status: `recorded` in the taskspace, or `queued` on disk until the daemon runs.
+        watchers: number of views that show it now; 0 means that the user has not seen it yet.
     """
 
-    status: Fate
+    status: ReportStatus
     watchers: int = 0
 
 
 class ReportLostError(SymposiumError):
-    """A report could neither be said nor put down."""
+    """A report could be neither sent nor queued."""
 
 
 async def report(message: Request[Recorded], call: Call) -> Answer:
-    """Say it, or put it down for later.
+    """Send a report, or queue it on disk.
 
     Raises:
         ReportLostError: neither is possible.
-        BusRefusedError: the daemon does not want it.
+        BusRefusedError: the daemon rejected it.
     """
     try:
-        recorded = await call.workplace.bus.request(message, patience=PATIENCE)
+        recorded = await call.workplace.bus.request(message, patience=REPORT_TIMEOUT)
     except BusRefusedError as error:
         if error.code not in (NO_HANDLER, TIMEOUT, GONE):
             raise
         return _queued(message, call, error)
     except BusError as error:
         return _queued(message, call, error)
-    return _told(recorded.watchers)
+    return _recorded(recorded.watchers)
 
 
-def _told(watchers: int) -> Answer:
-    seen = f"{watchers} view(s) show it now" if watchers else "nobody is watching right now"
+def _recorded(watchers: int) -> Answer:
+    seen = f"{watchers} view(s) show it now" if watchers else "no view shows it now"
     return Answer(f"Recorded; {seen}.", Report("recorded", watchers))
 
 
@@ -61,11 +61,11 @@ def _queued(message: Request[Recorded], call: Call, reason: BusError) -> Answer:
         call.workplace.outbox.keep(message)
     except OSError as error:
         raise ReportLostError(
-            f"nobody could take it ({reason.message}), and it could not be put down: {error}",
-            "tell the user in the conversation",
+            f"the report was not delivered ({reason.message}) and could not be queued: {error}",
+            "report it to the user in the conversation",
         ) from error
     return Answer(
-        f"Queued: nobody could take it ({reason.message}). It is on disk, and is delivered when "
-        "the daemon is there. If it is urgent, tell the user in the conversation.",
+        f"Queued: not delivered yet ({reason.message}). The report is on disk and is delivered "
+        "when the daemon runs. If it is urgent, ask the user in the conversation.",
         Report("queued"),
     )

@@ -56,7 +56,7 @@ class ReviewDesk:
             return self._store.load(review_id)
         except NotFoundError as error:
             known = ", ".join(each.review_id for each in self.known())
-            hint = f"known: {known or 'none has been requested'}"
+            hint = f"known reviews: {known or 'none; call request_review first'}"
             raise NotFoundError(error.message, hint) from error
 
     def keep(self, review: Review) -> None:
@@ -115,7 +115,7 @@ class ReviewDesk:
         feedback = read_feedback(payload)
         if not any(store.take(feedback, now()) for store in self._stores(feedback)):
             raise NotFoundError(
-                f"there is no review {feedback.review_id!r}", "it may have been removed"
+                f"review {feedback.review_id!r} does not exist", "it may have been removed"
             )
         if feedback.review_id in self._waiting:
             self._waiting[feedback.review_id].set()

@@ -21,10 +21,10 @@ FEEDBACK_TIMEOUT: Final = 1800.0
 """Seconds to wait for a reviewer before the agent is told to ask again later."""
 
 _WORDS: Final[dict[Attention, str]] = {
-    "no_reviewer": "No reviewer attached: nobody has looked at it. It is kept. Show the user the "
-    "change yourself, with present_walkthrough, and ask.",
-    "waiting": "The reviewer has not answered yet; ask get_review_status later.",
-    "answered": "The reviewer has answered:",
+    "no_reviewer": "No reviewer attached: no one has seen the change. The review is stored. Show "
+    "the user the change with present_walkthrough, and ask for feedback.",
+    "waiting": "The reviewer has not answered yet; call get_review_status later.",
+    "answered": "The reviewer answered:",
 }
 
 
@@ -82,7 +82,7 @@ async def ask_for(review: Review, call: Call, *, is_new: bool) -> Answer:
                 async with asyncio.timeout(FEEDBACK_TIMEOUT):
                     await word.wait()
             except TimeoutError:
-                asking.reason = f"nothing was said within {FEEDBACK_TIMEOUT:g} s"
+                asking.reason = f"no feedback within {FEEDBACK_TIMEOUT:g} s"
             finally:
                 for task in beside:
                     task.cancel()

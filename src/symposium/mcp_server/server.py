@@ -303,7 +303,7 @@ def _read(line: bytes) -> SessionMessage:
     try:
         return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
-        raise BadLineError("this is JSON-RPC, and no message of MCP") from error
+        raise BadLineError("the line is JSON-RPC but not an MCP message") from error
 
 
 def _written(message: SessionMessage) -> bytes:

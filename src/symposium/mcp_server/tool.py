@@ -153,7 +153,8 @@ def failure(name: str, error: BaseException | None) -> Answer:
             return Answer(f"{name}: {text}", is_error=True)
         case _:
             kind = type(error).__name__
-            return Answer(f"{name}: {error or kind} ({kind}; this is our fault)", is_error=True)
+            text = f"{name}: {error or kind} ({kind}; internal error in Symposium)"
+            return Answer(text, is_error=True)
 
 
 def schema_of(kind: type[Struct]) -> dict[str, Any]:
@@ -165,7 +166,7 @@ def schema_of(kind: type[Struct]) -> dict[str, Any]:
     return schema | {"$defs": components} if components else schema
 
 
-NO_PARAMS: Final = "It takes no arguments."
+NO_PARAMS: Final = "The tool takes no arguments."
 
 
 def _form(params: type[Struct]) -> str:
@@ -173,4 +174,4 @@ def _form(params: type[Struct]) -> str:
     if not fields:
         return NO_PARAMS
     names = [field.encode_name + ("" if field.required else "?") for field in fields]
-    return f"It takes {', '.join(names)} (? may be left out)."
+    return f"Arguments: {', '.join(names)} (? means optional)."

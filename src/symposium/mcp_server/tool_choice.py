@@ -57,7 +57,7 @@ def _named(name: str, tools: Mapping[str, Tool], workplace: Workplace) -> Iterab
     if name in tools:
         return [name]
     known = ", ".join((AUTO, ALL, *topics, *tools))
-    raise UnknownToolError(f"there is no tool or topic {name[:80]!r}", f"known: {known}")
+    raise UnknownToolError(f"unknown tool or topic {name[:80]!r}", f"known: {known}")
 
 
 def _useful(tools: Mapping[str, Tool], workplace: Workplace) -> list[str]:

@@ -78,7 +78,8 @@ class Workplace:
         """
         if not self.standing.is_in_taskspace:
             raise NoTaskspaceError(
-                f"{self.standing.directory} is in no taskspace",
-                "this works in one that `symposium task new` has made",
+                f"{self.standing.directory} is not in a taskspace",
+                "the tool works only in a taskspace; the user creates one with "
+                "`symposium task new`",
             )
         return self.standing

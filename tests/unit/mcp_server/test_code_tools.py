@@ -71,7 +71,7 @@ async def test_a_symbol_is_found_by_its_exact_name_first(tmp_path: Path) -> None
     assert [each.name for each in exact.value.symbols] == ["user"]
     assert "Function user /w/a.py:1:5  def user(): ..." in exact.text
     assert (like.value.is_exact, len(like.value.symbols)) == (False, 2)
-    assert "Nothing is called exactly 'us'" in like.text
+    assert "No symbol is named exactly 'us'" in like.text
     assert none.value.symbols == []
     assert not none.is_error
 
@@ -116,7 +116,7 @@ async def test_a_selection_is_where_the_user_points(tmp_path: Path) -> None:
     with_one = await call_tool(workplace, "get_selection", {})
 
     assert without.value.selected_text is None
-    assert "no editor answers" in without.text
+    assert "no editor answered" in without.text
     assert not without.is_error
     assert with_one.value == shown
     assert with_one.text == "/w/a.py:3-3\nx = 1"

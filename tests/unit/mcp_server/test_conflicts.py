@@ -26,4 +26,4 @@ async def test_without_a_daemon_it_says_that_nothing_is_known(tmp_path: Path) ->
     bus = FakeBus()
     bus.answer("find_overlaps", BusUnreachableError("no daemon listens", ""))
 
-    assert await conflicts(workplace_in(tmp_path, bus)) == "It is not known: no daemon listens\n"
+    assert await conflicts(workplace_in(tmp_path, bus)) == "Unknown: no daemon listens\n"

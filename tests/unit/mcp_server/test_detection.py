@@ -58,7 +58,7 @@ async def test_outside_a_taskspace_a_tool_says_so(
     answer = await call_tool(workplace_in(tmp_path, taskspace=""), tool, arguments)
 
     assert answer.is_error
-    assert "is in no taskspace" in answer.text
+    assert "is not in a taskspace" in answer.text
     assert "symposium task new" in answer.text
 
 

@@ -120,7 +120,7 @@ def test_only_this_machine_is_listened_to() -> None:
         taken = listener.getsockname()
 
         assert taken[0] == ADDRESS == "127.0.0.1"
-        with pytest.raises(ServingError, match="cannot be opened"):
+        with pytest.raises(ServingError, match="cannot open port"):
             open_door(taken[1], {})
 
 

@@ -38,7 +38,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "wait_for_taskspaces": {"taskspace_uuids": ["5f0f3f2e-6a86-4b1e-9d5c-3c1a9f2b7d10"]},
 }
 FIRST_WORDS = {
-    "Asking for a new taskspace.",
+    "Creating the taskspace.",
     "Asking for the user's decision.",
     "Asking for a reviewer.",
     "Waiting for 1 taskspace(s).",

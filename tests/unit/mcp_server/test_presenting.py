@@ -44,7 +44,7 @@ async def test_what_was_not_found_is_named_and_the_rest_is_shown(tmp_path: Path)
 
     assert answer.value.status == "shown"
     assert [fault["line"] for fault in answer.value.faults] == [9]
-    assert "1 block(s) need mending" in answer.text
+    assert "1 block(s) need correction" in answer.text
     assert "missing.py" in answer.text
     assert isinstance(message, PresentWalkthrough)
     assert "Why it is so." in message.content
@@ -76,8 +76,8 @@ async def test_every_kind_of_block_that_does_not_stand_in_one_place_is_told(
     assert answer.value.faults[2]["replacements"] == [
         *('lines("app.py", 1, 1)', 'lines("app.py", 2, 2)'),
     ]
-    assert "5 block(s) need mending:" in answer.text
-    assert "2 block(s) stand in several places" in answer.text
+    assert "5 block(s) need correction:" in answer.text
+    assert "2 block(s) match several places" in answer.text
     assert "- line 3: comment: ambiguous(2): found at app.py:1, app.py:2" in answer.text
     assert '  - write instead: lines("app.py", 2, 2)' in answer.text
     assert all(f"- line {line}: {kind}: " in answer.text for line, kind, _ in told)
@@ -91,7 +91,7 @@ async def test_without_anybody_to_see_it_it_is_kept_and_said_so(tmp_path: Path) 
 
     assert answer.value.status == "stored"
     assert f"symposium walkthrough show {answer.value.id}" in answer.text
-    assert "Every location of what you sent was found" in answer.text
+    assert "Every location that you sent was found" in answer.text
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
@@ -131,8 +131,8 @@ async def test_a_part_that_is_added_hides_no_fault_of_what_was_there(tmp_path: P
         arguments = {"content": added, "mode": "append", "id": first.value.id}
         answer = await call_tool(workplace, "present_walkthrough", arguments)
         assert len(answer.value.faults) == own + 1
-        assert ("1 block(s) need mending" in answer.text) == bool(own)
-        assert "1 block(s) of what was there before need mending" in answer.text
+        assert ("1 block(s) need correction" in answer.text) == bool(own)
+        assert "1 older block(s) need correction" in answer.text
         assert "- line 3: link: error: " in answer.text
 
 
@@ -284,7 +284,7 @@ async def test_what_is_installed_is_found_searched_and_read(tmp_path: Path) -> N
     [
         (BusRefusedError("not answered", TIMEOUT), "delivered", "did not confirm"),
         (BusRefusedError("no editor is connected", NO_HANDLER), "stored", "no editor is connected"),
-        (BusLostError("the bus was lost", ""), "stored", "unknown if it was shown"),
+        (BusLostError("the bus was lost", ""), "stored", "it may not have been shown"),
         (BusUnreachableError("no daemon listens", ""), "stored", "no daemon listens"),
     ],
 )

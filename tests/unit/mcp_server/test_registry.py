@@ -62,7 +62,7 @@ async def test_a_bug_in_a_tool_is_told_as_ours(tmp_path: Path) -> None:
     assert (good.text, good.is_error) == ("2", False)
     assert good.value.how_many == 2
     assert bad.is_error
-    assert "backwards (ValueError; this is our fault)" in bad.text
+    assert "backwards (ValueError; internal error in Symposium)" in bad.text
 
 
 json_arguments = st.dictionaries(

@@ -12,7 +12,7 @@ from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedE
 from symposium.bus.messages.agents import LogProgress, ProgressCategory, Recorded, SignalUser
 from symposium.mcp_server import outbox as module
 from symposium.mcp_server.outbox import Outbox
-from symposium.mcp_server.reporting import PATIENCE, Report
+from symposium.mcp_server.reporting import REPORT_TIMEOUT, Report
 
 HEARD = {"message": "Half of it works", "category": "milestone"}
 
@@ -22,7 +22,7 @@ def said(message: str) -> SignalUser:
 
 
 @pytest.mark.requirement("mcp-server.reports")
-@pytest.mark.parametrize(("watchers", "text"), [(2, "2 view(s)"), (0, "nobody is watching")])
+@pytest.mark.parametrize(("watchers", "text"), [(2, "2 view(s)"), (0, "no view shows it")])
 async def test_a_report_says_how_many_see_it(watchers: int, text: str, tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("log_progress", Recorded(watchers=watchers))
@@ -30,7 +30,7 @@ async def test_a_report_says_how_many_see_it(watchers: int, text: str, tmp_path:
 
     assert answer.value == Report("recorded", watchers)
     assert text in answer.text
-    assert bus.patience == [PATIENCE]
+    assert bus.patience == [REPORT_TIMEOUT]
     (message,) = bus.asked
     assert isinstance(message, LogProgress)
     assert (message.taskspace_uuid, message.category) == (TASK, ProgressCategory.MILESTONE)
@@ -103,7 +103,7 @@ async def test_what_cannot_be_kept_either_is_an_error(
 
     assert answer.is_error
     assert "is full" in answer.text
-    assert "tell the user" in answer.text
+    assert "report it to the user" in answer.text
 
 
 @pytest.mark.requirement("mcp-server.outbox-synced")

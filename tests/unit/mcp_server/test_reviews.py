@@ -164,7 +164,7 @@ async def test_an_update_shows_the_new_code_and_keeps_what_was_said(
     assert (shown.review_id, shown.status) == (id_, "Pending")
     assert shown.files_changed[0].hunks[0]["lines"][-1]["content"] == "three"
     assert (updated.value.decision, len(updated.value.feedback)) == ("Returned", 1)
-    assert "in the code no more: app.py:1" in updated.text
+    assert "whose lines no longer exist: app.py:1" in updated.text
 
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
@@ -196,7 +196,7 @@ async def test_nobody_waits_longer_than_is_said(
     answer = await call_tool(workplace, "request_review", ASKED)
 
     assert answer.value.status == "waiting"
-    assert "nothing was said within 0.05 s" in answer.text
+    assert "no feedback within 0.05 s" in answer.text
 
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
@@ -213,7 +213,7 @@ async def test_an_answer_that_is_no_feedback_is_told(workplace: Workplace, bus: 
 async def test_a_word_on_a_review_that_nobody_knows_is_refused(
     workplace: Workplace, id_: str
 ) -> None:
-    with pytest.raises(BusRefusedError, match="there is no review"):
+    with pytest.raises(BusRefusedError, match=r"^review .* does not exist"):
         await workplace.reviews.hear(comment(id_), BY)
 
 

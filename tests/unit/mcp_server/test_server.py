@@ -132,7 +132,7 @@ async def test_wrong_arguments_are_told_with_the_form(
 
     assert result["isError"] is True
     assert said in result["content"][0]["text"]
-    assert "It takes id" in result["content"][0]["text"]
+    assert "Arguments: id " in result["content"][0]["text"]
 
 
 @pytest.mark.requirement("mcp-server.errors")

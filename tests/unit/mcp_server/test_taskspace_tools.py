@@ -86,17 +86,17 @@ async def test_an_update_says_what_is_so_now(
 @pytest.mark.parametrize(
     ("reply", "outcome", "text"),
     [
-        (Decided(outcome="deleted"), "deleted", "has been deleted"),
-        (Decided(outcome="archived"), "archived", "can be had back"),
-        (Decided(outcome="cancelled"), "cancelled", "Nothing has been deleted"),
-        (Decided(outcome="expired"), "expired", "Nothing has been deleted"),
-        (Decided(outcome="pending"), "pending", "Nothing has been deleted"),
+        (Decided(outcome="deleted"), "deleted", "was deleted"),
+        (Decided(outcome="archived"), "archived", "can restore them"),
+        (Decided(outcome="cancelled"), "cancelled", "Nothing was deleted"),
+        (Decided(outcome="expired"), "expired", "Nothing was deleted"),
+        (Decided(outcome="pending"), "pending", "Nothing was deleted"),
         (
             BusRefusedError("Taskspace deletion was cancelled by user"),
             "cancelled",
-            "Nothing has been deleted",
+            "Nothing was deleted",
         ),
-        (BusRefusedError("no answer", "timeout"), "pending", "Nothing has been deleted"),
+        (BusRefusedError("no answer", "timeout"), "pending", "Nothing was deleted"),
     ],
 )
 async def test_the_answer_is_what_was_decided(

@@ -71,7 +71,7 @@ def test_named_tools_and_topics_are_listed_wherever_the_server_works(
 
 @pytest.mark.requirement("mcp-server.tool-choice")
 def test_an_unknown_name_is_rejected_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(UnknownToolError, match="no tool or topic 'tasks'") as error:
+    with pytest.raises(UnknownToolError, match="unknown tool or topic 'tasks'") as error:
         Offering(workplace_in(tmp_path), ("tasks",))
 
     assert "taskspaces" in error.value.hint
@@ -83,7 +83,7 @@ async def test_a_tool_that_is_not_listed_still_answers(tmp_path: Path) -> None:
     result = await offering.call_tool("delete_taskspace", {}, Client())
 
     assert result is not None
-    assert "is in no taskspace" in result["content"][0]["text"]
+    assert "is not in a taskspace" in result["content"][0]["text"]
 
 
 @pytest.mark.requirement("mcp-server.tool-choice")

@@ -1,4 +1,4 @@
-"""Ask for the taskspace to be taken away."""
+"""The tool that asks the user to delete the taskspace."""
 
 from typing import Final
 
@@ -11,18 +11,18 @@ from symposium.mcp_server.latest import ask_telling
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 DECISION_TIMEOUT: Final = 1800.0
-"""Seconds to wait for the user; after that the request stays open and the result says so."""
+"""Seconds to wait for the user; then the request stays open and the outcome is `pending`."""
 
 CANCELLED: Final = "deletion was cancelled by user"
-"""In the text of the reference's refusal."""
+"""Text of the reference implementation's refusal."""
 
 _WORDS: Final = {
-    "deleted": "The taskspace has been deleted. Stop working here: its files are gone.",
-    "archived": "The taskspace has been archived: its files are gone from here, and can be had "
-    "back with `symposium task undo`. Stop working here.",
-    "cancelled": "The user has decided to keep the taskspace. Nothing has been deleted.",
-    "expired": "Nobody has decided in time. Nothing has been deleted.",
-    "pending": "Nobody has decided yet. Nothing has been deleted; the request stands.",
+    "deleted": "The taskspace was deleted with its files. Stop working here.",
+    "archived": "The taskspace was archived and its files were removed from here. The user can "
+    "restore them with `symposium task undo`. Stop working here.",
+    "cancelled": "The user decided to keep the taskspace. Nothing was deleted.",
+    "expired": "The user did not answer in time. Nothing was deleted.",
+    "pending": "The user has not answered yet. Nothing was deleted; the request stays open.",
 }
 
 
@@ -31,16 +31,18 @@ class DeleteTaskspaceParams(Struct, forbid_unknown_fields=True):
 
 
 class Outcome(Struct):
-    """What was decided: deleted, archived, cancelled, expired or pending."""
+    """The user's decision: deleted, archived, cancelled, expired, or pending."""
 
     outcome: str
 
 
 @tool("taskspaces", Hints("Delete the taskspace", destroys=True), result=Outcome)
 async def delete_taskspace(params: DeleteTaskspaceParams, call: Call) -> Answer:
-    """Ask the user to delete the taskspace you are in, and wait until they have decided.
+    """Ask the user to delete the taskspace you work in, and wait for the decision.
 
-    Nothing is deleted before the answer says so: deleted, archived, cancelled, expired or pending.
+    Use it when the task is obsolete or its result is no longer needed. It returns the outcome:
+    deleted, archived, cancelled, expired, or pending. Nothing is deleted unless the outcome is
+    deleted or archived.
     """
     del params
     where = call.workplace.taskspace()
@@ -55,4 +57,4 @@ async def delete_taskspace(params: DeleteTaskspaceParams, call: Call) -> Answer:
             decided = "pending"
         else:
             raise
-    return Answer(_WORDS.get(decided, f"The answer is: {decided}."), Outcome(decided))
+    return Answer(_WORDS.get(decided, f"The outcome is: {decided}."), Outcome(decided))

@@ -1,4 +1,4 @@
-"""Turn an id into what it stands for."""
+"""The tool that returns the content of a reference."""
 
 from typing import Annotated
 
@@ -14,18 +14,18 @@ class ExpandReferenceParams(Struct, forbid_unknown_fields=True):
         Meta(
             min_length=1,
             max_length=200,
-            description='The id of a <symposium-ref id="…"/>, the name of a guidance file such as '
-            "main.md, or yiasou.",
+            description='The id from a <symposium-ref id="…"/> tag, the name of a guidance file '
+            "such as main.md, or yiasou for the first prompt.",
         ),
     ]
 
 
 @tool("references", Hints("Expand a reference", reads_only=True, repeats_well=True))
 async def expand_reference(params: ExpandReferenceParams, call: Call) -> Answer:
-    """Expand a `<symposium-ref id="…"/>` of the user's before you answer.
+    """Get the content of a `<symposium-ref id="…"/>` tag in a message of the user.
 
-    It also gives the guidance texts by their names, and with the id `yiasou` the first prompt with
-    everything in it.
+    Call it before you answer such a message. It returns the content as text. It also returns a
+    guidance file by its name, and the complete first prompt for the id `yiasou`.
     """
     workplace = call.workplace
     task = await look_up(workplace.standing, workplace.bus)

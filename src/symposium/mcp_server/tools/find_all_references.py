@@ -1,4 +1,4 @@
-"""Who uses this?"""
+"""The tool that finds the uses of a symbol."""
 
 from typing import Annotated
 
@@ -10,11 +10,18 @@ from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
 class FindAllReferencesParams(Struct, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(min_length=1, max_length=500, description="As it is in the code.")]
+    name: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=500,
+            description="Name of the symbol, exactly as in the code and without a module prefix.",
+        ),
+    ]
 
 
 class References(Struct):
-    """Where it is used, its definitions left out."""
+    """The uses of a symbol, without its definitions."""
 
     references: list[FileRange]
     definitions: int
@@ -22,9 +29,10 @@ class References(Struct):
 
 @tool("code", Hints("Find all references", reads_only=True, repeats_well=True), result=References)
 async def find_all_references(params: FindAllReferencesParams, call: Call) -> Answer:
-    """Find everywhere that a symbol of that name is used.
+    """Find every use of a symbol by its name.
 
-    With several definitions of the name, the uses of all of them. Lines and columns count from 1.
+    Use it before you rename or change a symbol. It returns the places with path, line, and column,
+    counted from 1, for all definitions of that name. The definitions are not included.
     """
     ide = call.workplace.ide
     symbols = [each for each in await ide.symbols(params.name) if each.name == params.name]

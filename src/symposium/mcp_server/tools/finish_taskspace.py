@@ -1,4 +1,4 @@
-"""Say that the work is done."""
+"""The tool that reports a task as finished."""
 
 from typing import Annotated
 
@@ -10,19 +10,26 @@ from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 class FinishTaskspaceParams(Struct, forbid_unknown_fields=True):
     result: Annotated[
-        str, Meta(min_length=1, max_length=20_000, description="What is done, and what is not.")
+        str,
+        Meta(
+            min_length=1, max_length=20_000, description="Summary of what is done and what is not."
+        ),
     ]
     evidence: Annotated[
-        str, Meta(max_length=2_000, description="A commit, a test, a file that proves it.")
+        str,
+        Meta(
+            max_length=2_000,
+            description="Proof of the result: a commit, a test command, or a file. Default: none.",
+        ),
     ] = ""
 
 
 @tool("taskspaces", Hints("Finish the taskspace", repeats_well=True))
 async def finish_taskspace(params: FinishTaskspaceParams, call: Call) -> Answer:
-    """Say that the task of the taskspace you are in is done, with its result.
+    """Report that the task of your taskspace is finished, with its result.
 
-    Commit what is to be kept first. Whoever has spawned the taskspace and waits for it gets the
-    result; people see it as finished and not yet reviewed.
+    Commit your work first, then call it once at the end. The agent that spawned the taskspace and
+    waits for it receives the result. The user sees the task as finished and not yet reviewed.
     """
     where = call.workplace.taskspace()
     await call.workplace.bus.request(
@@ -33,4 +40,4 @@ async def finish_taskspace(params: FinishTaskspaceParams, call: Call) -> Answer:
             evidence=params.evidence,
         )
     )
-    return Answer("The taskspace is finished. A person will look at it.")
+    return Answer("The taskspace is marked as finished. The user will review it.")

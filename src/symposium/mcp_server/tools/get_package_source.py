@@ -1,4 +1,4 @@
-"""Where the source of a dependency is, what matches in it, what a file of it says."""
+"""The tool that finds, searches, and reads the source of a dependency."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -10,37 +10,52 @@ from symposium.mcp_server.tool import Answer, Call, Hints, tool
 from symposium.package_sources.answers import Named, fetch_answer, read_answer, search_answer
 
 
-class TwoWishesError(SymposiumError):
-    """A file and a pattern were asked for at once."""
+class PatternAndPathError(SymposiumError):
+    """A call gave both `pattern` and `path`."""
 
 
 class GetPackageSourceParams(Struct, forbid_unknown_fields=True):
-    ecosystem: Annotated[Literal["python", "npm", "rust"], Meta(description="Where it comes from.")]
-    name: Annotated[str, Meta(min_length=1, max_length=300, description="Of the package.")]
+    ecosystem: Annotated[Literal["python", "npm", "rust"], Meta(description="Package ecosystem.")]
+    name: Annotated[
+        str, Meta(min_length=1, max_length=300, description="Package name, as in its registry.")
+    ]
     version: Annotated[
         str | None,
         Meta(
-            description="A range of versions; without it the one of this project, else the newest."
+            description="Version range, such as >=1.2. Default: the version this project uses, "
+            "else the latest."
         ),
     ] = None
     pattern: Annotated[
-        str | None, Meta(description="A regular expression to look for in its files.")
+        str | None,
+        Meta(
+            description="Regular expression to search for in the package's files. Default: no "
+            "search. Do not combine it with path."
+        ),
     ] = None
-    path: Annotated[str | None, Meta(description="A file of it to read, relative to its root.")] = (
-        None
-    )
-    start_line: Annotated[int, Meta(ge=1, description="For path: the first line.")] = 1
+    path: Annotated[
+        str | None,
+        Meta(
+            description="File to read, relative to the package's root. Default: read no file. Do "
+            "not combine it with pattern."
+        ),
+    ] = None
+    start_line: Annotated[
+        int, Meta(ge=1, description="First line to read of path, counted from 1. Default: 1.")
+    ] = 1
     end_line: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="For path: the last line.")
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Last line to read of path, included. Default: the end of the file."),
     ] = None
 
 
 @tool("packages", Hints("Package source", reads_only=True, repeats_well=True, reaches_out=True))
 async def get_package_source(params: GetPackageSourceParams, call: Call) -> Answer:
-    """Find the source of a dependency in the version that this project uses; search it, or read it.
+    """Find, search, or read the source of a Python, npm, or Rust dependency.
 
-    For Python, npm and Rust. What is installed or on this machine is used first; only what is
-    missing is fetched. With `pattern` it is searched, with `path` a file of it is read.
+    Use it instead of guessing an API from memory. By default it uses the version of this project,
+    from this machine, and downloads only what is missing. It returns where the source is; with
+    `pattern` also the matches, with `path` the lines of that file.
     """
     root = call.workplace.root
     named: Named = (params.ecosystem, params.name, params.version)
@@ -53,5 +68,7 @@ async def get_package_source(params: GetPackageSourceParams, call: Call) -> Answ
         case None, str(path):
             told = await read_answer(root, named, path, (params.start_line, params.end_line))
         case _:
-            raise TwoWishesError("pattern and path exclude each other", "search first, then read")
+            raise PatternAndPathError(
+                "`pattern` and `path` cannot be combined", "search first, then read"
+            )
     return Answer(json.dumps(told, indent=2, ensure_ascii=False), told)

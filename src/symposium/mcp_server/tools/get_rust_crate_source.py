@@ -1,4 +1,4 @@
-"""Where the source of a crate is."""
+"""The tool that finds and searches the source of a Rust crate."""
 
 import json
 from typing import Annotated, Any
@@ -10,20 +10,27 @@ from symposium.package_sources.answers import crate_answer
 
 
 class GetRustCrateSourceParams(Struct, forbid_unknown_fields=True):
-    crate_name: Annotated[str, Meta(min_length=1, max_length=200, description="As in Cargo.toml.")]
+    crate_name: Annotated[
+        str, Meta(min_length=1, max_length=200, description="Name of the crate, as in Cargo.toml.")
+    ]
     version: Annotated[
         str | None,
         Meta(
-            description="A range of versions; without it the one of this project, else the newest."
+            description="Version range, such as ^1.2. Default: the version this project uses, "
+            "else the latest."
         ),
     ] = None
     pattern: Annotated[
-        str | None, Meta(description="A regular expression to look for in the .rs files.")
+        str | None,
+        Meta(
+            description="Regular expression to search for in the crate's .rs files. Default: no "
+            "search."
+        ),
     ] = None
 
 
 class Crate(Struct, omit_defaults=True):
-    """Where it is; with a pattern also what matches, examples apart."""
+    """Location of a crate's source; with a pattern also its matches, those in examples first."""
 
     crate_name: str
     version: str
@@ -40,9 +47,11 @@ class Crate(Struct, omit_defaults=True):
     result=Crate,
 )
 async def get_rust_crate_source(params: GetRustCrateSourceParams, call: Call) -> Answer:
-    """Find the source of a Rust crate in the version that this project uses, and search it.
+    """Find the source of a Rust crate, and search it.
 
-    What is on this machine is used first; only what is missing is fetched.
+    Use it instead of guessing a crate's API from memory. By default it uses the version of this
+    project, from this machine, and downloads only what is missing. It returns where the source is;
+    with `pattern` also the matches, separately for examples and for other files.
     """
     root = call.workplace.root
     told = await crate_answer(root, params.crate_name, params.version, params.pattern)

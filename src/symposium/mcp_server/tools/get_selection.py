@@ -1,4 +1,4 @@
-"""What the user points at in the editor."""
+"""The tool that returns the text selected in the editor."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from symposium.bus.errors import BusError
 from symposium.bus.messages.editor import GetSelection, Selection
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
-PATIENCE = 5.0
-"""Seconds for an editor."""
+SELECTION_TIMEOUT = 5.0
+"""Seconds to wait for an editor."""
 
 
 class GetSelectionParams(Struct, forbid_unknown_fields=True):
@@ -18,16 +18,17 @@ class GetSelectionParams(Struct, forbid_unknown_fields=True):
 
 @tool("code", Hints("Get the selection", reads_only=True, repeats_well=True), result=Selection)
 async def get_selection(params: GetSelectionParams, call: Call) -> Answer:
-    """Get what is selected in the user's editor, for when they say "this" or "here".
+    """Get the text that the user has selected in the editor.
 
-    Lines and columns count from 1. Without an editor, or with nothing selected, the text is null
-    and a message says why: then ask the user.
+    Use it when the user says "this" or "here". It returns the text with its file, lines, and
+    columns, counted from 1. If no editor is attached or nothing is selected, the text is null and
+    a message gives the reason; then ask the user.
     """
     del params
     try:
-        selection = await call.workplace.bus.request(GetSelection(), patience=PATIENCE)
+        selection = await call.workplace.bus.request(GetSelection(), patience=SELECTION_TIMEOUT)
     except BusError as error:
-        reason = f"no editor answers ({error.message}); ask the user which place they mean"
+        reason = f"no editor answered ({error.message}); ask the user which place they mean"
         selection = Selection(selected_text=None, message=reason)
     return Answer(_text(to_builtins(selection)), selection)
 

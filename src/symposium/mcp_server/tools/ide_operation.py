@@ -1,4 +1,4 @@
-"""Ask about the code in a small language of calls."""
+"""The tool that evaluates an expression about the code."""
 
 import json
 from typing import Annotated, Any
@@ -16,15 +16,16 @@ class IdeOperationParams(Struct, forbid_unknown_fields=True):
         Meta(
             min_length=1,
             max_length=100_000,
-            description="A call, such as findDefinitions(`Session`), findReferences(`Session`), "
-            "search(`src`, `retry.*timeout`, `.py`), lines(`src/app.py`, 40, 60) or "
-            "gitDiff(`HEAD~2..HEAD`). Calls nest.",
+            description="One call, such as findDefinitions(`Session`), findReferences(`Session`), "
+            "search(`src`, `retry.*timeout`, `.py`), lines(`src/app.py`, 40, 60), or "
+            "gitDiff(`HEAD~2..HEAD`). An argument can be another call. Paths are relative to the "
+            "root of the checkout.",
         ),
     ]
 
 
 class Evaluated(Struct):
-    """The value of a program, and what it may have meant instead."""
+    """The value of an expression, and suggestions for an ambiguous or unknown name."""
 
     value: Any
     hints: list[Any] = []
@@ -32,10 +33,11 @@ class Evaluated(Struct):
 
 @tool("code", Hints("IDE operation", reads_only=True, repeats_well=True), result=Evaluated)
 async def ide_operation(params: IdeOperationParams, call: Call) -> Answer:
-    """Ask about the code, in a small language of calls: definitions, references, text, diffs.
+    """Find definitions, references, text, lines, or diffs with one expression.
 
-    An attached editor answers first, else a language server. Paths are relative to the root of
-    the checkout. If a name is ambiguous or unknown, hints say what it may have meant.
+    Use it to look something up before you make a claim about the code, and to test a location for
+    a walkthrough. It asks an attached editor first, then a language server. It returns the value
+    as JSON; if a name is ambiguous or unknown, hints list the alternatives.
     """
     workplace = call.workplace
     root = workspace(str(workplace.root))

@@ -1,4 +1,4 @@
-"""Tell whoever watches the taskspace how far the work is."""
+"""The tool that adds a line to the task's log."""
 
 from typing import Annotated
 
@@ -11,24 +11,29 @@ from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 class LogProgressParams(Struct, forbid_unknown_fields=True):
     message: Annotated[
-        str, Meta(min_length=1, max_length=20_000, description="One sentence, the main word first.")
+        str,
+        Meta(
+            min_length=1,
+            max_length=20_000,
+            description="One short sentence, most important word first.",
+        ),
     ]
     category: Annotated[
         str,
         Meta(
-            description="info, warn, error, milestone or question, or its sign "
-            "(ℹ️ ⚠️ ❌ ✅ ❓); anything else counts as info."  # noqa: RUF001 - the sign itself
+            description="info, warn, error, milestone, or question, or the emoji for it "
+            "(ℹ️ ⚠️ ❌ ✅ ❓). Any other value counts as info."  # noqa: RUF001 - the emoji itself
         ),
     ]
 
 
 @tool("taskspaces", Hints("Log progress"), result=Report)
 async def log_progress(params: LogProgressParams, call: Call) -> Answer:
-    """Put a line into the log of your taskspace, for people who watch it.
+    """Log progress on your task. The user sees it in the task list.
 
-    Use it after each step that a person would call a step: `milestone` for what is complete,
-    `question` when you need an answer, `warn` and `error` for trouble. The answer says whether it
-    is recorded, and how many views show it now.
+    Use it after each completed step: `milestone` for a finished part, `question` when you need an
+    answer, `warn` and `error` for problems, else `info`. It returns whether the line was recorded
+    or queued, and how many views show it now.
     """
     where = call.workplace.taskspace()
     message = LogProgress(

@@ -1,4 +1,4 @@
-"""Explain code beside the code."""
+"""The tool that shows a walkthrough to the user."""
 
 import asyncio
 from collections import Counter
@@ -16,36 +16,51 @@ from symposium.walkthroughs.places import BlockDiagnostic
 from symposium.walkthroughs.presentation import present
 from symposium.walkthroughs.store import Draft, Mode
 
-PATIENCE = 10.0
-"""Seconds for a viewer."""
+VIEWER_TIMEOUT = 10.0
+"""Seconds to wait for a viewer."""
 
 
 class PresentWalkthroughParams(Struct, forbid_unknown_fields=True):
     content: Annotated[
         str,
-        Meta(min_length=1, description="The walkthrough, in the format of walkthrough-format.md."),
+        Meta(
+            min_length=1,
+            description="Markdown document in the format of the resource walkthrough-format.md.",
+        ),
     ]
     base_uri: Annotated[
         str,
-        Meta(description="The folder that paths are relative to: absolute, or relative to yours."),
+        Meta(
+            description="Folder that paths in the document are relative to: absolute, or relative "
+            "to your working directory. Default: your working directory."
+        ),
     ] = field(default=".", name="baseUri")
     mode: Annotated[
-        Mode, Meta(description="Whether it is a new one, or changes the newest or the one of `id`.")
+        Mode,
+        Meta(
+            description="replace: make a new walkthrough, or rewrite the one with `id`. append or "
+            "update-section: change the one with `id`, else the latest. Default: replace."
+        ),
     ] = "replace"
-    id: Annotated[str | None, Meta(description="Of the walkthrough that it changes.")] = None
-    section: Annotated[
-        str | None, Meta(description="The heading whose content it replaces, for update-section.")
+    id: Annotated[
+        str | None,
+        Meta(description="Id of the walkthrough to change, as returned before. Default: see mode."),
     ] = None
-    validate: Annotated[bool, Meta(description="Only look up its locations; show nothing.")] = False
+    section: Annotated[
+        str | None,
+        Meta(description="Heading of the section to replace. Required for update-section."),
+    ] = None
+    validate: Annotated[
+        bool, Meta(description="Check locations only; do not show anything. Default: false.")
+    ] = False
 
 
 class Presented(Struct, rename="camel"):
-    """What became of a walkthrough.
+    """Status of a walkthrough.
 
     Attributes:
         status: `shown`; `delivered` to an editor that did not confirm it; `stored` or `checked`.
-        faults: blocks with something that was not found, or was found in several places, each with
-            what to write instead; to be mended and presented again.
+        faults: blocks whose location was not found or is ambiguous, each with suggestions.
     """
 
     status: str
@@ -56,19 +71,20 @@ class Presented(Struct, rename="camel"):
 
 @tool("walkthroughs", Hints("Present a walkthrough"), result=Presented)
 async def present_walkthrough(params: PresentWalkthroughParams, call: Call) -> Answer:
-    """Show the user an explanation that stands beside the code: comments, real diffs, diagrams.
+    """Show the user an explanation next to the code: comments, diffs, diagrams, buttons.
 
-    The format is in the resource `walkthrough-format.md`. The answer names every location that was
-    not found, or was found in several places: mend those, and present again. What is presented is
-    kept, and can be read later with `symposium walkthrough show`.
+    Use it when an explanation involves more than one place. It returns whether the walkthrough was
+    shown, and every location that was not found or is ambiguous; correct those and call it again.
+    Symposium stores the walkthrough; the user can read it with `symposium walkthrough show`.
     """
     workplace = call.workplace
     base = workplace.base(params.base_uri)
     shown = await present(params.content, base, workplace.ide)
     faults = [each for each in shown.diagnostics if each.status != "ok"]
-    told = to_builtins(faults)
+    listed = to_builtins(faults)
     if params.validate:
-        return Answer(_text("Checked; nothing was shown.", faults), Presented("checked", told))
+        text = _text("Checked; nothing was shown.", faults)
+        return Answer(text, Presented("checked", listed))
     draft = Draft(params.content, base, params.mode, params.id, params.section)
     stored = await asyncio.to_thread(workplace.walkthroughs.save, draft)
     whole = (
@@ -76,37 +92,37 @@ async def present_walkthrough(params: PresentWalkthroughParams, call: Call) -> A
     )
     request = PresentWalkthrough(content=whole.html, base_uri=base)
     status, said = await _deliver(request, workplace.bus)
-    said = f"{said} It is stored as {stored.id} (version {stored.version})."
+    said = f"{said} The walkthrough is stored as {stored.id} (version {stored.version})."
     if status != "shown":
         said = f"{said} The user can read it with `symposium walkthrough show {stored.id}`."
-    before = _of_the_rest(whole.diagnostics, shown.diagnostics)
-    result = Presented(status, [*told, *to_builtins(before)], stored.id, stored.version)
+    before = _older_faults(whole.diagnostics, shown.diagnostics)
+    result = Presented(status, [*listed, *to_builtins(before)], stored.id, stored.version)
     return Answer("\n".join(filter(None, [_text(said, faults), _rest_text(before)])), result)
 
 
 async def _deliver(request: PresentWalkthrough, bus: Bus) -> tuple[str, str]:
-    """Send it to the user's editor; the status and what it means."""
+    """Send a walkthrough to the user's editor; the status and a sentence on it."""
     try:
-        await bus.request(request, patience=PATIENCE)
+        await bus.request(request, patience=VIEWER_TIMEOUT)
     except BusLostError:
-        return "stored", "The connection to the editor was lost; it is unknown if it was shown."
+        return "stored", "Lost the connection to the editor; it may not have been shown."
     except BusRefusedError as error:
         if error.code != TIMEOUT:
             return "stored", f"Not shown: {error.message}."
-        # An editor need not answer: seed 001 expects no response.
+        # Editors may not answer: seed 001 defines no response.
         return "delivered", "Delivered to the user's editor, which did not confirm it."
     except BusError as error:
         return "stored", f"Not shown: {error.message}."
     return "shown", "Shown to the user."
 
 
-def _of_the_rest(
+def _older_faults(
     whole: Sequence[BlockDiagnostic], new: Sequence[BlockDiagnostic]
 ) -> list[BlockDiagnostic]:
-    """What needs mending in the parts that were there before."""
+    """Faults in the parts of the walkthrough that existed before."""
     known = Counter((each.kind, each.status, each.message) for each in new)
     rest: list[BlockDiagnostic] = []
-    # What is new stands at the end, or is alike: it is taken away from there.
+    # New blocks are at the end, or equal to older ones: subtract them from the end.
     for each in reversed(whole):
         if known[each.kind, each.status, each.message] > 0:
             known[each.kind, each.status, each.message] -= 1
@@ -118,21 +134,21 @@ def _of_the_rest(
 def _rest_text(faults: list[BlockDiagnostic]) -> str:
     if not faults:
         return ""
-    first = f"{len(faults)} block(s) of what was there before need mending; lines of the whole:"
+    first = f"{len(faults)} older block(s) need correction (lines of the whole walkthrough):"
     return "\n".join([first, *_lines(faults)])
 
 
 def _text(said: str, faults: list[BlockDiagnostic]) -> str:
     if not faults:
-        return f"{said} Every location of what you sent was found."
+        return f"{said} Every location that you sent was found."
     missing = [each for each in faults if each.is_fault]
     several = [each for each in faults if not each.is_fault]
-    found = f"{said} Every location of what you sent was found, some more than once."
+    found = f"{said} Every location that you sent was found, some more than once."
     lines = [said] if missing else [found]
     if missing:
-        lines += [f"{len(missing)} block(s) need mending:", *_lines(missing)]
+        lines += [f"{len(missing)} block(s) need correction:", *_lines(missing)]
     if several:
-        lines += [f"{len(several)} block(s) stand in several places; if one is meant, name it:"]
+        lines += [f"{len(several)} block(s) match several places; to select one, write it:"]
         lines += _lines(several)
     return "\n".join(lines)
 

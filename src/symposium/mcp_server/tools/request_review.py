@@ -1,4 +1,4 @@
-"""Have commits looked at."""
+"""The tool that requests a review of commits."""
 
 from typing import Annotated
 from uuid import uuid4
@@ -13,20 +13,33 @@ from symposium.reviews.making import Request, make_review
 
 class RequestReviewParams(Struct, forbid_unknown_fields=True):
     commit_range: Annotated[
-        str, Meta(min_length=1, max_length=500, description="main..HEAD, HEAD~2..HEAD, HEAD")
+        str,
+        Meta(
+            min_length=1,
+            max_length=500,
+            description="Git range of the commits, such as main..HEAD or HEAD~2..HEAD, or HEAD.",
+        ),
     ]
-    title: Annotated[str, Meta(min_length=1, max_length=500, description="What has changed.")]
+    title: Annotated[
+        str, Meta(min_length=1, max_length=500, description="Summary of the change in one line.")
+    ]
     description: Annotated[
-        str, Meta(max_length=100_000, description="Why, how it was checked, what is uncertain.")
+        str,
+        Meta(
+            max_length=100_000,
+            description="Reason for the change, how you checked it, and what is uncertain. "
+            "Default: empty.",
+        ),
     ] = ""
 
 
 @tool("reviews", Hints("Request a review"), result=ToldReview)
 async def request_review(params: RequestReviewParams, call: Call) -> Answer:
-    """Have your commits reviewed as a pull request would be, and wait for what is said.
+    """Ask the user to review a range of commits, and wait for their feedback.
 
-    If no reviewer is attached the answer says so at once: then nobody has looked. The review is
-    kept, and get_review_status says later what has become of it.
+    Use it when a change is committed and checked. It returns the decision and the comments. If no
+    reviewer is attached, it returns at once with status no_reviewer. The review is stored; call
+    get_review_status to ask for feedback later.
     """
     request = Request(params.commit_range, params.title, params.description)
     folder = call.workplace.root

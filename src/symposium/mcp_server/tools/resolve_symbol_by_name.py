@@ -1,4 +1,4 @@
-"""Where is this defined?"""
+"""The tool that finds the definition of a symbol."""
 
 from typing import Annotated
 
@@ -10,11 +10,18 @@ from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
 class ResolveSymbolByNameParams(Struct, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(min_length=1, max_length=500, description="As it is in the code.")]
+    name: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=500,
+            description="Name of the symbol, exactly as in the code and without a module prefix.",
+        ),
+    ]
 
 
 class Found(Struct, rename="camel"):
-    """Symbols of exactly that name; without any, those that are like it."""
+    """Symbols with exactly that name, else symbols with a similar name."""
 
     symbols: list[SymbolDef]
     is_exact: bool
@@ -22,13 +29,15 @@ class Found(Struct, rename="camel"):
 
 @tool("code", Hints("Resolve a symbol", reads_only=True, repeats_well=True), result=Found)
 async def resolve_symbol_by_name(params: ResolveSymbolByNameParams, call: Call) -> Answer:
-    """Find where a symbol of that name is defined.
+    """Find the definition of a symbol by its name.
 
-    An attached editor answers first, else a language server. Lines and columns count from 1.
+    Use it before you make a claim about a function, class, or constant. It asks an attached editor
+    first, then a language server. It returns kind, path, line, and column, counted from 1, of each
+    match; without an exact match, symbols with similar names.
     """
     found = list(await call.workplace.ide.symbols(params.name))
     exact = [symbol for symbol in found if symbol.name == params.name]
     shown = exact or found
-    head = "" if exact else f"Nothing is called exactly {params.name!r}. "
+    head = "" if exact else f"No symbol is named exactly {params.name!r}. "
     rows = [(f"{each.kind or 'Symbol'} {each.name}", each.defined_at) for each in shown]
     return Answer(head + as_lines(rows, "definition"), Found(shown, bool(exact)))

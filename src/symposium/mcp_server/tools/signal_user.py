@@ -1,4 +1,4 @@
-"""Ask for a person."""
+"""The tool that asks for the user's attention."""
 
 from typing import Annotated
 
@@ -11,16 +11,23 @@ from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 class SignalUserParams(Struct, forbid_unknown_fields=True):
     message: Annotated[
-        str, Meta(min_length=1, max_length=20_000, description="What you want from the user.")
+        str,
+        Meta(
+            min_length=1,
+            max_length=20_000,
+            description='What you need, such as "Ready for review: the import resumes after a '
+            'crash".',
+        ),
     ]
 
 
 @tool("taskspaces", Hints("Signal the user"), result=Report)
 async def signal_user(params: SignalUserParams, call: Call) -> Answer:
-    """Ask for the user's attention: you are done, or cannot go on without them.
+    """Ask for the user's attention. It appears in the user's inbox.
 
-    Say what you want from them. Use it once for each time you need somebody. The answer says
-    whether it is recorded, and how many views show it now.
+    Use it when you are done, or cannot continue without the user. State what you need. Call it
+    once per request. It returns whether the request was recorded or queued, and how many views
+    show it now.
     """
     where = call.workplace.taskspace()
     message = SignalUser(

@@ -1,4 +1,4 @@
-"""Give work to another agent."""
+"""The tool that creates a taskspace for another agent."""
 
 from typing import Annotated
 
@@ -11,27 +11,38 @@ from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 
 class SpawnTaskspaceParams(Struct, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(min_length=1, max_length=200, description="A few words.")]
+    name: Annotated[
+        str, Meta(min_length=1, max_length=200, description="Short name of the task: a few words.")
+    ]
     task_description: Annotated[
-        str, Meta(min_length=1, max_length=20_000, description="What people see.")
+        str,
+        Meta(
+            min_length=1,
+            max_length=20_000,
+            description="Goal of the task in a few sentences. The user sees it.",
+        ),
     ]
     initial_prompt: Annotated[
         str,
         Meta(
             min_length=1,
             max_length=100_000,
-            description="What its agent is told first. It knows nothing of this conversation: say "
-            "what is to be done, where, how one sees that it is done, and what you know.",
+            description="The first prompt. The new agent cannot see this conversation, so include "
+            "the goal, the files involved, how to check the result, and what you know already.",
         ),
     ]
     collaborator: Annotated[
-        str | None, Meta(description="socrates, sparkle or base-agent; yours without.")
+        str | None,
+        Meta(
+            description="Collaboration style: socrates, sparkle, or base-agent. Default: that of "
+            "your taskspace."
+        ),
     ] = None
     agent: Annotated[
         str | None,
         Meta(
-            description="The id of an agent that is installed, as `symposium agents list` shows "
-            "them; yours without.",
+            description="Id of an installed agent, as in `symposium agents list`. Default: the "
+            "agent of your taskspace.",
         ),
     ] = None
 
@@ -44,10 +55,11 @@ class Spawned(Struct):
 
 @tool("taskspaces", Hints("Spawn a taskspace"), result=Spawned)
 async def spawn_taskspace(params: SpawnTaskspaceParams, call: Call) -> Answer:
-    """Make another taskspace of the same project, with a worktree and an agent of its own.
+    """Create a taskspace in the same project, with its own worktree, branch, and agent.
 
-    For work that you have found and that is not yours. The answer comes when it has been made, or
-    says why it has not; nothing half-made is left.
+    Use it for work you found that is outside your own task. It returns the id of the taskspace
+    once it is created; pass that id to wait_for_taskspaces to get the result. If it fails, no
+    files or branches remain.
     """
     workplace = call.workplace
     where = workplace.taskspace()
@@ -64,8 +76,8 @@ async def spawn_taskspace(params: SpawnTaskspaceParams, call: Call) -> Answer:
         collaborator=collaborator,
         agent=params.agent,
     )
-    spawned = await ask_telling(request, call, first="Asking for a new taskspace.")
+    spawned = await ask_telling(request, call, first="Creating the taskspace.")
     return Answer(
-        f"The taskspace {params.name!r} has been made: {spawned.new_taskspace_uuid}.",
+        f"Created the taskspace {params.name!r}: {spawned.new_taskspace_uuid}.",
         Spawned(spawned.new_taskspace_uuid),
     )

@@ -1,4 +1,4 @@
-"""Have a new version of a change looked at."""
+"""The tool that submits a new version of a review."""
 
 from dataclasses import replace as replaced
 from typing import Annotated
@@ -14,17 +14,27 @@ from symposium.reviews.making import remake_review
 
 
 class UpdateReviewParams(Struct, forbid_unknown_fields=True):
-    review_id: Annotated[str | None, Meta(description="By default the newest.")] = None
-    commit_range: Annotated[str | None, Meta(description="As before without it.")] = None
-    description: Annotated[str | None, Meta(description="What is different now.")] = None
+    review_id: Annotated[
+        str | None,
+        Meta(description="Id of the review, as returned by request_review. Default: the latest."),
+    ] = None
+    commit_range: Annotated[
+        str | None,
+        Meta(description="Git range of the commits, such as main..HEAD. Default: unchanged."),
+    ] = None
+    description: Annotated[
+        str | None,
+        Meta(description="What is different in this version. Default: unchanged."),
+    ] = None
 
 
 @tool("reviews", Hints("Update a review"), result=ToldReview)
 async def update_review(params: UpdateReviewParams, call: Call) -> Answer:
-    """Bring a new version of the same review, after you have changed what was asked for.
+    """Submit a new version of a review, and wait for the user's feedback.
 
-    What people have said stays with the lines that it is about. If no reviewer is attached the
-    answer says so at once: then nobody has looked.
+    Use it after you made and committed the changes that the reviewer asked for. Comments stay with
+    the lines that they are about. It returns the decision and the comments; if no reviewer is
+    attached, it returns at once with status no_reviewer.
     """
     before = call.workplace.reviews.find(params.review_id)
     if before is None:
@@ -40,5 +50,5 @@ async def update_review(params: UpdateReviewParams, call: Call) -> Answer:
     if not remade.gone:
         return answer
     gone = ", ".join(thread.thread_id for thread in remade.gone)
-    text = f"{answer.text}\nAnswered threads that are in the code no more: {gone}"
+    text = f"{answer.text}\nAnswered threads whose lines no longer exist: {gone}"
     return replaced(answer, text=text)

@@ -1,4 +1,4 @@
-"""Wait for the work that was given to others."""
+"""The tool that waits for the results of spawned taskspaces."""
 
 from typing import Annotated, Final
 
@@ -11,17 +11,22 @@ from symposium.mcp_server.latest import ask_telling
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 RESULT_TIMEOUT: Final = 1800.0
-"""Seconds to wait for results before the agent is told to call again."""
+"""Seconds to wait for results before the result asks the agent to call again."""
 
 
 class WaitForTaskspacesParams(Struct, forbid_unknown_fields=True):
     taskspace_uuids: Annotated[
-        list[str], Meta(min_length=1, max_length=100, description="As `spawn_taskspace` gave them.")
+        list[str],
+        Meta(
+            min_length=1,
+            max_length=100,
+            description="Ids of the taskspaces, as returned by spawn_taskspace.",
+        ),
     ]
 
 
 class Waited(Struct):
-    """What came of them; nothing while they go on."""
+    """Results of the taskspaces; empty while they are still running."""
 
     results: list[TaskResult]
 
@@ -32,10 +37,10 @@ class Waited(Struct):
     result=Waited,
 )
 async def wait_for_taskspaces(params: WaitForTaskspacesParams, call: Call) -> Answer:
-    """Wait until taskspaces that you have spawned are finished, and get their results.
+    """Wait until taskspaces that you spawned are finished, and get their results.
 
-    One call is enough: do not ask again and again. The answer has the result, the branch and the
-    evidence of each.
+    Use it when you need those results to continue. Call it once; it waits up to 30 minutes. It
+    returns the result, branch, and evidence of each taskspace, or asks you to call it again.
     """
     where = call.workplace.taskspace()
     request = WaitForTaskspaces(
@@ -50,11 +55,11 @@ async def wait_for_taskspaces(params: WaitForTaskspacesParams, call: Call) -> An
         if error.code != TIMEOUT:
             raise
         return Answer(
-            "They are not finished yet; call again to wait longer.",
+            "The taskspaces are not finished yet; call again to wait longer.",
             Waited(results=[]),
         )
     lines = [
-        f"{each.name} is {each.standing} on {each.branch}: {each.result or 'it says nothing'}"
+        f"{each.name} is {each.standing} on {each.branch}: {each.result or 'no result given'}"
         + (f" ({each.evidence})" if each.evidence else "")
         for each in ended.results
     ]
