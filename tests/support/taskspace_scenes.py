@@ -4,19 +4,22 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from sqlite3 import Connection
 from typing import IO
 
+from symposium.taskspaces import port_blocks
 from symposium.taskspaces.creation import Order
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.events import Event
 from symposium.taskspaces.ground import Agents, Ground, NoAgents, Trust
-from symposium.taskspaces.journal import Journal
+from symposium.taskspaces.journal import Journal, save
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.operations import StageHook
 from symposium.taskspaces.snapshots.snapshots import Snapshots
+from symposium.taskspaces.snapshots.store import directory_of
 
 FILES: Mapping[str, bytes] = {
     "README.md": b"# Sample\n",
@@ -73,6 +76,8 @@ def make_template(directory: Path) -> Path:
     git("add", "-A", cwd=upstream)
     git("commit", "-qm", "first", cwd=upstream)
     git("clone", "-q", "../upstream", "../clone", cwd=upstream)
+    for hook in directory.glob("*/.git/hooks/*.sample"):
+        hook.unlink()
     return directory
 
 
@@ -91,18 +96,38 @@ class AskedTrust:
         return self.answer
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A taskspace that was made once, as `Scene.make` makes it.
+
+    Attributes:
+        root: the place in which it was made.
+        before: every file of that place before it was made.
+        same: files that are as they were, relative to the place.
+        naming: the other ones that name the place.
+    """
+
+    root: Path
+    taskspace: Taskspace
+    before: Mapping[str, tuple[int, bytes]]
+    same: Collection[str]
+    naming: Sequence[str]
+
+
 @dataclass(slots=True)
 class Scene:
     """A directory with an upstream, a clone and an engine.
 
     Attributes:
         events: what the engine told.
+        prepared: a taskspace to copy.
     """
 
     root: Path
     engine: Engine
     ground: Ground
     events: list[Event] = field(default_factory=list[Event])
+    prepared: Prepared | None = None
 
     @property
     def clone(self) -> Path:
@@ -117,6 +142,27 @@ class Scene:
     async def make(self, name: str = "Fix login", task: str | None = "Mend it.") -> Taskspace:
         """A taskspace of the clone."""
         return await self.engine.create(Order(self.clone, name, task=task))
+
+    async def made(self) -> Taskspace:
+        """The taskspace that `make` makes, copied from one that was made once.
+
+        For tests of what comes after. The place must be as it was copied from the template.
+        """
+        prepared = self.prepared
+        assert prepared, "the scene has no prepared taskspace"
+        assert files_of(self.root) == prepared.before, "the place has changed: use make()"
+        taskspace = _moved(prepared.taskspace, prepared.root, self.root)
+        _copy_taskspace(prepared, self.root)
+
+        def record(connection: Connection) -> None:
+            wanted = taskspace.ports
+            assert wanted
+            is_free = self.ground.is_port_free
+            assert port_blocks.claim(connection, taskspace.id, wanted.count, is_free) == wanted
+            save(connection, taskspace)
+
+        await self.ground.journal.change(record)
+        return taskspace
 
     def commit(self, worktree: Path, name: str, text: str) -> str:
         """Write a file and commit it; the commit's id."""
@@ -179,8 +225,75 @@ def open_scene(root: Path, around: Surroundings | None = None) -> Scene:
 def copy_template(template: Path, root: Path) -> Path:
     """The template's upstream and clone, in a directory of their own."""
     shutil.copytree(template, root, symlinks=True, dirs_exist_ok=True)
-    git("config", "remote.origin.url", str(root / "upstream"), cwd=root / "clone")
+    _name(root / "clone" / ".git" / "config", template, root)
     return root
+
+
+async def prepare(template: Path, root: Path) -> Prepared:
+    """Make the taskspace that `Scene.made` copies, in a directory of its own."""
+    scene = open_scene(copy_template(template, root))
+    before = files_of(root)
+    made = await scene.make()
+    scene.engine.close()
+    after = files_of(root)
+    same = {name for name, each in after.items() if before.get(name) == each}
+    naming = [name for name in after.keys() - same if _names(root / name, root)]
+    return Prepared(root, made, before, same, naming)
+
+
+def files_of(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file and link but the journal: its mode, and its bytes without the place's path."""
+    found: dict[str, tuple[int, bytes]] = {}
+    for place, folders, files in os.walk(root):
+        for path in [Path(place, name) for name in (*files, *folders)]:
+            name, mode = str(path.relative_to(root)), path.lstat().st_mode
+            if path.is_symlink():
+                found[name] = mode, os.fsencode(path.readlink())
+            elif path.is_file() and not name.startswith(_JOURNAL):
+                found[name] = mode, path.read_bytes().replace(os.fsencode(root), b"")
+    return found
+
+
+_JOURNAL = "state/taskspaces.db"
+
+
+def _names(path: Path, root: Path) -> bool:
+    return not path.is_symlink() and os.fsencode(root) in path.read_bytes()
+
+
+def _name(path: Path, old: Path, new: Path) -> None:
+    text = path.read_bytes()
+    path.write_bytes(text.replace(os.fsencode(old), os.fsencode(new)))
+
+
+def _moved(taskspace: Taskspace, old: Path, new: Path) -> Taskspace:
+    project, worktree = Path(taskspace.project), Path(taskspace.worktree)
+    return replace(
+        taskspace,
+        project=str(new / project.relative_to(old)),
+        worktree=str(new / worktree.relative_to(old)),
+    )
+
+
+def _copy_taskspace(prepared: Prepared, root: Path) -> None:
+    def is_left_out(path: Path) -> bool:
+        name = str(path.relative_to(prepared.root))
+        return name in prepared.same or name.startswith(_JOURNAL)
+
+    shutil.copytree(
+        prepared.root,
+        root,
+        symlinks=True,
+        dirs_exist_ok=True,
+        ignore=lambda place, names: {each for each in names if is_left_out(Path(place, each))},
+    )
+    for each in prepared.naming:
+        _name(root / each, prepared.root, root)
+    # A store has its name from the path of its clone.
+    old = directory_of(prepared.root / "state", prepared.root / "clone" / ".git")
+    (root / old.relative_to(prepared.root)).rename(
+        directory_of(root / "state", root / "clone" / ".git")
+    )
 
 
 def tree_of(directory: Path) -> dict[str, tuple[str, bytes]]:

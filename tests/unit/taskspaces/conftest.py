@@ -1,14 +1,17 @@
 """A clone for each test, copied from one that is made once."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.taskspace_scenes import (
+    Prepared,
     Scene,
     copy_template,
     make_template,
     open_scene,
+    prepare,
     settings_file,
 )
 
@@ -23,6 +26,16 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return make_template(directory)
 
 
+@pytest.fixture(scope="session")
+def prepared(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """A taskspace of the template's clone."""
+    directory = tmp_path_factory.mktemp("prepared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(directory / "home"))
+        patch.setenv("GIT_CONFIG_GLOBAL", str(template / "gitconfig"))
+        return asyncio.run(prepare(template, directory / "place"))
+
+
 @pytest.fixture
 def place(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of our own with an upstream and a clone, and a user who has no other settings."""
@@ -34,8 +47,9 @@ def place(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.fixture
-def scene(place: Path) -> Iterator[Scene]:
+def scene(place: Path, prepared: Prepared) -> Iterator[Scene]:
     """An engine over it."""
     made = open_scene(place)
+    made.prepared = prepared
     yield made
     made.engine.close()

@@ -106,7 +106,7 @@ async def test_archive_is_synced_to_the_disk_before_the_deletion_goes_on(
 async def test_a_submodule_comes_back_with_the_commits_that_only_it_had(
     name: str, scene: Scene
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     add_submodule(worktree)
     told = [state_of(worktree), state_of(worktree / "libs")]
@@ -192,7 +192,7 @@ async def test_a_branch_goes_only_when_its_commits_are_elsewhere_or_that_was_ask
 
 @pytest.mark.requirement("taskspaces.branch-kept")
 async def test_a_branch_that_is_checked_out_elsewhere_stays(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     git("worktree", "add", "-q", "--force", "../twin", made.branch, cwd=scene.clone)
 
     await scene.engine.trash.delete(made.id, Consent.ARCHIVE, BranchFate.DROP)
@@ -224,7 +224,7 @@ async def test_an_archive_is_let_go_after_fourteen_days_and_not_before(place: Pa
 
 @pytest.mark.requirement("taskspaces.undo-needs-its-place")
 async def test_undo_does_not_write_over_what_took_its_place(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
     await asyncio.to_thread(Path(made.worktree).mkdir)
 
@@ -249,7 +249,7 @@ async def test_a_new_taskspace_of_the_same_name_leaves_an_archived_ones_place(
 
 @pytest.mark.requirement("taskspaces.removal-complete")
 async def test_nothing_of_it_is_left_where_it_was(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
 
     await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
 

@@ -37,7 +37,7 @@ def unknown(report: Report) -> list[Risk]:
 
 @pytest.mark.requirement("taskspaces.report-clean")
 async def test_a_fresh_taskspace_is_safe(scene: Scene) -> None:
-    report = await report_on(scene, await scene.make())
+    report = await report_on(scene, await scene.made())
 
     assert report.is_safe
     assert report.lines == ()
@@ -45,7 +45,7 @@ async def test_a_fresh_taskspace_is_safe(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.report-files")
 async def test_files_that_no_commit_holds_are_counted_by_kind(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / "README.md").write_text("changed", encoding="utf-8")
     (worktree / "src/app.py").unlink()
@@ -66,7 +66,7 @@ async def test_files_that_no_commit_holds_are_counted_by_kind(scene: Scene) -> N
 
 @pytest.mark.requirement("taskspaces.report-hidden")
 async def test_a_file_that_git_passes_by_is_unknown(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     git("update-index", "--assume-unchanged", "README.md", cwd=Path(made.worktree))
 
     report = await report_on(scene, made)
@@ -77,7 +77,7 @@ async def test_a_file_that_git_passes_by_is_unknown(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.report-commits")
 async def test_commits_on_no_remote_are_unpushed_and_pushed_ones_only_told(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(worktree, "a", "1")
     git("push", "-q", "origin", f"HEAD:refs/heads/{made.branch}", cwd=worktree)
@@ -94,7 +94,7 @@ async def test_commits_on_no_remote_are_unpushed_and_pushed_ones_only_told(scene
 
 @pytest.mark.requirement("taskspaces.report-unknown")
 async def test_what_is_pushed_is_unknown_while_the_remote_cannot_be_asked(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(worktree, "a", "1")
     git("push", "-q", "origin", f"HEAD:refs/heads/{made.branch}", cwd=worktree)
@@ -108,7 +108,7 @@ async def test_what_is_pushed_is_unknown_while_the_remote_cannot_be_asked(scene:
 
 @pytest.mark.requirement("taskspaces.report-unknown")
 async def test_a_base_that_is_gone_is_unknown(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     git("update-ref", "-d", "refs/remotes/origin/main", cwd=scene.clone)
 
     report = await report_on(scene, made)
@@ -120,7 +120,7 @@ async def test_a_base_that_is_gone_is_unknown(scene: Scene) -> None:
 @pytest.mark.requirement("taskspaces.report-unknown")
 @pytest.mark.parametrize("damage", ["no directory", "no .git", "broken index", "broken HEAD"])
 async def test_a_worktree_that_cannot_be_read_is_unknown(damage: str, scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     admin = Path(git("rev-parse", "--absolute-git-dir", cwd=worktree))
     match damage:
@@ -141,7 +141,7 @@ async def test_a_worktree_that_cannot_be_read_is_unknown(damage: str, scene: Sce
 
 @pytest.mark.requirement("taskspaces.report-detached")
 async def test_a_detached_head_is_told(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     git("checkout", "-q", "--detach", cwd=Path(made.worktree))
 
     report = await report_on(scene, made)
@@ -170,7 +170,7 @@ async def test_stashes_of_the_branch_are_told_and_others_are_not(scene: Scene) -
 @pytest.mark.requirement("taskspaces.report-inside")
 @pytest.mark.parametrize("kind", ["nested", "submodule"])
 async def test_work_in_a_repository_inside_is_told(kind: str, scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     inside = Path(made.worktree) / "inside"
     if kind == "submodule":
         git("submodule", "add", "-q", str(scene.upstream), "inside", cwd=Path(made.worktree))
@@ -211,7 +211,7 @@ def make_hidden(worktree: Path, name: str) -> Path:
 async def test_a_repository_that_git_does_not_tell_of_is_told_and_comes_back(
     name: str, scene: Scene
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     inside = make_hidden(Path(made.worktree), name)
     head = git("log", "--format=%H", cwd=inside)
 
@@ -230,7 +230,7 @@ async def test_a_repository_that_git_does_not_tell_of_is_told_and_comes_back(
 async def test_a_repository_in_an_ignored_folder_that_is_all_elsewhere_is_safe(
     scene: Scene,
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     make_hidden(worktree, "build/inner")
     shutil.rmtree(worktree / "build")
@@ -246,7 +246,7 @@ async def test_a_repository_in_an_ignored_folder_that_is_all_elsewhere_is_safe(
 async def test_a_folder_that_could_hold_builds_is_work_where_nothing_is_built(
     scene: Scene,
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / "build").mkdir()
     (worktree / "build/thesis").write_text("by hand", encoding="utf-8")
@@ -263,7 +263,7 @@ async def test_a_folder_that_could_hold_builds_is_work_where_nothing_is_built(
 @pytest.mark.requirement("taskspaces.report-operations")
 @pytest.mark.parametrize("kind", ["merge", "rebase", "cherry-pick"])
 async def test_what_is_half_done_is_told(kind: str, scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(worktree, "README.md", "ours")
     git("branch", "mine", cwd=worktree)
@@ -281,7 +281,7 @@ async def test_what_is_half_done_is_told(kind: str, scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.report-locked")
 async def test_a_lock_of_somebody_else_is_told(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     git("worktree", "unlock", made.worktree, cwd=scene.clone)
     git("worktree", "lock", "--reason", "on a stick", made.worktree, cwd=scene.clone)
 
@@ -293,7 +293,7 @@ async def test_a_lock_of_somebody_else_is_told(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.report-branch-elsewhere")
 async def test_another_worktree_of_the_branch_is_told(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     git("worktree", "add", "-q", "--force", "../twin", made.branch, cwd=scene.clone)
 
     report = await report_on(scene, made)
@@ -378,7 +378,7 @@ async def test_a_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Pa
 @pytest.mark.requirement("taskspaces.report-running")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 async def test_a_program_that_works_there_is_told(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     process = await asyncio.create_subprocess_exec(
         "/bin/cat", cwd=Path(made.worktree) / "src", stdin=asyncio.subprocess.PIPE
     )
@@ -393,7 +393,7 @@ async def test_a_program_that_works_there_is_told(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.report-our-git")
 async def test_a_git_of_ours_is_no_program_that_works_there(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     waits = scene.root / "waits"
     os.mkfifo(waits)
@@ -418,7 +418,7 @@ def test_what_lsof_says_is_understood(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("taskspaces.report-watched", "taskspaces.no-settings-edits")
 async def test_open_windows_are_told_and_lose_nothing(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     window = Present("7", made.id, PresenceKind.EDITOR, "[SYMPOSIUM:1]")
     scene.engine.presence.connect(lambda: [window])
 
@@ -431,7 +431,7 @@ async def test_open_windows_are_told_and_lose_nothing(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.delete-asks")
 async def test_only_a_safe_one_is_deleted_unless_an_archive_is_agreed_to(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
 
     with pytest.raises(NotSafeError, match="1 untracked file"):

@@ -32,7 +32,7 @@ def commit_all(worktree: Path, message: str = "work") -> str:
 @pytest.mark.requirement("taskspaces.land")
 @pytest.mark.parametrize("join", Join)
 async def test_a_branch_lands_on_what_the_remote_has_now(join: Join, scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     change_line(worktree, 3, "mine")
     commit_all(worktree)
@@ -51,7 +51,7 @@ async def test_a_branch_lands_on_what_the_remote_has_now(join: Join, scene: Scen
 
 @pytest.mark.requirement("tasks.landed")
 async def test_a_branch_that_the_base_has_already_is_no_news(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     nothing = await scene.engine.land(made.id, LandOptions(Join.REBASE))
     before = await scene.engine.get(made.id)
     tip = scene.commit(Path(made.worktree), "mine", "x")
@@ -66,7 +66,7 @@ async def test_a_branch_that_the_base_has_already_is_no_news(scene: Scene) -> No
 
 @pytest.mark.requirement("tasks.landed")
 async def test_task_whose_worktree_cannot_be_read_is_not_called_landed(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     tip = scene.commit(Path(made.worktree), "mine", "x")
     await scene.engine.land(made.id, LandOptions(Join.MERGE))
     landed = await scene.engine.get(made.id)
@@ -81,7 +81,7 @@ async def test_task_whose_worktree_cannot_be_read_is_not_called_landed(scene: Sc
 @pytest.mark.requirement("taskspaces.land-conflict")
 @pytest.mark.parametrize("join", Join)
 async def test_on_a_conflict_the_worktree_is_untouched(join: Join, scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     change_line(worktree, 3, "mine")
     tip = commit_all(worktree)
@@ -100,7 +100,7 @@ async def test_on_a_conflict_the_worktree_is_untouched(join: Join, scene: Scene)
 
 @pytest.mark.requirement("taskspaces.land-conflict")
 async def test_a_rebase_that_stops_half_way_is_taken_back(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     change_line(worktree, 3, "mine, at first")
     commit_all(worktree)
@@ -118,7 +118,7 @@ async def test_a_rebase_that_stops_half_way_is_taken_back(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.land-checks")
 async def test_a_check_that_fails_lands_nothing_and_landing_again_goes_on(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / ".symposium").mkdir()
     (worktree / ".symposium/workspace.toml").write_text('check="test -e ok"', encoding="utf-8")
@@ -138,7 +138,7 @@ async def test_a_check_that_fails_lands_nothing_and_landing_again_goes_on(scene:
 
 @pytest.mark.requirement("taskspaces.land-refuses")
 async def test_work_that_is_not_committed_is_not_landed(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     (Path(made.worktree) / "new").write_text("x", encoding="utf-8")
 
     with pytest.raises(TaskspaceError, match="not committed"):
@@ -147,7 +147,7 @@ async def test_work_that_is_not_committed_is_not_landed(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.land-refuses")
 async def test_what_the_users_checkout_would_lose_is_not_overwritten(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     change_line(Path(made.worktree), 3, "mine")
     commit_all(Path(made.worktree))
     change_line(scene.clone, 3, "the user's")
@@ -161,7 +161,7 @@ async def test_what_the_users_checkout_would_lose_is_not_overwritten(scene: Scen
 
 @pytest.mark.requirement("taskspaces.land-refuses")
 async def test_a_base_that_has_diverged_is_not_forced(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     scene.commit(Path(made.worktree), "mine", "x")
     own = scene.commit(scene.clone, "local only", "x")
     scene.commit(scene.upstream, "theirs", "x")
@@ -208,7 +208,7 @@ async def test_the_radar_sees_lines_that_two_change_before_they_are_committed(
 
 @pytest.mark.requirement("taskspaces.radar")
 async def test_the_radar_sees_conflicts_with_the_base(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     change_line(Path(made.worktree), 2, "mine")
     change_line(scene.upstream, 2, "theirs")
     commit_all(scene.upstream)
@@ -270,7 +270,7 @@ async def test_a_file_in_the_place_of_a_folder_is_a_conflict_of_both(scene: Scen
 
 @pytest.mark.requirement("taskspaces.radar")
 async def test_a_folder_that_became_two_is_a_conflict_with_what_is_new_in_it(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     for worktree, moves in (
         (scene.clone, {"one": "d/one", "two": "d/two"}),
         (Path(made.worktree), {"d/one": "e/one", "d/two": "f/two"}),

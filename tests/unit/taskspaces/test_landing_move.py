@@ -20,7 +20,7 @@ from symposium.taskspaces.operations import Kind, Operation
 
 async def diverged(scene: Scene) -> Taskspace:
     """A task with a commit, and a base that has changed, removed, and added files since."""
-    made = await scene.make()
+    made = await scene.made()
     scene.commit(Path(made.worktree), "mine", "mine\n")
     upstream = scene.upstream
     (upstream / "src/app.py").write_text("app\n" * 2000, encoding="utf-8")
@@ -117,7 +117,7 @@ async def test_a_rebase_that_would_lose_changes_of_a_merge_commit_is_refused(
 @pytest.mark.parametrize("content", ["the only copy\n", "", "theirs\n"])
 @pytest.mark.parametrize("path", ["build/out", "build", "secret/key", "x.log"])
 async def test_an_ignored_file_is_not_overwritten(path: str, content: str, scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(worktree, "mine", "mine\n")
     own = worktree / ("build/deep" if path == "build" else path)
@@ -138,7 +138,7 @@ async def test_an_ignored_file_is_not_overwritten(path: str, content: str, scene
 
 @pytest.mark.requirement("taskspaces.land-in-the-way")
 async def test_an_ignored_file_in_the_place_of_a_folder_is_not_overwritten(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(worktree, "mine", "mine\n")
     (worktree / "a.log").write_text("the only copy\n", encoding="utf-8")

@@ -65,7 +65,7 @@ async def fill(scene: Scene, taskspace: str, count: int) -> None:
 
 @pytest.mark.requirement("taskspaces.long-log")
 async def test_end_and_open_questions_of_a_log_are_right_after_100_000_lines(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     records = scene.engine.records
     early = await records.signal(made.id, "the first question")
     await records.log(made.id, "done", "milestone", "commit abc")
@@ -106,7 +106,7 @@ async def test_a_summary_is_read_by_an_index(
 
 @pytest.mark.requirement("taskspaces.warned-once")
 async def test_a_warning_of_one_topic_is_written_once_however_long_the_log(scene: Scene) -> None:
-    made, other = await scene.make(), await scene.make("other")
+    made, other = await scene.made(), await scene.make("other")
     records = scene.engine.records
     first = await records.warn_once(made.id, "topic", "topic: a.py")
     await fill(scene, made.id, 2_000)

@@ -147,7 +147,7 @@ async def test_the_number_of_queries_does_not_grow_with_the_number_of_tasks(
 async def test_the_log_of_a_task_is_read_without_git(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     await scene.engine.records.log(made.id, "half", "milestone")
     show = serve(scene.engine, scene.root / "served").desk.answers().requests["show_taskspace"]
     with counted_git(tmp_path / "bin", monkeypatch) as noted:
@@ -181,7 +181,7 @@ async def test_a_start_looks_at_no_worktree_and_reconciling_looks_at_all(scene: 
 
 @pytest.mark.requirement("tasks.scale-start")
 async def test_reconciling_pauses_and_goes_on_after_a_failure(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     await store(scene, [task(scene, number) for number in range(3 * PIECE)])
     file_of(made).unlink()
     pauses: list[float] = []

@@ -58,7 +58,7 @@ async def test_reading_the_state_changes_nothing(scene: Scene) -> None:
 async def test_any_update_ends_the_prompt_and_keeps_an_archive(
     update: Update, scene: Scene
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
 
     reply = await scene.engine.records.state(made.id, update)
 
@@ -72,7 +72,7 @@ async def test_any_update_ends_the_prompt_and_keeps_an_archive(
 
 @pytest.mark.requirement("taskspaces.prompt-cleared")
 async def test_progress_and_questions_leave_the_prompt(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
 
     await scene.engine.records.log(made.id, "x", "info")
     await scene.engine.records.signal(made.id, "y")
@@ -82,7 +82,7 @@ async def test_progress_and_questions_leave_the_prompt(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.locked-name")
 async def test_a_name_that_the_user_locked_stays_and_the_rest_changes(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     await scene.engine.records.rename(made.id, "Mine")
 
     reply = await scene.engine.records.state(made.id, Update("Theirs", "better"))
@@ -135,7 +135,7 @@ def test_categories_have_synonyms(word: str, category: Category) -> None:
 
 @pytest.mark.requirement("taskspaces.log-durable")
 async def test_what_was_logged_is_there_after_a_restart_in_order(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     async with asyncio.TaskGroup() as tasks:
         for number in range(20):
             tasks.create_task(scene.engine.records.log(made.id, str(number), "warn", "abc123"))
@@ -154,7 +154,7 @@ async def test_what_was_logged_is_there_after_a_restart_in_order(scene: Scene) -
 
 @pytest.mark.requirement("approvals.agent-secrets")
 async def test_messages_and_evidence_are_kept_without_secrets(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
 
     def redact(id_: str, text: str) -> str:
         return text.replace("s3cret", f"[{id_ == made.id}]")
@@ -192,7 +192,7 @@ async def test_a_question_waits_until_it_is_seen_and_stays_a_question(scene: Sce
 async def test_a_taskspace_that_is_not_there_and_texts_that_harm_are_refused(
     scene: Scene,
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     records = scene.engine.records
     with pytest.raises(UnknownTaskspaceError):
         await records.log(NOWHERE, "x", "info")
@@ -240,7 +240,7 @@ async def test_the_file_gets_lines_of_a_log_once_a_second(scene: Scene) -> None:
         waits.append(seconds)
         now += seconds
 
-    made = await scene.make()
+    made = await scene.made()
     other = await scene.make("other")
     scene.ground.files.clock, scene.ground.files.pause = lambda: now, pause
     now += time.monotonic()
@@ -264,7 +264,7 @@ async def test_the_file_gets_lines_of_a_log_once_a_second(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.file-once-a-second")
 async def test_the_end_of_the_engine_writes_every_file_that_is_behind(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     for line in ("first", "second"):
         await scene.engine.records.log(made.id, line, "info")
 
@@ -278,7 +278,7 @@ async def test_the_end_of_the_engine_writes_every_file_that_is_behind(scene: Sce
 
 @pytest.mark.requirement("taskspaces.file-once-a-second")
 async def test_a_file_that_is_behind_does_not_bring_back_a_deleted_task(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     for line in ("first", "second"):
         await scene.engine.records.log(made.id, line, "info")
 
@@ -292,7 +292,7 @@ async def test_a_file_that_is_behind_does_not_bring_back_a_deleted_task(scene: S
 async def test_a_line_for_an_archived_task_is_refused_where_live_is_asked_for(
     scene: Scene,
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
 
     with pytest.raises(TaskspaceError, match="is archived"):
@@ -321,7 +321,7 @@ async def test_a_start_writes_only_the_files_that_differ_from_the_journal(scene:
 
 @pytest.mark.requirement("taskspaces.recoverable-from-each-other")
 async def test_a_lost_journal_is_made_again_from_the_files(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     await scene.engine.records.log(made.id, "half", "milestone")
     log = await scene.engine.logs.entries(made.id)
     await scene.ground.write_due_files()
@@ -340,7 +340,7 @@ async def test_a_lost_journal_is_made_again_from_the_files(scene: Scene) -> None
 
 @pytest.mark.requirement("taskspaces.recoverable-from-each-other")
 async def test_a_lost_file_is_made_again_from_the_journal(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     file = scene.root / "clone.tasks" / ".symposium" / f"task-{made.id}" / "taskspace.json"
     content = file.read_bytes()
     file.unlink()
@@ -355,7 +355,7 @@ async def test_a_lost_file_is_made_again_from_the_journal(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.missing")
 async def test_a_worktree_that_went_away_is_missing_until_it_is_back(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     await asyncio.to_thread(Path(made.worktree).rename, scene.root / "away")
     missing = (await scene.engine.taskspaces())[0]
     await asyncio.to_thread((scene.root / "away").rename, made.worktree)

@@ -37,7 +37,7 @@ def with_repositories(worktree: Path) -> None:
 @pytest.mark.requirement("snapshots.unheld", "snapshots.ignored-work")
 @pytest.mark.parametrize("when", ["before the snapshot", "after the snapshot"])
 async def test_undo_keeps_ignored_files_of_repositories_inside(when: str, scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     if when == "before the snapshot":
         with_repositories(worktree)
@@ -58,7 +58,7 @@ async def test_undo_keeps_ignored_files_of_repositories_inside(when: str, scene:
 async def test_undo_leaves_and_names_a_folder_with_files_that_no_snapshot_holds(
     scene: Scene,
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = await keep(scene, made)
     (worktree / ".gitignore").write_text("node_modules/\n", encoding="utf-8")
     (worktree / "pkg/node_modules").mkdir(parents=True)
@@ -74,7 +74,7 @@ async def test_undo_leaves_and_names_a_folder_with_files_that_no_snapshot_holds(
 
 @pytest.mark.requirement("snapshots.ignored-work")
 async def test_deleted_ignored_files_come_back(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / ".gitignore").write_text("notes/\n.env\n*.db\n", encoding="utf-8")
     for name in ("notes/idea.txt", "pkg/a/b/.env", "rows.db"):
@@ -171,7 +171,7 @@ async def test_branches_made_since_go_if_the_agent_was_on_them_else_they_are_nam
 
 @pytest.mark.requirement("snapshots.refs", "snapshots.undo-of-undo")
 async def test_two_undos_go_back_twice_also_where_a_ref_of_others_is_left(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     file = Path(made.worktree) / "note"
     for text in ("one", "two"):
         file.write_text(text, encoding="utf-8")
@@ -238,7 +238,7 @@ async def test_undo_restores_everything_of_a_damaged_clone(
 
 @pytest.mark.requirement("snapshots.damaged-clone")
 async def test_undo_restores_a_damaged_clone_after_a_restart(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     before = tree_of(await keep(scene, made))
     run("rm -rf .git/* ../clone.tasks/fix-login/src", scene.clone)
 
@@ -261,7 +261,7 @@ async def test_undo_restores_a_damaged_clone_after_a_restart(scene: Scene) -> No
     ],
 )
 async def test_undo_takes_a_change_of_flags_or_excludes_back(way: str, scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = await keep(scene, made)
     exclude = scene.clone / ".git/info/exclude"
     before = git("ls-files", "-v", "-s", cwd=worktree), exclude.read_bytes()
@@ -274,7 +274,7 @@ async def test_undo_takes_a_change_of_flags_or_excludes_back(way: str, scene: Sc
 
 @pytest.mark.requirement("snapshots.links")
 async def test_hard_links_attributes_and_pipes_come_back(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / "one").write_text("shared", encoding="utf-8")
     os.link(worktree / "one", worktree / "src/two")
@@ -292,7 +292,7 @@ async def test_hard_links_attributes_and_pipes_come_back(scene: Scene) -> None:
 
 @pytest.mark.requirement("snapshots.permissions")
 async def test_empty_folder_comes_back_with_its_mode(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     folder = Path(made.worktree) / "empty"
     folder.mkdir()
     folder.chmod(0o710)
@@ -306,7 +306,7 @@ async def test_empty_folder_comes_back_with_its_mode(scene: Scene) -> None:
 
 @pytest.mark.requirement("snapshots.links")
 async def test_write_through_another_name_of_a_file_is_seen(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree, outside = Path(made.worktree), scene.root / "outside"
     (worktree / "inside").write_text("one", encoding="utf-8")
     os.link(worktree / "inside", outside)
@@ -323,7 +323,7 @@ async def test_write_through_another_name_of_a_file_is_seen(scene: Scene) -> Non
 async def test_files_behind_a_link_in_place_of_submodule_histories_stay_out_of_snapshots(
     scene: Scene,
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     outside = scene.root / "outside"
     outside.mkdir()
     (outside / "key").write_text("canary", encoding="utf-8")
@@ -343,7 +343,7 @@ async def test_files_behind_a_link_in_place_of_submodule_histories_stay_out_of_s
 
 @pytest.mark.requirement("snapshots.clone-objects")
 async def test_undo_puts_no_tree_of_the_index_into_the_clone(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     add_submodule(worktree)
     (worktree / "README.md").write_text("staged", encoding="utf-8")
@@ -376,4 +376,4 @@ def test_head_of_a_repository_inside_names_no_file_outside_of_it(tmp_path: Path)
 @pytest.fixture
 async def made(scene: Scene) -> Taskspace:
     """A taskspace."""
-    return await scene.make()
+    return await scene.made()

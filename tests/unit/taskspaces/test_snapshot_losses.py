@@ -39,7 +39,7 @@ DAYS_AGO = 5 * 86400
 @pytest.fixture
 async def made(scene: Scene) -> Taskspace:
     """A taskspace whose files are known."""
-    made = await scene.make()
+    made = await scene.made()
     await scene.engine.history.snapshot(made.id, "first")
     return made
 

@@ -15,7 +15,7 @@ HIDDEN = "uploadpack.hideRefs"
 
 async def snapshotted(scene: Scene) -> Taskspace:
     """A taskspace with a snapshot that holds what no commit does."""
-    made = await scene.make()
+    made = await scene.made()
     (Path(made.worktree) / ".env").write_text("KEY=canary", encoding="utf-8")
     await scene.engine.history.snapshot(made.id, "before a tool")
     return made
@@ -95,7 +95,7 @@ async def test_no_other_user_can_read_a_file_of_a_store_or_a_shadow(scene: Scene
 async def test_snapshots_of_earlier_versions_are_moved_out_of_the_clone_and_restored(
     scene: Scene,
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     commit = earlier_snapshot(worktree)
     ref = f"{OURS}snap/{made.id}/01000000000000"

@@ -24,7 +24,7 @@ from symposium.taskspaces.subjects import subject_of
 @pytest.fixture
 async def made(scene: Scene) -> Taskspace:
     """A taskspace with work of every kind in it."""
-    taskspace = await scene.make()
+    taskspace = await scene.made()
     worktree = Path(taskspace.worktree)
     (worktree / "src/app.py").write_text("changed\n", encoding="utf-8")
     git("add", "src/app.py", cwd=worktree)
@@ -197,7 +197,7 @@ async def test_prune_deletes_what_no_snapshot_needs(place: Path) -> None:
 
 @pytest.mark.requirement("snapshots.raw-bytes")
 async def test_bytes_are_kept_whatever_git_would_make_of_them(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / ".gitattributes").write_text(
         "*.txt text eol=lf\n*.id ident\n*.f filter=evil\n", encoding="utf-8"
@@ -219,7 +219,7 @@ async def test_bytes_are_kept_whatever_git_would_make_of_them(scene: Scene) -> N
 
 @pytest.mark.requirement("snapshots.ignored-in-the-way")
 async def test_an_ignored_file_in_the_way_is_moved_aside_and_not_lost(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / "__pycache__").write_text("a file", encoding="utf-8")
     git("add", "-f", "__pycache__", cwd=worktree)
@@ -272,7 +272,7 @@ async def test_two_at_once_wait_for_each_other(scene: Scene, made: Taskspace) ->
 
 @pytest.mark.requirement("snapshots.seeded")
 async def test_a_file_that_git_was_told_to_pass_by_is_kept_all_the_same(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     git("update-index", "--assume-unchanged", "README.md", cwd=worktree)
     (worktree / "README.md").write_text("hidden work\n", encoding="utf-8")
@@ -308,7 +308,7 @@ async def test_state_is_kept_when_a_task_is_made_adopted_resumed_and_landed(scen
 
 @pytest.mark.requirement("snapshots.each-state")
 async def test_state_after_a_landing_is_kept(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(scene.upstream, "base", "of others")
     scene.commit(worktree, "more", "x")
@@ -324,7 +324,7 @@ async def test_state_after_a_landing_is_kept(scene: Scene) -> None:
 async def test_landing_says_that_its_state_could_not_be_kept(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     scene.commit(Path(made.worktree), "more", "x")
     take = Snapshots.take
 
@@ -453,7 +453,7 @@ async def test_no_file_comes_back_with_more_permissions_than_it_had(
 
 @pytest.mark.requirement("snapshots.permissions")
 async def test_where_files_are_private_by_custom_they_stay_private(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     run("find . -type f -exec chmod 600 {} +; find . -type d -exec chmod 700 {} +", worktree)
     await scene.engine.history.snapshot(made.id, "tool call")
