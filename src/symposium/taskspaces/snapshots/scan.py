@@ -20,6 +20,7 @@ from symposium.taskspaces.snapshots.reading import Pending, note_xattrs, stamp_o
 
 _IGNORE_FILE: Final = ".gitignore"
 _GIT: Final = ".git"
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -157,27 +158,38 @@ class Look:
                     # Before it is read: what is made in it meanwhile is noticed.
                     self.watch.add(root, path)
             try:
-                with os.scandir(f"{root}/{path}") as found:
-                    entries = list(found)
+                entries = _read_folder(f"{root}/{path}")
             except OSError as error:
                 if path:
                     self.mirror.unkept[path] = f"cannot be read: {error.strerror or error}"
                 continue
-            names = {each.name for each in entries}
-            for name in [each for each in folder.entries if each not in names]:
-                self.drop(folder, path, name)
+            names = {name for name, _ in entries}
+            self._drop_missing(folder, path, names)
             if path and _GIT in names and repository is not None:
                 repository = path
-            for each in entries:
-                inner = f"{path}/{each.name}" if path else each.name
+            start = f"{path}/" if path else ""
+            known = folder.entries
+            for name, state in entries:
+                inner = start + name
                 if inner == _GIT:
                     continue
-                try:
-                    state = each.stat(follow_symlinks=False)
-                except OSError:
-                    self.drop(folder, path, each.name)
+                if state is None:
+                    self.drop(folder, path, name)
+                    continue
+                # Almost all files are unchanged, and this loop takes most of the time of an undo.
+                before = known.get(name)
+                if (
+                    state.st_nlink == 1
+                    and isinstance(before, File)
+                    and before.mode == state.st_mode
+                    and before.stamp == stamp_of(state)
+                ):
                     continue
                 self._entry(folder, inner, state, waiting, repository)
+
+    def _drop_missing(self, folder: Folder, path: str, names: set[str]) -> None:
+        for name in [each for each in folder.entries if each not in names]:
+            self.drop(folder, path, name)
 
     def _visit(
         self,
@@ -308,6 +320,28 @@ class Look:
                     self.pending.append(Pending(folder, name, path, state))
             elif isinstance(known, Folder):
                 known.changed()
+
+
+def _read_folder(path: str) -> list[tuple[str, os.stat_result | None]]:
+    """The names in a folder, each with its state; None for one that is gone by now.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    found: list[tuple[str, os.stat_result | None]] = []
+    # Names are looked up in the open folder: an absolute path costs the kernel more each time.
+    handle = os.open(path, _FOLDER)
+    try:
+        with os.scandir(handle) as entries:
+            for each in entries:
+                try:
+                    state = each.stat(follow_symlinks=False)
+                except OSError:
+                    state = None
+                found.append((each.name, state))
+    finally:
+        os.close(handle)
+    return found
 
 
 def _repository_of(folder: Folder) -> str | None:
