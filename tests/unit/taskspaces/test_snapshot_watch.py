@@ -2,6 +2,7 @@
 
 import logging
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,13 @@ import pytest
 from tests.support.taskspace_scenes import Scene, tree_of
 
 from symposium.taskspaces.model import Taskspace
+from symposium.taskspaces.projects import open_project
 from symposium.taskspaces.snapshots import looking
+from symposium.taskspaces.snapshots.capture import CACHE
 from symposium.taskspaces.snapshots.inotify import Noticed, Watch, WatchError
 from symposium.taskspaces.snapshots.scan import Look
+from symposium.taskspaces.snapshots.snapshots import Snapshots
+from symposium.taskspaces.subjects import subject_of
 
 
 def run(commands: str, worktree: Path) -> None:
@@ -223,3 +228,51 @@ async def test_folder_that_a_build_makes_again_is_not_watched(
     second = await scene.engine.history.snapshot(made.id, "two")
 
     assert first == second
+
+
+@pytest.mark.requirement("snapshots.saved-when-changed")
+async def test_what_is_known_of_a_worktree_is_saved_again_only_once_something_changed(
+    scene: Scene, made: Taskspace
+) -> None:
+    worktree = Path(made.worktree)
+    run("mkdir -p a/b c/d e; for each in a a/b c c/d e; do echo x > $each/file; done", worktree)
+    opened = await open_project(Path(made.project))
+    subject = subject_of(scene.engine.records.ground, made, opened.repository)
+    snapshots = Snapshots()
+
+    async def saved() -> int:
+        """The inode: each save makes another file."""
+        await snapshots.look(subject)
+        snapshots.close()
+        return (subject.shadow / CACHE).stat().st_ino
+
+    last, now, left = 0, await saved(), 100
+    # A file that was read as soon as it was written is read again.
+    while now != last and left:
+        last, now, left = now, await saved(), left - 1
+    (worktree / "c/d/file").write_text("changed\n", encoding="utf-8")
+    changed = await saved()
+
+    assert now == last
+    assert changed != now
+
+
+@pytest.mark.requirement("snapshots.links")
+async def test_names_of_one_file_are_known_after_a_look_at_unchanged_files(
+    scene: Scene, made: Taskspace
+) -> None:
+    worktree = Path(made.worktree)
+    run("echo x > one; ln one two", worktree)
+    written = (worktree / "one").stat().st_ctime
+    await scene.engine.history.snapshot(made.id, "linked")
+    # A file that was read as soon as it was written counts as changed.
+    while time.time() < written + 0.1:
+        await scene.engine.history.snapshot(made.id, "again")
+    await scene.engine.history.snapshot(made.id, "unchanged")
+    run("echo y > other", worktree)
+    undone = await scene.engine.history.undo(made.id)
+    run("cp two copy; mv copy two", worktree)
+
+    await scene.engine.history.restore(made.id, undone.before.ref)
+
+    assert (worktree / "one").samefile(worktree / "two")

@@ -65,9 +65,21 @@ class Memory:
 
     def close(self) -> None:
         """End the watches; what is known of the files is kept for the next time."""
-        self.files.close()
-        if self.modules is not None:
-            self.modules.close()
+        self.save()
+        self.end_watches()
+
+    def save(self) -> None:
+        """Keep what is known of the files for the next time."""
+        for each in self._watched():
+            each.save()
+
+    def end_watches(self) -> None:
+        """Have the kernel notice no more changes, which takes it some milliseconds."""
+        for each in self._watched():
+            each.end_watch()
+
+    def _watched(self) -> list[Watched]:
+        return [self.files] if self.modules is None else [self.files, self.modules]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +269,8 @@ async def _modules(subject: Subject, memory: Memory, admin: Path, *, is_whole: b
     place = admin / "modules"
     if admin == subject.common or place.is_symlink() or not place.is_dir():
         if memory.modules is not None:
-            memory.modules.close()
+            memory.modules.save()
+            memory.modules.end_watch()
             memory.modules = None
         return None
     if memory.modules is None or memory.modules.mirror.root != place:

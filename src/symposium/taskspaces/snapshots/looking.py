@@ -44,14 +44,30 @@ class Watched:
         self._watch: Watch | None = None
         self._is_watchable = True
         self._root: tuple[int, int] | None = None
-        self.mirror = _known(root, cache)
+        self._saved = 0
+        self.mirror = self._known(root)
         self._is_cached = bool(self.mirror.top.entries)
 
-    def close(self) -> None:
-        """End; what is known is kept for the next time."""
-        self._end_watch()
+    def save(self) -> None:
+        """Keep what is known for the next time."""
         if self.mirror.is_seen:
-            write_whole(self._cache, encode(self.mirror))
+            self._save()
+
+    def _save(self) -> None:
+        text = encode(self.mirror)
+        # Each write waits for the disk, and many worktrees are looked at in turn.
+        if hash(text) != self._saved:
+            write_whole(self._cache, text)
+            self._saved = hash(text)
+
+    def _known(self, root: Path) -> Mirror:
+        """What was known of a folder when its mirror was last written."""
+        try:
+            text = self._cache.read_bytes()
+        except OSError:
+            text = b""
+        self._saved = hash(text)
+        return decode(root, text)
 
     @property
     def is_watched(self) -> bool:
@@ -79,7 +95,7 @@ class Watched:
     async def _look_watching(self, subject: Subject, store: Store, *, is_whole: bool) -> None:
         if self._watch is not None and _identity(self.mirror.root) != self._root:
             # A folder above was moved: the kernel tells of the folder that was here before.
-            self._end_watch()
+            self.end_watch()
         if self._watch is None and self._is_watchable:
             self._start()
         try:
@@ -87,10 +103,11 @@ class Watched:
         except WatchError as error:
             _log.warning("reading every file at each snapshot of %s: %s", self.mirror.root, error)
             self._is_watchable = False
-            self._end_watch()
+            self.end_watch()
             await self._look(subject, store, is_whole=True)
 
-    def _end_watch(self) -> None:
+    def end_watch(self) -> None:
+        """Have the kernel notice no more changes, which takes it some milliseconds."""
         if self._watch is not None:
             self._watch.close()
             self._watch = None
@@ -100,10 +117,10 @@ class Watched:
 
         A thread may still be at work on the mirror of a look that was canceled: it keeps that one.
         """
-        self._end_watch()
+        self.end_watch()
         # What git ignores may have changed, too, since the cache was written.
         self._excluded = _UNKNOWN
-        self.mirror = _known(self.mirror.root, self._cache)
+        self.mirror = self._known(self.mirror.root)
         self._is_cached = bool(self.mirror.top.entries)
 
     def _start(self) -> None:
@@ -142,7 +159,7 @@ class Watched:
         for each in await asyncio.to_thread(reading.read, look.pending, known):
             look.drop(each.folder, each.folder.path, each.name)
         if not was_seen and self.mirror.is_seen and (look.pending or not self._is_cached):
-            await asyncio.to_thread(write_whole, self._cache, encode(self.mirror))
+            await asyncio.to_thread(self._save)
             self._is_cached = True
 
     async def _decide(self, look: Look, subject: Subject, store: Store) -> None:
@@ -168,14 +185,6 @@ class Watched:
         except BaseException:
             self._forget()
             raise
-
-
-def _known(root: Path, cache: Path) -> Mirror:
-    """What was known of a folder when its mirror was last written."""
-    try:
-        return decode(root, cache.read_bytes())
-    except OSError:
-        return decode(root, b"")
 
 
 def _identity(root: Path) -> tuple[int, int] | None:

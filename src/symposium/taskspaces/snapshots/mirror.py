@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -271,6 +272,8 @@ def encode(mirror: Mirror) -> bytes:
         xattrs = {encode_name(name): each for name, each in (folder.xattrs or {}).items()}
         path = encode_name(folder.path)
         rows.append((path, folder.mode, folder.is_ignored, folder.is_kept, files, xattrs))
+    # The same bytes for the same knowledge, in whatever order the folders were read.
+    rows.sort(key=itemgetter(0))
     return msgspec.msgpack.encode((_CACHE_VERSION, rows))
 
 

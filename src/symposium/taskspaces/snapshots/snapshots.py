@@ -60,7 +60,10 @@ class _Memories:
         # The one last used is last.
         self.known[subject.id] = memory
         while len(self.known) > MOST_REMEMBERED:
-            self.drop(next(iter(self.known)))
+            unused = self.known.pop(next(iter(self.known)))
+            # Saved before anything else runs: a prune removes what is saved.
+            unused.save()
+            await asyncio.to_thread(unused.end_watches)
         return memory
 
     def drop(self, id_: str) -> None:
