@@ -36,6 +36,12 @@ AT: Final = "2026-01-01T00:00:00.000Z"
 FEW: Final = 10
 """Tasks of the base that a ratio is taken to."""
 
+BEYOND: Final = ", beyond task --help"
+"""The end of the name of a difference between two commands."""
+
+FLOOR: Final = 20.0
+"""Milliseconds below which a difference between two commands is noise, and no base of a ratio."""
+
 LINES: Final = 10
 """Lines in the log of each task."""
 
@@ -64,9 +70,9 @@ TARGETS: Final = (
     Target("inbox, over the bus", 300, 3),
     Target("one by name, over the bus", 100, 3),
     Target("one shown, over the bus", 100, 3),
-    Target("task list, beyond task --help", 300, 3),
-    Target("task show, beyond task --help", 100, 3),
-    Target("task log, beyond task --help", 100, 3),
+    Target(f"task list{BEYOND}", 300, 3),
+    Target(f"task show{BEYOND}", 100, 3),
+    Target(f"task log{BEYOND}", 100, 3),
 )
 
 
@@ -91,14 +97,22 @@ def report(few: dict[str, float], many: dict[str, float], count: int) -> None:
     targets = {each.figure: each for each in TARGETS}
     say(f"{'milliseconds, median':34} {FEW:>8} {count:>8}   ratio")
     for figure, value in many.items():
-        ratio = value / max(few[figure], 0.1)
-        line = f"{figure:34} {few[figure]:8.1f} {value:8.1f} {ratio:7.2f}"
         target = targets.get(figure)
-        if target is not None:
-            is_met = value <= target.limit and (ratio <= target.ratio or value <= target.limit / 10)
-            word = "met" if is_met else "MISSED"
-            line += f"   {word} (at most {target.limit:g} ms, {target.ratio:g} times)"
-        say(line)
+        is_small = few[figure] < (FLOOR if figure.endswith(BEYOND) else 0.1)
+        ratio = None if is_small else value / few[figure]
+        line = f"{figure:34} {few[figure]:8.1f} {value:8.1f} "
+        line += "      -" if ratio is None else f"{ratio:7.2f}"
+        say(line if target is None else f"{line}   {verdict(target, value, ratio)}")
+
+
+def verdict(target: Target, value: float, ratio: float | None) -> str:
+    """How a figure compares with its target; without a ratio, with the limit alone."""
+    if ratio is None:
+        word = "met" if value <= target.limit else "MISSED"
+        return f"{word} (at most {target.limit:g} ms; {FEW} tasks take too little to compare)"
+    is_met = value <= target.limit and (ratio <= target.ratio or value <= target.limit / 10)
+    word = "met" if is_met else "MISSED"
+    return f"{word} (at most {target.limit:g} ms, {target.ratio:g} times)"
 
 
 async def measure(place: Path, count: int, reps: int) -> dict[str, float]:
@@ -154,7 +168,7 @@ async def on_the_command_line(name: str, one: str, reps: int) -> dict[str, float
         found[figure] = await timed(lambda words=words: asyncio.to_thread(run, *words), reps)
         found[f"{figure}, processor time"] = (processor_time() - before) / reps
     start = found["task --help"]
-    beyond = {f"{each}, beyond task --help": found[each] - start for each in list(commands)[1:]}
+    beyond = {f"{each}{BEYOND}": found[each] - start for each in list(commands)[1:]}
     return found | beyond
 
 

@@ -27,6 +27,27 @@ def test_report_says_of_each_figure_whether_its_target_is_met(
 
 
 @pytest.mark.requirement("bench.tasks")
+@pytest.mark.parametrize(
+    ("base", "value", "end"),
+    [
+        (-5.0, 26.0, "-   met (at most 100 ms; 10 tasks take too little to compare)"),
+        (19.9, 100.0, "-   met (at most 100 ms; 10 tasks take too little to compare)"),
+        (-5.0, 101.0, "-   MISSED (at most 100 ms; 10 tasks take too little to compare)"),
+        (20.0, 60.0, "3.00   met (at most 100 ms, 3 times)"),
+        (20.0, 61.0, "3.05   MISSED (at most 100 ms, 3 times)"),
+    ],
+)
+def test_difference_of_noise_is_the_base_of_no_ratio(
+    capsys: pytest.CaptureFixture[str], base: float, value: float, end: str
+) -> None:
+    figure = f"task log{tasks.BEYOND}"
+
+    tasks.report({figure: base}, {figure: value}, 10_000)
+
+    assert capsys.readouterr().out.splitlines()[1].endswith(end)
+
+
+@pytest.mark.requirement("bench.tasks")
 def test_targets_are_those_of_the_issue() -> None:
     limits = {each.figure: each.limit for each in tasks.TARGETS}
 
