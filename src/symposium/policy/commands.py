@@ -22,7 +22,7 @@ def judge_script(
     touches = [reach.redirect(each) for each in everything.redirects]
     reasons += [_touched(each.path, each) for each in touches if each is not None]
     doubts = [*everything.doubts, *action.doubts]
-    if start and not workspace.holds(start):
+    if not workspace.holds(start):
         doubts.append(f"it runs in {start}, outside the workspace")
     if not reach.directories.is_known:
         doubts.append("it changes to a directory that is not known")

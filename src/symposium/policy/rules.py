@@ -201,7 +201,7 @@ def _is_option(option: str, text: str) -> bool:
         name = text.partition("=")[0]
         return name == option or (len(name) > len("--") and option.startswith(name))
     if _SHORT_OPTION.fullmatch(option):
-        return bool(re.match(r"-[A-Za-z0-9]", text)) and option[1] in text[1:].partition("=")[0]
+        return bool(re.match(r"-[A-Za-z0-9]", text)) and option[1] in text.partition("=")[0]
     return fnmatchcase(text, option)
 
 

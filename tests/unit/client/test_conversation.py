@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.errors import RpcError
+from peerwire.errors import ConnectionClosedError, RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
@@ -25,6 +25,7 @@ from symposium.client.permissions import (
     DenyAll,
     Permission,
 )
+from symposium.client.turn import Turn
 from symposium.client.wishes import Wish, wish_of
 from symposium.errors import PatienceError, StepError
 
@@ -42,6 +43,7 @@ class AskingAgent:
         self.turn = turn
         self.initialized: Any = None
         self.asked = asyncio.Event()
+        self.cancelled = asyncio.Event()
 
     async def serve(self, transport: Transport) -> None:
         self.connection = Connection(
@@ -52,7 +54,7 @@ class AskingAgent:
                     "session/new": lambda _: {"sessionId": "one"},
                     "session/prompt": self._prompt,
                 },
-                notifications={"session/cancel": lambda _: None},
+                notifications={"session/cancel": lambda _: self.cancelled.set()},
             ),
         )
         await self.connection.run()
@@ -353,3 +355,49 @@ async def test_a_decider_that_times_out_by_itself_is_an_error_and_no_cancelled_t
 
     async with talking(AskingAgent(turn), Late(), tmp_path) as conversation:
         assert await conversation.prompt("one", "go") == "-32603"
+
+
+@pytest.mark.requirement("cli.exit-timeout")
+async def test_a_turn_that_takes_too_long_is_cancelled_with_the_agent(tmp_path: Path) -> None:
+    async def turn(_: Connection) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    agent = AskingAgent(turn)
+    async with talking(agent, DenyAll(), tmp_path, patience=0.01) as conversation:
+        with pytest.raises(PatienceError):
+            await conversation.prompt("one", "go")
+        await agent.cancelled.wait()
+
+
+@pytest.mark.requirement("cli.exit-interrupted")
+async def test_a_turn_that_is_stopped_is_cancelled_with_the_agent(tmp_path: Path) -> None:
+    async def turn(_: Connection) -> str:
+        agent.asked.set()
+        await agent.cancelled.wait()
+        return "cancelled"
+
+    agent = AskingAgent(turn)
+    async with talking(agent, DenyAll(), tmp_path) as conversation, asyncio.TaskGroup() as tasks:
+        running = Turn(conversation, "one")
+        outcome = tasks.create_task(running.run("go"))
+        await agent.asked.wait()
+        running.stop()
+
+    assert outcome.result() == "cancelled"
+
+
+@pytest.mark.requirement("cli.exit-timeout")
+async def test_a_wait_ends_with_the_chain_and_keeps_a_timeout_of_its_own(tmp_path: Path) -> None:
+    async def expire() -> None:
+        raise TimeoutError
+
+    async def turn(_: Connection) -> str:
+        return ""
+
+    async with talking(AskingAgent(turn), DenyAll(), tmp_path) as conversation:
+        with pytest.raises(TimeoutError):
+            await conversation.unless_over(expire())
+        conversation.over()
+        with pytest.raises(ConnectionClosedError, match="the chain has ended"):
+            await conversation.unless_over(asyncio.Event().wait())

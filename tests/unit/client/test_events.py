@@ -16,6 +16,7 @@ from symposium.client.events import (
     Plan,
     PlanEntry,
     Text,
+    Title,
     ToolCall,
     Usage,
     content_text,
@@ -181,3 +182,32 @@ def test_a_cost_that_is_no_amount_is_left_out(amount: Any, shown: str) -> None:
 )
 def test_each_kind_of_content_has_words(content: Any, text: str) -> None:
     assert content_text(content) == text
+
+
+@pytest.mark.requirement("cli.chat-unknown-updates")
+@pytest.mark.parametrize(
+    ("kind", "members", "event"),
+    [
+        ("plan", {"entries": [{"content": 5, "status": {"a": 1}}]}, Plan((PlanEntry("?", "?"),))),
+        ("session_info_update", {"title": None}, Title("")),
+        ("agent_message_chunk", {"content": {"type": "text", "text": 5}}, Text("agent", "")),
+        (
+            "available_commands_update",
+            {"availableCommands": [{"name": "a", "input": {"hint": 5}}]},
+            Commands((Command("a", "", ""),)),
+        ),
+    ],
+)
+def test_a_member_of_the_wrong_type_is_as_if_it_were_left_out(
+    kind: str, members: dict[str, Any], event: Event
+) -> None:
+    assert read_event({"sessionUpdate": kind, **members}) == event
+
+
+@pytest.mark.requirement("cli.chat-unknown-updates")
+def test_a_change_without_texts_is_an_empty_one() -> None:
+    item = {"type": "diff", "path": "/b", "oldText": None, "newText": 5}
+    found = read_event({"sessionUpdate": "tool_call", "toolCallId": "7", "content": [item]})
+
+    assert isinstance(found, ToolCall)
+    assert found.changes == (Change("/b", "", ""),)

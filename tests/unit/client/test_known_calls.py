@@ -40,3 +40,18 @@ def test_the_oldest_call_is_forgotten_when_there_are_too_many() -> None:
     known.heard(call(MOST, title="T"))
 
     assert [title(known, number) for number in (0, 1, MOST)] == [None, "T", "T"]
+
+
+@pytest.mark.requirement("cli.questions-known-calls")
+def test_an_update_that_says_nothing_of_a_member_leaves_it() -> None:
+    known = KnownCalls()
+    known.heard(call(1, title="Edit a"))
+    known.heard(call(1, title="", status="in_progress"))
+    empty = {"sessionId": "s", "toolCall": {"toolCallId": "c1", "title": None, "content": ""}}
+
+    assert known.completed(empty)["toolCall"] == {
+        "sessionUpdate": "tool_call",
+        "toolCallId": "c1",
+        "title": "Edit a",
+        "status": "in_progress",
+    }

@@ -55,3 +55,18 @@ def test_what_is_shown_makes_the_one_of_the_other_and_counts_right(
         # Nothing is left out: both texts can be read off.
         assert [line[1:] for line in found.lines if line[0] != "+"] == old
         assert [line[1:] for line in found.lines if line[0] != "-"] == new
+
+
+@pytest.mark.requirement("approvals.change-shown")
+def test_a_line_that_has_moved_comes_and_goes() -> None:
+    found = line_diff("a\nb\n", "c\na\n")
+
+    assert found.lines == ("+c", " a", "-b")
+
+
+@pytest.mark.requirement("approvals.change-shown")
+def test_a_text_that_grows_beyond_what_is_compared_is_replaced_as_a_whole() -> None:
+    new = [f"line {number}" for number in range(MOST_COMPARED)]
+    found = line_diff("line 5\n", "\n".join(["first", *new, "last"]))
+
+    assert (found.added, found.removed) == (MOST_COMPARED + 2, 1)

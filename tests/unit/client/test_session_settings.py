@@ -1,5 +1,6 @@
 """Models and modes as agents offer them, in each of the ways of ACP."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,3 +74,16 @@ def test_what_is_malformed_offers_nothing(result: Any) -> None:
     settings.opened(result)
 
     assert settings.known == {}
+
+
+@pytest.mark.requirement("cli.chat-settings")
+def test_a_part_of_an_id_or_of_a_name_is_enough() -> None:
+    choices = (Choice("gpt-5", "Large"), Choice("mini", "Small"))
+    setting = opened(models=MODELS).known[MODEL]
+    found = replace(setting, choices=choices)
+
+    assert [[each.id for each in found.matching(word)] for word in ("pt-", "ARG", "x")] == [
+        ["gpt-5"],
+        ["gpt-5"],
+        [],
+    ]

@@ -112,3 +112,8 @@ MEMBERS = ["content", "locations", "title", "kind", "rawInput"]
 @given(st.dictionaries(st.sampled_from(MEMBERS), JSON))
 def test_whatever_an_agent_writes_there_is_a_wish(members: dict[str, Any]) -> None:
     assert wish(**members).text
+
+
+@pytest.mark.requirement("approvals.wish")
+def test_a_title_of_blanks_is_none() -> None:
+    assert wish(title=" ", kind="edit", locations=[{"path": "/work/tree/a"}]).text == "edit a"

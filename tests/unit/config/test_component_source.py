@@ -87,3 +87,15 @@ def test_what_is_no_source_is_refused_at_its_place(value: Any, where: str, told:
 
     assert caught.value.where == where
     assert told in str(caught.value)
+
+
+@pytest.mark.requirement("config.sources")
+def test_an_empty_text_is_no_member_and_a_bare_scope_is_a_name() -> None:
+    with pytest.raises(SourceError, match="`package` is missing"):
+        read_source({"npx": {"package": ""}}, "agent")
+    with pytest.raises(SourceError) as refused:
+        read_source({}, "agent")
+
+    assert read_source({"npx": {"package": "@scope"}}, "agent").display_name == "@scope"
+    kinds = refused.value.hint.removeprefix("one of ").split(", ")
+    assert kinds == sorted([*NAMED, *DETAILED])

@@ -124,3 +124,11 @@ def test_the_longest_number_is_read_and_a_longer_one_is_refused_at_its_place() -
     assert parse("1" * 1000).value == int("1" * 1000)
     with pytest.raises(JsoncError, match="this number is too large"):
         parse("1" * 1001)
+
+
+@pytest.mark.requirement("config.never-crashes")
+def test_a_place_that_does_not_fit_the_value_leads_to_the_last_node_on_the_way() -> None:
+    root = parse('{"mods": {"a": 1}, "list": [2]}')
+
+    assert node_at(root, "mods[0]") is node_at(root, "mods")
+    assert node_at(root, "list.a") is node_at(root, "list")

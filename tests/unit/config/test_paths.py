@@ -1,10 +1,18 @@
 """One place for everything, or the conventional ones."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from symposium.config.paths import Paths, config_file, keep_runtime, paths, trusted_places
+from symposium.config.paths import (
+    Paths,
+    config_file,
+    keep_runtime,
+    leave_relative_places,
+    paths,
+    trusted_places,
+)
 
 HOME = {"HOME": "/home/ada"}
 
@@ -126,3 +134,23 @@ def test_a_directory_that_has_been_removed_has_no_programs(
     (tmp_path / "gone").rmdir()
 
     assert trusted_places(f"bin:{tmp_path}/bin:") == [f"{tmp_path}/bin"]
+
+
+@pytest.mark.requirement("daemon.one-home")
+def test_a_home_is_made_with_the_directories_above_it(tmp_path: Path) -> None:
+    keep_runtime({"HOME": str(tmp_path / "new" / "user"), "XDG_RUNTIME_DIR": str(tmp_path)})
+
+    home = tmp_path / "new" / "user" / ".symposium"
+    assert home.stat().st_mode & 0o077 == 0
+    assert [each.readlink() for each in home.iterdir()] == [tmp_path / "symposium"]
+
+
+@pytest.mark.requirement("config.trusted-places")
+def test_relative_places_are_taken_from_our_own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/bin:tools:.::/usr/bin")
+    leave_relative_places()
+    assert os.environ["PATH"] == "/bin:/usr/bin"
+
+    monkeypatch.delenv("PATH")
+    leave_relative_places()
+    assert "PATH" not in os.environ

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import (
@@ -17,6 +18,7 @@ from symposium.config.user_config import (
     ConfigChangedError,
     ConfigError,
     ModEntry,
+    io_reason,
     load,
     read_config,
     save,
@@ -465,3 +467,29 @@ def test_a_kill_at_any_step_of_a_save_leaves_a_whole_file(path: Path) -> None:
     last = len(steps) - 1 - steps[::-1].index("os.rename")
     assert steps[:last].count("fsync") > steps[:last].count("os.rename")
     assert "fsync" in steps[last:]
+
+
+@pytest.mark.requirement("config.fields")
+def test_an_empty_name_is_no_primitive() -> None:
+    entry = {"name": "a", "source": {"builtin": "a"}, "requires": [""]}
+
+    with pytest.raises(ConfigError, match=r"requires.* a list of names"):
+        read_config({"agent": "x", "mods": [entry]})
+
+
+@pytest.mark.requirement("config.save-changes-only")
+def test_each_of_two_mods_of_one_name_keeps_its_own_unknown_members(path: Path) -> None:
+    write(path, '{"agent": "x", "mods": [{"name": "a", "mine": 1}, {"name": "a", "mine": 2}]}')
+    found = load(path)
+    assert found is not None
+
+    text = save(path, structs.replace(found.config, agent="y"), found.text)
+
+    assert text == ('{"agent": "y", "mods": [{"name": "a", "mine": 1}, {"name": "a", "mine": 2}]}')
+
+
+@pytest.mark.requirement("config.save-changes-only")
+def test_an_error_of_the_system_is_said_in_words() -> None:
+    assert io_reason(OSError(5, "Input/output error")) == "Input/output error"
+    assert io_reason(OSError(5, "Input/output error", "/x")) == "Input/output error (/x)"
+    assert io_reason(OSError("odd")) == "odd"

@@ -213,3 +213,12 @@ def test_a_receipt_that_cannot_be_read_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(SettingsError, match="cannot be read"):
         Receipts(tmp_path).read("zed")
+
+
+@pytest.mark.requirement("editors.write")
+def test_the_diff_of_a_new_file_comes_from_nothing_and_of_a_removed_one_leads_there() -> None:
+    new = Change(FILE, None, "a\n", None).diff().splitlines()
+    gone = Change(FILE, "a\n", None, None).diff().splitlines()
+
+    assert new[:2] == ["--- /dev/null", f"+++ {FILE}"]
+    assert gone[:2] == [f"--- {FILE}", "+++ /dev/null"]

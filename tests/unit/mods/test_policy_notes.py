@@ -201,3 +201,17 @@ async def test_rules_that_are_written_later_hold_for_an_agent_that_runs(tmp_path
         assert (await it.ask({"toolCallId": "c", **PUSH}))["outcome"]["optionId"] == "no"
         # What this call is was told before there were rules: it cannot be judged.
         assert (await it.ask({"toolCallId": "d"}))["outcome"]["optionId"] == "no"
+
+
+@pytest.mark.requirement("policy.refusal-shown")
+async def test_a_refused_question_that_names_no_call_is_shown_as_a_failed_one(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path, FORBID) as it:
+        await it.ask(PUSH)
+        update = await it.editor.until(lambda each: each["sessionUpdate"] == "tool_call")
+        note = read_note(update)
+
+    assert (update["status"], update["kind"], update["title"]) == ("failed", "other", "git push")
+    assert note is not None
+    assert (note.rule, note.is_refusal) == ("no-push", True)

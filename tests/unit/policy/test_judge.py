@@ -77,6 +77,13 @@ def test_one_forbidden_command_forbids_the_whole_script(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("policy.strictest")
+def test_a_rule_is_named_before_a_doubt_of_the_same_effect(tmp_path: Path) -> None:
+    judgement = judge("unknown; git push production", tmp_path)
+
+    assert (judgement.effect, judgement.rule) == (Effect.ASK, "deploy")
+
+
+@pytest.mark.requirement("policy.strictest")
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize(
     ("script", "rule", "effect"),
@@ -124,7 +131,17 @@ def test_a_path_that_no_file_can_have_is_never_allowed(access: Access, tmp_path:
 @pytest.mark.requirement("policy.whole-script")
 @pytest.mark.parametrize(
     "script",
-    ["git status", "git status --short | ls", "bash -lc 'git status'", "ls /", "git status > log"],
+    [
+        "git status",
+        "git status --short | ls",
+        "bash -lc 'git status'",
+        "/usr/bin/bash -c 'git status'",
+        "bash -eo pipefail -c 'git status'",
+        "ls /",
+        "git status > log",
+        "git push -u origin main",
+        "cd src && git status",
+    ],
 )
 def test_a_script_is_allowed_if_each_command_in_it_is(script: str, tmp_path: Path) -> None:
     assert judge(script, tmp_path).effect is Effect.ALLOW
@@ -182,6 +199,9 @@ def test_a_script_is_allowed_if_each_command_in_it_is(script: str, tmp_path: Pat
         "git <<E push -f\nE",
         "ls | git > log push -f",
         "bash -c -l 'git push -f'",
+        "bash -x -c 'git push -f'",
+        "bash -o pipefail -c 'git push -f'",
+        "bash --rcfile x -c 'git push -f'",
         "./bash -c 'git push -f'",
         "tar --to-command='git push -f' -xf a.tar",
         "tar -cf a.tar --checkpoint-action='exec=git push -f' x",
@@ -224,6 +244,15 @@ def test_a_forbidden_command_is_found_wherever_it_stands(script: str, tmp_path: 
         "eval " * 12_000 + "git status",
         "sudo git status",
         'bash -c "$X"',
+        "bash -c",
+        "bash -c -l 'git status'",
+        "bash -co pipefail 'git status'",
+        "bash -o evil -c 'git status'",
+        "bash x -c 'git status'",
+        "./bash -c 'git status'",
+        "A=b",
+        "cd src && git status && cd /etc",
+        "find . -exec git push {} +",
         "bash script.sh",
         'eval "$X"',
         "git status ((",
@@ -291,6 +320,34 @@ def test_files_and_tools_have_rules_of_their_own(tmp_path: Path) -> None:
     assert judged(TouchFile(Access.READ, "readme")) == (Effect.ASK, None)
     assert judged(CallTool("ide::hover", "other")) == (Effect.ALLOW, "ide")
     assert judged(CallTool("web::fetch", "fetch")) == (Effect.ASK, None)
+
+
+@pytest.mark.requirement("policy.files-and-tools")
+def test_a_tool_without_a_title_is_shown_by_its_kind(tmp_path: Path) -> None:
+    judgement = POLICY.judge([CallTool("", "fetch")], Workspace(tmp_path))
+
+    assert str(judgement.decisive) == "ask: fetch (no rule speaks of it)"
+
+
+@pytest.mark.requirement("policy.workspace")
+def test_the_folders_above_the_workspace_match_no_pattern(tmp_path: Path) -> None:
+    workspace = tmp_path / "src" / "app"
+    workspace.mkdir(parents=True)
+    policy = read_policy('[[rule]]\nname = "x"\neffect = "allow"\nwrite = ["src/*"]', "p")
+
+    def effect(path: str) -> Effect:
+        return policy.judge([TouchFile(Access.WRITE, path)], Workspace(workspace)).effect
+
+    assert effect("src/a") is Effect.ALLOW
+    assert effect("a") is Effect.ASK
+
+
+@pytest.mark.requirement("policy.whole-script")
+def test_reasons_list_only_the_parts_that_run_or_need_a_decision(tmp_path: Path) -> None:
+    assert [*map(str, judge("git status > log", tmp_path).reasons)] == [
+        "allow: git status (rule status)"
+    ]
+    assert Effect.ALLOW not in {each.effect for each in judge("sudo ls", tmp_path).reasons}
 
 
 @pytest.mark.requirement("policy.doubt-is-asked")

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,8 @@ def verdict(live: LivePolicy, command: str = "ls") -> Verdict:
         ('\n[[rule]]\neffect = "allow"', "line 2, column 1: rule 1: it has no name"),
         (GOOD + GOOD, "line 6, column 1: rule 2: another rule is named `x`, too"),
         (GOOD + "  colour = 1", "line 5, column 3: rule 1 (`x`): unknown key `colour`"),
+        (GOOD + "e = 1\nd = 1\nc = 1\nb = 1", "line 8, column 1: rule 1 (`x`): unknown key `b`"),
+        ("e = 1\nd = 1\nc = 1\nb = 1", "line 4, column 1: unknown key `b`"),
         (GOOD + 'write = ["a"]', "line 5, column 1: rule 1 (`x`): it names `command` and `write`"),
         ('[[rule]]\nname = "x"\neffect = "allow"', "line 1, column 1: rule 1 (`x`): it names no"),
         (GOOD.replace("allow", "maybe"), "line 3, column 1: rule 1 (`x`): unknown effect 'maybe'"),
@@ -140,6 +143,25 @@ def test_a_policy_file_of_another_user_is_not_used(
 
 
 @pytest.mark.requirement("policy.file-errors")
+def test_reading_a_policy_leaves_no_file_open(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for text in (GOOD, "#" * (MAX_BYTES + 1)):
+        file.write_text(text)
+        with suppress(PolicyError):
+            load_policy(file)
+
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
+@pytest.mark.requirement("policy.cli-test")
+def test_an_example_holds_where_the_rule_speaks_of_a_part_of_it(tmp_path: Path) -> None:
+    text = GOOD + 'match = "ls && unknown"\nnot_match = "unknown"\n'
+
+    assert list(prove(read_policy(text, "p.toml"), Workspace(tmp_path))) == []
+
+
+@pytest.mark.requirement("policy.file-errors")
 def test_a_policy_of_comments_has_no_rules() -> None:
     assert read_policy("# none yet\n", "p.toml").rules == ()
 
@@ -178,6 +200,20 @@ def test_a_policy_that_has_settled_is_read_once(tmp_path: Path) -> None:
         first = live.now()
 
     assert live.now() is first
+
+
+@pytest.mark.requirement("policy.live")
+def test_a_change_counts_that_has_settled_before_the_next_question(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(GOOD, encoding="utf-8")
+    live, other = LivePolicy(file), LivePolicy(file)
+    assert verdict(live).effect == "allow"
+
+    file.write_text(FORBID, encoding="utf-8")
+    os.utime(file, ns=(0, 0))
+    while other.now() is not other.now():
+        pass
+    assert verdict(live).rule == "no-ls"
 
 
 @pytest.mark.requirement("policy.live")
@@ -231,6 +267,7 @@ def test_a_rule_that_allows_writing_does_not_allow_an_agent_to_change_the_rules(
     script = live.of_call({"rawInput": {"command": "echo x > link.toml"}}, place)
     assert (script.effect, script.rule) == ("ask", OWN_FILE)
     assert live.of_file("other.toml", place, writes=True).rule == "mine"
+    assert live.of_file("other.toml", place, writes=False).rule is None
     assert live.limits() == 0
 
 

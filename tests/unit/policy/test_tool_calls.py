@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from symposium.policy.actions import Action, Workspace
+from symposium.policy.actions import Access, Action, CallTool, RunScript, TouchFile, Workspace
 from symposium.policy.judge import Policy
 from symposium.policy.policy_file import read_policy
 from symposium.policy.rules import Effect
@@ -104,12 +104,50 @@ def test_an_edit_is_judged_by_every_file_that_it_names(
         ({"command": "ls", "env": [{"name": "PATH", "value": "."}]}, Effect.ASK),
         ({"command": "ls", "env": [{"name": "LANG", "value": "C"}]}, Effect.ALLOW),
         ({"command": "ls", "args": "-l"}, Effect.ASK),
+        ({"command": "ls", "cwd": ""}, Effect.ALLOW),
+        ({"command": "ls", "cwd": 5}, Effect.ALLOW),
     ],
 )
 def test_a_terminal_is_judged_with_its_directory_and_variables(
     params: dict[str, Any], expected: Effect, tmp_path: Path
 ) -> None:
     assert effect([action_of_terminal(params)], tmp_path) is expected
+
+
+@pytest.mark.requirement("policy.files-and-tools")
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ({"kind": "execute", "title": "ls"}, RunScript("ls", is_exact=False)),
+        ({"kind": "execute"}, RunScript("", is_exact=False)),
+        (
+            {"kind": "execute", "title": "t", "rawInput": {"args": ["x"]}},
+            RunScript("t", is_exact=False),
+        ),
+        ({"kind": "fetch", "title": "f", "locations": [{"path": "a"}]}, CallTool("f", "fetch")),
+        ({"content": [{"type": "diff", "path": "a"}]}, TouchFile(Access.WRITE, "a")),
+        (
+            {
+                "kind": "read",
+                "rawInput": {"path": "a", "query": "b", "file": "c\n", "dir": ""},
+                "content": [{"type": "content", "path": "d"}],
+            },
+            TouchFile(Access.READ, "a"),
+        ),
+    ],
+)
+def test_a_call_without_a_script_is_a_file_a_tool_or_its_title(
+    call: dict[str, Any], expected: Action
+) -> None:
+    assert [*actions_of(call)] == [expected]
+
+
+@pytest.mark.requirement("policy.doubt-is-asked")
+def test_a_command_known_by_its_title_alone_is_never_allowed(tmp_path: Path) -> None:
+    def judged(title: str) -> Effect:
+        return effect([*actions_of({"kind": "execute", "title": title})], tmp_path)
+
+    assert (judged("ls"), judged("rm x")) == (Effect.ASK, Effect.FORBID)
 
 
 @pytest.mark.requirement("policy.whole-call")
