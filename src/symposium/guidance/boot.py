@@ -1,7 +1,7 @@
-"""The first thing an agent reads: how we work, where it is, what it is to do (bus-mcp §2.5).
+"""First prompt for an agent: working rules, taskspace, and task (bus-mcp §2.5).
 
-In two forms: directives that tell which resources to load, for a client that reads resources; and
-everything in one text, for one that does not.
+It has two forms: directives that list the resources to load, for a client that reads resources;
+and the complete text, for a client that does not.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from symposium.guidance.shelf import Shelf
 from symposium.guidance.text import URI, GuidanceText
 
 Collaborator: TypeAlias = Literal["socrates", "sparkle", "base-agent"]
-"""Whom the agent is asked to be: our patterns, somebody else's by a tool, or itself."""
+"""Collaboration style: built-in patterns, those of another tool, or the agent's own."""
 
 Form: TypeAlias = Literal["directives", "inlined"]
 
@@ -23,37 +23,37 @@ ALIASES: Final = ("claude", "codex", "gemini", "gpt")
 """Names of agents, each of which means `base-agent`."""
 
 PATTERNS: Final = ("main.md", "socrates.md")
-"""How to collaborate; left out where the collaborator brings patterns of its own."""
+"""Texts on collaboration; left out if the collaborator has its own patterns."""
 
 MAX_INLINED: Final = 32_000
-"""Bytes of guidance in one inlined prompt; what does not fit is given by its summary."""
+"""Bytes of guidance in one inlined prompt; a text that does not fit is summarized."""
 
 _FIRST_LINE: Final = "# Yiasou! Welcome aboard"
 _UNSET: Final = "(not yet set)"
 _WHAT_IT_IS: Final = (
-    "You work in a taskspace: a git worktree with a branch of its own, one task, and one agent, "
-    "which is you. Other taskspaces of the same project may be at work beside it."
+    "You work in a taskspace: a git worktree with its own branch, one task, and one agent: you. "
+    "Other taskspaces of the same project may be active at the same time."
 )
 _DIRECTIVES: Final = {
-    "main.md": "It shows in a conversation how we work together. Take up the stance it shows: ask "
-    "when something is unclear, look before you claim, and agree before you act.",
-    "walkthrough-format.md": "Keep to it whenever you explain code with `present_walkthrough`.",
+    "main.md": "It shows in a conversation how to work with the user. Work the same way: ask when "
+    "something is unclear, look before you make a claim, and agree before you act.",
+    "walkthrough-format.md": "Use this format to explain code with `present_walkthrough`.",
     "coding-guidelines.md": "Follow it in all work on code.",
-    "mcp-tool-usage-suggestions.md": "It says which of our tools to reach for, and when.",
+    "mcp-tool-usage-suggestions.md": "It explains which Symposium tool to use, and when.",
 }
-_CARE: Final = (
-    "Where an instruction can be read in two ways, ask which is meant before you go on. Ask always "
-    "before you delete something, publish something, or change what is not in this directory."
+_ASK_FIRST: Final = (
+    "If an instruction has two meanings, ask which one is meant before you continue. Always ask "
+    "before you delete or publish something, or change a file outside this directory."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """What is known of the taskspace that the agent is in; None for what is not set.
+    """The agent's taskspace; None for a value that is not set.
 
     Attributes:
-        initial_prompt: what to do; None once the agent has taken it up.
-        collaborator: whom its agent is asked to be.
+        initial_prompt: the task; None once the agent has started it.
+        collaborator: the collaboration style of its agent.
     """
 
     name: str | None = None
@@ -63,9 +63,9 @@ class TaskContext:
 
 
 def collaborator_of(asked: str | None, task: TaskContext | None) -> Collaborator:
-    """Whom the agent is to be: as asked, else as the taskspace says, else `socrates`.
+    """Collaboration style: as requested, else that of the taskspace, else `socrates`.
 
-    A name that we do not know asks for no patterns of ours.
+    An unknown name selects no built-in patterns.
     """
     name = (asked or (task.collaborator if task else None) or "socrates").strip().lower()
     match name:
@@ -76,7 +76,7 @@ def collaborator_of(asked: str | None, task: TaskContext | None) -> Collaborator
 
 
 class BootPrompts:
-    """The prompts of one library; what comes from its texts is put together once for each state."""
+    """The prompts of one library; the part made of its texts is cached until they change."""
 
     def __init__(self, library: GuidanceLibrary) -> None:
         self._library = library
@@ -84,20 +84,20 @@ class BootPrompts:
         self._parts: dict[tuple[Form, Collaborator, tuple[str, ...]], str] = {}
 
     def directives(self, task: TaskContext | None, asked: str | None = None) -> str:
-        """The prompt that tells what to load.
+        """The prompt that lists the resources to load.
 
         Args:
-            task: None for an agent outside any taskspace, or where nobody knows.
+            task: None outside a taskspace, or if it is unknown.
             asked: the collaborator that the user named.
         """
         return self._prompt("directives", task, asked)
 
     def inlined(self, task: TaskContext | None, asked: str | None = None) -> str:
-        """The prompt with everything in it; arguments as for `directives`."""
+        """The complete prompt; arguments as for `directives`."""
         return self._prompt("inlined", task, asked)
 
     def texts(self, task: TaskContext | None, asked: str | None = None) -> list[GuidanceText]:
-        """The texts that the prompts hold or name; arguments as for `directives`."""
+        """The texts that the prompts contain or list; arguments as for `directives`."""
         return self._chosen(self._library.shelf(), collaborator_of(asked, task), task)
 
     def _prompt(self, form: Form, task: TaskContext | None, asked: str | None) -> str:
@@ -114,7 +114,7 @@ class BootPrompts:
     def _chosen(
         self, shelf: Shelf, who: Collaborator, task: TaskContext | None
     ) -> list[GuidanceText]:
-        """The texts that suit the collaborator, the workspace's files and the task's words."""
+        """The texts for the collaborator, the workspace's files, and the task's words."""
         words = "" if task is None else words_of(task)
         texts = applicable(shelf.listed, Workspace(self._library.project), words)
         left_out = set(PATTERNS) - ({PATTERNS[0]} if who == "socrates" else set[str]())
@@ -122,7 +122,7 @@ class BootPrompts:
 
 
 def words_of(task: TaskContext) -> str:
-    """What the user said of a task."""
+    """The user's words on a task."""
     return "\n".join(filter(None, (task.name, task.description, task.initial_prompt)))
 
 
@@ -133,23 +133,23 @@ def _guidance(shelf: Shelf, form: Form, who: Collaborator, chosen: Sequence[Guid
 
 def _head(who: Collaborator) -> Iterator[str]:
     yield _FIRST_LINE
-    yield _CARE
+    yield _ASK_FIRST
     if who == "sparkle":
         yield (
-            "<important>\nBefore anything else call the tool `embody_sparkle`. If there is no "
-            "such tool, say so in one sentence and load `socrates.md` instead.\n</important>"
+            "<important>\nFirst call the tool `embody_sparkle`. If this tool does not exist, say "
+            "so in one sentence and load `socrates.md` instead.\n</important>"
         )
 
 
 def _loads(chosen: Iterable[GuidanceText]) -> Iterator[str]:
     yield (
         "Load the resources below into your context, in this order. The URI of each is "
-        f"`{URI}` and its name. Where you cannot read resources, call the tool "
+        f"`{URI}` followed by its name. If you cannot read resources, call the tool "
         "`expand_reference` with the name."
     )
     for text in chosen:
-        told = _DIRECTIVES.get(text.id) or text.description or "It holds for all work here."
-        yield f"## {text.name}\n\nLoad the resource `{text.id}`. {told}"
+        about = _DIRECTIVES.get(text.id) or text.description or "It applies to all work here."
+        yield f"## {text.name}\n\nLoad the resource `{text.id}`. {about}"
 
 
 def _contexts(chosen: Iterable[GuidanceText]) -> Iterator[str]:
@@ -162,15 +162,18 @@ def _contexts(chosen: Iterable[GuidanceText]) -> Iterator[str]:
             f"{excerpt.body}\n</context>"
         )
     if any(not each.is_whole for each in excerpts):
-        yield "A context with `summary-of` is shortened; `expand_reference` with its id has it all."
+        yield (
+            "A context with `summary-of` is shortened; call `expand_reference` with its id to get "
+            "the complete text."
+        )
 
 
 def _untrusted(shelf: Shelf) -> Iterator[str]:
     if shelf.untrusted:
         names = ", ".join(f"`{item.name}`" for item in shelf.untrusted)
         yield (
-            f"This project stores guidance that the user has not allowed yet: {names}. It is no "
-            "part of this prompt. Mention it once; `symposium trust` shows it to the user."
+            f"This project has guidance that the user has not allowed yet: {names}. This prompt "
+            "does not include it. Mention it once; `symposium trust` shows it to the user."
         )
 
 
@@ -193,17 +196,17 @@ def _task(task: TaskContext | None) -> Iterator[str]:
 def _what_to_do(task: TaskContext) -> str:
     if task.initial_prompt:
         return (
-            "The user described the task in the words below. Read them, look at what they speak "
-            "of, and ask what is still open. When you know what is wanted, call "
-            "`update_taskspace` with a short name and a description of it; then begin."
+            "The user described the task in the words below. Read them, look at the code they "
+            "mention, and ask what is still open. When you know the goal, call `update_taskspace` "
+            "with a short name and a description of it; then begin."
             f"\n\n---\n\n{task.initial_prompt}"
         )
     if task.description:
         return (
-            "The task has been taken up before. Read the description above and the newest commits, "
-            "say in a few sentences where the work stands, and ask how to go on."
+            "Work on the task has started before. Read the description above and the latest "
+            "commits, summarize the state of the work in a few sentences, and ask how to continue."
         )
     return (
-        "Nothing has been set down yet. Ask the user what is to be achieved here, then call "
-        "`update_taskspace` with a short name and a description of it."
+        "The task has no description yet. Ask the user for its goal, then call `update_taskspace` "
+        "with a short name and a description of it."
     )

@@ -55,8 +55,8 @@ def test_inlined_holds_each_text_without_its_head(boot: BootPrompts) -> None:
     ("task", "said"),
     [
         (NEW, "The user described the task"),
-        (TaskContext("Import", "Survives a crash"), "has been taken up before"),
-        (TaskContext(), "Nothing has been set down yet"),
+        (TaskContext("Import", "Survives a crash"), "Work on the task has started before"),
+        (TaskContext(), "The task has no description yet"),
     ],
 )
 def test_the_task_says_what_comes_first(boot: BootPrompts, task: TaskContext, said: str) -> None:

@@ -39,7 +39,7 @@ HEADINGS = {
     "mcp-tool-usage-suggestions.md": [
         "Ask the code before you assume",
         "Explain with a walkthrough",
-        "Tell people how it goes",
+        "Keep the user informed",
         "What goes wrong",
     ],
 }
