@@ -105,7 +105,7 @@ class WrongError(SymposiumError):
 def expect(*, that: bool, otherwise: str) -> None:
     """Raise WrongError unless a part of the demo worked."""
     if not that:
-        raise WrongError(otherwise, "this is a bug of symposium, or of the agent")
+        raise WrongError(otherwise, "this is a bug in Symposium or in the agent")
 
 
 Talk: TypeAlias = Callable[[Conversation, Transcript], Awaitable[None]]

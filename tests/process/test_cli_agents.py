@@ -277,10 +277,10 @@ def test_a_built_in_agent_is_there_already_and_nothing_installed_is_said(
     everything = symposium("agents", "update")
 
     assert (added.returncode, updated.returncode, everything.returncode) == (0, 0, 0)
-    assert "eliza is built in: there is nothing to install" in added.stderr
+    assert "eliza is built in; nothing to install" in added.stderr
     assert "symposium agents test eliza" in added.stdout
     assert told["server"]["args"][-1] == "testy"
-    assert "eliza is built in: there is nothing to update" in updated.stderr
+    assert "eliza is built in; nothing to update" in updated.stderr
     assert "no agent is installed; `symposium agents add ID`" in everything.stderr
 
 

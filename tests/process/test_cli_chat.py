@@ -209,7 +209,7 @@ def test_a_permission_is_asked_for_and_a_wrong_choice_is_asked_again(
     shown = person.until("Choose 1-2")
     assert "? The agent wants to edit: do it" in shown
     person.type(b"7\n")
-    person.until("'7' is none of them\n  Choose 1-2")
+    person.until("'7' is not an option\n  Choose 1-2")
     person.type(b"1\n")
 
     assert '"optionId": "y"' in person.until('"y"}')

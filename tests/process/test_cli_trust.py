@@ -54,13 +54,13 @@ def test_what_was_allowed_is_listed_and_taken_back(
     assert '+source.npx = { package = "two"' in question["changes"]
     (gone,) = json.loads(symposium("trust", "revoke", "--json").stdout)
     assert gone["sha256"] == listed["sha256"]
-    assert symposium("trust", "revoke", "--all", "--cwd", str(tmp_path)).stderr == "0 taken back\n"
+    assert symposium("trust", "revoke", "--all", "--cwd", str(tmp_path)).stderr == "revoked: 0\n"
 
 
 @pytest.mark.requirement("trust.cli")
 def test_one_thing_can_be_named_and_what_is_not_there_is_told(symposium: Run, stored: Path) -> None:
     (stored.parent.parent / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
-    assert symposium("trust", "grant", ".mcp.json", "--yes").stderr.endswith("1 allowed\n")
+    assert symposium("trust", "grant", ".mcp.json", "--yes").stderr.endswith("granted: 1\n")
     assert [d["name"] for d in json.loads(symposium("trust", "list", "--json").stdout)] == [
         ".mcp.json"
     ]
@@ -84,7 +84,7 @@ def test_what_suits_is_shown_condition_by_condition(
 ) -> None:
     before = symposium("recommendations", "show")
     assert before.stdout == ""
-    assert "see `symposium trust show`" in before.stderr
+    assert "`symposium trust show` lists it" in before.stderr
     symposium("trust", "grant", "--yes")
     shown = symposium("recommendations", "show").stdout
     assert "does not suit" in shown
@@ -110,7 +110,7 @@ def test_what_was_declined_can_be_forgotten_and_the_network_be_asked(
     (tmp_path / "home").mkdir()
     answers = tmp_path / "home" / "recommendation-answers.json"
     answers.write_text('{"declined": ["a", "b"]}')
-    assert symposium("recommendations", "forget").stderr == "2 forgotten\n"
+    assert symposium("recommendations", "forget").stderr == "forgot 2 declined recommendations\n"
     assert json.loads(answers.read_text())["declined"] == []
     told = json.loads(symposium("recommendations", "update", "--json").stdout)
     assert told == {"recommendations": 0, "trouble": None}

@@ -95,7 +95,7 @@ def test_not_now_keeps_what_waits_and_answers_nobody(desk: Desk, scripted: Spec)
 
     assert (item["put_off_at"], bool(kept["put_off_at"])) == ("", True)
     assert kept["id"] == item["id"]
-    assert "put off since" in shown.stdout
+    assert "snoozed since" in shown.stdout
     assert (shown.returncode, gone.returncode, answered) == (10, 4, "")
     until(lambda: desk.said(made["id"]))
 

@@ -28,7 +28,7 @@ def test_sessions_of_deleted_tasks_are_listed_only_for_who_asks(desk: Desk) -> N
     (row,) = desk.json("session", "list")
 
     assert made["id"] not in listed.stdout
-    assert "Of deleted tasks there are 1 more; --all shows them." in listed.stderr
+    assert "1 more of deleted tasks; --all lists them." in listed.stderr
     assert made["id"] in desk.ok("session", "list", "--all")
     assert (row["id"], row["deleted"]) == (made["id"], True)
     desk.ok("task", "undo", made["id"])
@@ -76,7 +76,7 @@ def test_all_sessions_that_have_ended_are_forgotten_at_once_but_no_tasks(desk: D
     desk.ok("session", "forget", ended[0], ended[1])
     assert set(statuses(desk)) == {task["id"], ended[2], runs}
     assert desk.run("session", "forget").returncode == 2
-    assert "1 forgotten" in desk.run("session", "forget", "--ended").stderr
+    assert "removed 1 session" in desk.run("session", "forget", "--ended").stderr
     assert set(statuses(desk)) == {task["id"], runs}
 
 
@@ -89,6 +89,6 @@ def test_to_delete_what_is_deleted_says_so_and_until_when_it_can_be_brought_back
     ends = day_of((datetime.now(UTC) + timedelta(days=14)).isoformat())
 
     assert again.returncode == 0
-    assert "'gone' is deleted already" in again.stderr
-    assert f"`symposium task undo {made['id'][:8]}` brings it back, until {ends}" in again.stderr
+    assert "'gone' is already deleted" in again.stderr
+    assert f"`symposium task undo {made['id'][:8]}` restores it, until {ends}" in again.stderr
     assert "not safe" not in again.stdout

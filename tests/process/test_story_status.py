@@ -113,7 +113,7 @@ def test_a_host_that_was_killed_is_not_shown_and_cleared_away(
     os.kill(it.process.pid, signal.SIGKILL)
     it.process.wait()
     ended = symposium("status")
-    assert (ended.stdout.count("\n"), ended.stderr) == (1, "no host runs\n")
+    assert (ended.stdout.count("\n"), ended.stderr) == (1, "no host is running\n")
     assert ended.stdout.startswith("policy  none")
     assert list(folder.iterdir()) == []
 

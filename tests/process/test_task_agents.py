@@ -86,11 +86,11 @@ def test_a_task_without_an_agent_says_so_and_can_be_given_one(desk: Desk) -> Non
     assert list(desk.tasks()) == ["alone"]
     for each in (made, resumed):
         assert each.returncode == 0
-        assert f"`symposium task resume {id_[:8]} --agent AGENT` gives it one" in each.stderr
+        assert f"`symposium task resume {id_[:8]} --agent AGENT` assigns one" in each.stderr
     for each in spoken:
         assert each.returncode == 4
         assert "'alone' has no agent" in each.stderr
-        assert "--agent AGENT` gives it one" in each.stderr
+        assert "--agent AGENT` assigns one" in each.stderr
 
     desk.ok("task", "resume", "alone", "--agent", "eliza")
     until(lambda: desk.said(id_))

@@ -179,7 +179,7 @@ def test_task_stop_ends_the_agent_and_keeps_the_worktree(desk: Desk) -> None:
     again = desk.run("task", "stop", "talk")
 
     assert (stopped.returncode, again.returncode) == (0, 0)
-    assert f"`symposium task resume {task[:8]}` starts it again" in stopped.stderr
+    assert f"`symposium task resume {task[:8]}` restarts it" in stopped.stderr
     assert "is not running" in again.stderr
     assert not is_alive(server)
     assert (tree / "work.txt").read_text(encoding="utf-8") == "mine\n"
@@ -233,6 +233,6 @@ def test_undo_restores_the_worktree_of_the_task(
     (tree / "late.txt").unlink()
     user.ready()
     user.type(b"/undo", ENTER)
-    user.until("takes it back")
+    user.until("reverses this undo")
 
     assert (tree / "late.txt").read_text() == "late"

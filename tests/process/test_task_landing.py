@@ -102,7 +102,7 @@ def test_an_agent_resolves_a_conflict_and_the_change_lands_once_it_is_approved(
     assert item["call"]["lines"][-4:] == [" one", "-first", "+both", " three"]
     assert item["call"]["command"].endswith(f"diff {base[:12]} {tip[:12]}")
     assert before == "one\nfirst\nthree\n"
-    assert "was not shown on this terminal" in unseen.stderr
+    assert "this terminal has not shown" in unseen.stderr
     assert told.startswith("second has landed on main")
     assert conflict.main == "one\nboth\nthree\n"
     assert conflict.desk.json("inbox") == []

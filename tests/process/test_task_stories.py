@@ -75,7 +75,7 @@ def test_up_shows_each_task_and_begins_what_was_lost_and_nothing_twice(
 
     tasks = {each["name"]: each for each in up["tasks"]}
     assert tasks["lost"]["session"] == "running"
-    assert tasks["lost"]["outcome"] == "its agent was started again; fresh context"
+    assert tasks["lost"]["outcome"] == "restarted its agent; fresh context"
     assert (tasks["running"]["session"], tasks["running"]["outcome"]) == ("running", "")
     assert desk.keeper(running["id"]) == keepers[running["id"]]
     assert [item["text"] for item in up["inbox"]] == ["Which one?"]

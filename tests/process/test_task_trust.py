@@ -49,7 +49,7 @@ def test_an_answer_to_a_set_up_that_has_changed_since_is_refused_and_says_how(
     assert [each.returncode for each in refused] == [1, 1]
     assert f"+ {RECIPE}  setup: touch ../stolen" in refused[0].stderr
     assert "touch was-run" not in refused[0].stderr
-    assert "was not shown on this terminal" in refused[1].stderr
+    assert "this terminal has not shown" in refused[1].stderr
     assert not (tree / "was-run").exists()
     assert not (tree.parent / "stolen").exists()
     assert asking.json("session", "list") == []
@@ -103,7 +103,7 @@ def test_an_agent_begins_when_a_person_has_judged_the_set_up_and_not_before(
     until(lambda: asking.said(made["id"]))
 
     assert "waits for trust" in told.stderr
-    assert "begins when its set-up files were judged" in spoken.stderr
+    assert "starts after you decide on its set-up files" in spoken.stderr
     assert (made["state"], before) == ("waiting: trust", [])
     assert (Path(made["worktree"]) / "was-run").exists() == (answer == "trust")
     assert asking.tasks()["task"]["state"] != "waiting: trust"

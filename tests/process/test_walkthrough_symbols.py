@@ -51,4 +51,4 @@ def test_a_language_server_finds_what_comments_speak_of(tmp_path: Path) -> None:
         "line 13: comment: empty: no symbol is called 'gree' exactly",
         '    or: findDefinition("greet")',
     ]
-    assert (done.returncode, done.stderr) == (1, "3 looked at, 1 not found\n")
+    assert (done.returncode, done.stderr) == (1, "3 checked, 1 not found\n")

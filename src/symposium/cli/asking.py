@@ -1,4 +1,4 @@
-"""Asks a person at the terminal: a menu that takes a number, a letter or a word."""
+"""Ask the user at the terminal: a menu that takes a number, a letter, or a word."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,37 +12,37 @@ from symposium.client.wishes import Wish, wish_of
 
 WIDTH: Final = 100
 LINES_SHOWN: Final = 30
-"""Lines of a change or a script that are shown unasked."""
+"""Lines of a change or a script that are shown at first."""
 
 HEAD_SHOWN: Final = 6
-"""Lines that a command, or a title, may take unasked."""
+"""Lines of a command or a title that are shown at first."""
 
 WHOLE: Final = "?"
-"""What is typed to see all of it, and what each option does."""
+"""Input that shows everything, and the effect of each option."""
 
 _MEANINGS: Final = {
-    "allow_once": "the agent may do this now; it asks again next time",
-    "allow_always": "the agent may do this now, and it remembers that you allow it",
-    "reject_once": "the agent may not do this now; it may ask again",
-    "reject_always": "the agent may not do this, and it remembers that you refuse it",
+    "allow_once": "allow this now; the agent asks again next time",
+    "allow_always": "allow this now and from now on; the agent remembers it",
+    "reject_once": "deny this now; the agent may ask again",
+    "reject_always": "deny this now and from now on; the agent remembers it",
 }
-"""By the kind of an option."""
+"""Effect of an option, by its kind."""
 
 ReadLine = Callable[[str], Awaitable[str]]
-"""Shows a prompt and gives the line that was typed.
+"""Show a prompt and return the typed line.
 
 Raises:
-    EOFError: there will be no more lines.
+    EOFError: the input has ended.
 """
 
 
 class AskPerson:
-    """Shows each permission with its options, one at a time; an empty line says no.
+    """Ask about each permission with its options, one at a time; an empty line means no.
 
     Args:
-        read_line: where the answer comes from.
-        talk: shows a line as it is.
-        root: the directory that files are named from.
+        read_line: reads the answer.
+        talk: shows a line unchanged.
+        root: the directory that paths are relative to.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class AskPerson:
         self._turn = asyncio.Lock()
 
     async def decide(self, permission: Permission) -> Decision:
-        """Let the person choose."""
+        """Let the user choose."""
         names = [option.name for option in permission.options]
         kinds = [option.kind for option in permission.options]
         chosen = await self.choose(wish_of(permission.tool_call, self._root), names, kinds)
@@ -63,12 +63,12 @@ class AskPerson:
     async def choose(
         self, wish: Wish, options: Sequence[str], kinds: Sequence[str] = ()
     ) -> int | None:
-        """Let the user choose one of these options; its place, or None for no.
+        """Let the user choose an option; return its index, or None for no.
 
         Args:
-            wish: what the agent wants to do.
+            wish: the action that the agent requests.
             options: the names of the options.
-            kinds: what ACP calls each of them, such as `allow_once`.
+            kinds: the ACP kind of each option, such as `allow_once`.
         """
         async with self._turn:
             names = [one_line(option, width=WIDTH) for option in options]
@@ -80,10 +80,12 @@ class AskPerson:
 
     async def _chosen(self, names: Sequence[str], kinds: Sequence[str], wish: Wish) -> int | None:
         is_cut = _in_short(wish) != _whole(wish)
-        more = f", {WHOLE} to see all of it" if is_cut else ""
+        more = f", {WHOLE} to see all" if is_cut else ""
         while True:
             try:
-                line = await self._read_line(f"  Choose 1-{len(names)}{more}, or nothing for no: ")
+                line = await self._read_line(
+                    f"  Choose 1-{len(names)}{more}, or press Enter for no: "
+                )
             except EOFError:
                 return None
             if not line.strip():
@@ -95,12 +97,12 @@ class AskPerson:
             found = matching(line, names)
             if len(found) == 1:
                 return found[0]
-            trouble = "could be several" if found else "is none of them"
-            self._talk(one_line(f"  {line.strip()!r} {trouble}", width=WIDTH))
+            problem = "matches several options" if found else "is not an option"
+            self._talk(one_line(f"  {line.strip()!r} {problem}", width=WIDTH))
 
 
 def _explained(names: Sequence[str], kinds: Sequence[str]) -> list[str]:
-    """The options once more, each with what it does."""
+    """Format each option with its effect."""
     lines: list[str] = []
     for number, (name, kind) in enumerate(zip_longest(names, kinds, fillvalue=""), start=1):
         meaning = f": {_MEANINGS[kind]}" if kind in _MEANINGS else ""
@@ -116,7 +118,7 @@ def _in_short(wish: Wish) -> list[str]:
 
 
 def _whole(wish: Wish) -> list[str]:
-    """All of it: what must not be overlooked may stand at the end of a long line."""
+    """Format everything: the important part may be at the end of a long line."""
     lines = (_head(wish), *(f"    {line}" for line in wish.lines))
     return [piece for line in lines for piece in pieces(line, width=WIDTH)]
 
@@ -126,7 +128,7 @@ def _head(wish: Wish) -> str:
 
 
 def matching(line: str, names: Sequence[str]) -> list[int]:
-    """The places of the names that a person may mean: by number, or by how a name begins."""
+    """Find the names that a typed line means: by number, or by their beginning."""
     word = line.strip().casefold()
     if word.isdecimal():
         return [int(word) - 1] if 1 <= int(word) <= len(names) else []

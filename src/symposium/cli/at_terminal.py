@@ -1,4 +1,4 @@
-"""A word to a person who has started at a terminal what is meant for another program."""
+"""Hint for a user who has started a stdio server in a terminal."""
 
 import sys
 
@@ -6,16 +6,16 @@ import click
 
 
 def say_what_it_waits_for(instead: str, *, speaks: str = "ACP") -> None:
-    """Say on stderr what it speaks, where a person is at its standard input.
+    """Print a hint to stderr if stdin is a terminal.
 
     Args:
-        instead: what a person would rather want.
-        speaks: the protocol.
+        instead: the command that a user probably wants.
+        speaks: the protocol on stdin and stdout.
     """
     if sys.stdin.isatty():
         whom = "an editor" if speaks == "ACP" else "an agent"
         click.echo(
-            f"This speaks {speaks} on its standard input and output, for {whom}: it waits for JSON."
-            f"\n{instead}. Ctrl-D or Ctrl-C ends this.",
+            f"This command speaks {speaks} on stdin and stdout, for {whom}. It waits for JSON."
+            f"\n{instead}. Ctrl-D or Ctrl-C ends this command.",
             err=True,
         )

@@ -17,15 +17,15 @@ from symposium.cli.task_board import Board, Group, Line
 from symposium.cli.tasks import task_line
 
 ENTER: Final = "\x1b[?1049h\x1b[?25l"
-"""The screen of a full-screen program, without a cursor."""
+"""Switch to the alternate screen and hide the cursor."""
 
 LEAVE: Final = "\x1b[?25h\x1b[?1049l"
-"""The screen of before."""
+"""Show the cursor and switch back to the normal screen."""
 
 HOME: Final = "\x1b[H"
 CLEAR_LINE: Final = "\x1b[K"
 CLEAR_REST: Final = "\x1b[J"
-FOOTER: Final = "Ctrl-C leaves; `symposium inbox` answers what needs you"
+FOOTER: Final = "Ctrl-C leaves; answer what needs you with `symposium inbox`"
 
 _TEXT_WIDTH: Final = 100
 
@@ -39,19 +39,19 @@ _COLORS: Final = {
 
 
 class FullScreen:
-    """Draws the board when it differs from what is drawn."""
+    """Full-screen board, drawn again when it changes."""
 
     def __init__(self) -> None:
         self._drawn = ""
         self._has_color = not os.environ.get("NO_COLOR")
 
     def __enter__(self) -> Self:
-        """Take the screen."""
+        """Switch to the alternate screen."""
         _write(ENTER)
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Give back the screen as it was."""
+        """Restore the normal screen."""
         _write(LEAVE)
 
     def show(self, board: Board, announced: Sequence[Announcement]) -> None:
@@ -76,21 +76,21 @@ class FullScreen:
 
 
 class _Printed:
-    """Printed output, which takes no screen."""
+    """Printed output, which needs no alternate screen."""
 
     def __init__(self) -> None:
         self._has_begun = False
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Return itself."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing to restore."""
+        """Do nothing: there is no screen to restore."""
 
 
 class Lines(_Printed):
-    """Prints every task first, then a line for each change."""
+    """Print every task first, then one line for each change."""
 
     def show(self, board: Board, announced: Sequence[Announcement]) -> None:
         """Print what is new."""
@@ -112,7 +112,7 @@ class Lines(_Printed):
 
 
 class JsonLines(_Printed):
-    """Prints each announcement as one JSON object on a line; first all tasks, and what waits."""
+    """Print each announcement as one JSON object per line; first all tasks and items."""
 
     def show(self, board: Board, announced: Sequence[Announcement]) -> None:
         """Print what is new."""

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and the one clear message where something went wrong."""
+"""Exit codes, and the one message of a failed command."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ DOCS: Final = "docs/reference/exit-codes.md"
 
 
 class ExitCode(IntEnum):
-    """What a command's exit code means (users §8.4); those of signals are 128 and the number."""
+    """Exit codes of commands (users §8.4); for a signal, 128 and its number."""
 
     OK = 0
     RUNTIME = 1
@@ -32,30 +32,30 @@ class ExitCode(IntEnum):
 
 
 MEANINGS: Final = {
-    ExitCode.OK: "The turn ended well, or our input did.",
-    ExitCode.RUNTIME: "The agent answered with an error or reached a limit; a component died.",
+    ExitCode.OK: "Success.",
+    ExitCode.RUNTIME: "The agent answered with an error or reached a limit; a component crashed.",
     ExitCode.USAGE: "The command line, or a SPEC in it, is wrong.",
-    ExitCode.TIMEOUT: "An answer did not come in time.",
-    ExitCode.NOT_FOUND: "A file, a directory, a session or a program is not there.",
-    ExitCode.DENIED: "The agent refused, wants a login, or was denied what it asked for.",
-    ExitCode.WAITING: "Something waits for a person.",
+    ExitCode.TIMEOUT: "A request timed out.",
+    ExitCode.NOT_FOUND: "A file, directory, session, or program does not exist.",
+    ExitCode.DENIED: "The agent refused, requires a login, or was denied a permission.",
+    ExitCode.WAITING: "Something waits for your answer.",
     ExitCode.HUNG_UP: "SIGHUP: the terminal was closed.",
-    ExitCode.INTERRUPTED: "Ctrl-C, or the turn was cancelled.",
-    ExitCode.READER_GONE: "Nobody reads our output any more, as in `| head`.",
+    ExitCode.INTERRUPTED: "Ctrl-C, or the turn was canceled.",
+    ExitCode.READER_GONE: "The reader closed the pipe, as in `| head`.",
     ExitCode.TERMINATED: "SIGTERM.",
 }
 
 
 class Failure(Struct, frozen=True):
-    """What went wrong, for people and for programs (users §8.4).
+    """A failure, for users and for programs (users §8.4).
 
     Attributes:
-        code: which exit code, by its name.
-        detail_code: which kind of it, stable across releases.
+        code: the exit code.
+        detail_code: the kind of failure, stable across releases.
         message: what failed, and where.
-        hint: how to mend it; may be empty.
-        origin: whose error it is: `cli`, `host`, `component` or `agent`.
-        is_retryable: whether the same command may well succeed next time.
+        hint: what to do about it; may be empty.
+        origin: where it failed: `cli`, `host`, `component` or `agent`.
+        is_retryable: whether the same command may succeed next time.
     """
 
     code: ExitCode
@@ -66,7 +66,7 @@ class Failure(Struct, frozen=True):
     is_retryable: bool = False
 
     def body(self) -> dict[str, Any]:
-        """The error object of `--json`."""
+        """Format the error object of `--json`."""
         return {
             "code": self.code.name,
             "detailCode": self.detail_code,
@@ -78,20 +78,20 @@ class Failure(Struct, frozen=True):
         }
 
     def text(self) -> str:
-        """A few lines for a person."""
+        """Format a few lines for the user."""
         hint = log_stderr.not_yet_shown(self.hint.splitlines())
         lines = [f"symposium: {self.message}", *hint]
         return plain_text("\n  ".join(lines))
 
 
 def say(failure: Failure) -> ExitCode:
-    """Tell a person on stderr; the exit code."""
+    """Print the failure to stderr and return its exit code."""
     click.echo(failure.text(), err=True)
     return failure.code
 
 
 def ended_by_reader() -> ExitCode:
-    """Nobody reads our output any more: say nothing more, at the interpreter's exit either."""
+    """Discard further output, also that of the interpreter's exit: the reader closed the pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

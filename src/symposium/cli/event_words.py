@@ -1,4 +1,4 @@
-"""What an agent of a session reported, in lines for a person."""
+"""Format the events of a session as text."""
 
 import json
 import textwrap
@@ -11,17 +11,17 @@ from symposium.task_prompt import user_words
 
 WIDTH: Final = 100
 LINES_SHOWN: Final = 12
-"""Lines of a change or a script that stand below a question."""
+"""Lines of a change or a script that are shown below a question."""
 
 WISH_WIDTH: Final = 70
-"""Characters of what was asked: the answer stands after it in the same line."""
+"""Width of a requested action: the decision follows in the same line."""
 
 WORDS_SHOWN: Final = 4000
-"""Characters of what a user has said."""
+"""Maximum length of a shown prompt."""
 
 
 def event_text(kind: str, data: Mapping[str, Any]) -> str:
-    """An event that is no update of the agent's, without a newline at its end."""
+    """Format an event other than `update`, without a newline at its end."""
     match kind:
         case "prompt" | "interrupted":
             words = plain_text(user_words(str(data.get("text", "")))).strip()
@@ -30,9 +30,9 @@ def event_text(kind: str, data: Mapping[str, Any]) -> str:
         case "question":
             return "\n".join(_question(data))
         case "settled":
-            return f"[question {data.get('question')}] is settled"
+            return f"[question {data.get('question')}] settled"
         case "permission":
-            # One of an earlier version tells no more than the agent's own title.
+            # An event of an earlier version has only the agent's title.
             asked = data.get("wish") or data.get("title") or "a tool call"
             shown = one_line(str(asked), width=WISH_WIDTH)
             return _line(kind, f"{shown}: {data.get('optionId') or 'no answer'}")
@@ -41,12 +41,12 @@ def event_text(kind: str, data: Mapping[str, Any]) -> str:
 
 
 def note_lines(text: str) -> list[str]:
-    """A note about the user's rules, in lines that break between words."""
+    """Wrap a note of the policy at words."""
     return textwrap.wrap(plain_text(f"[policy] {text}"), WIDTH)
 
 
 def in_words(data: Mapping[str, Any]) -> str:
-    """Members and what they are; what is empty is left out."""
+    """Format members with a value."""
     return ", ".join(f"{name}: {_value(value)}" for name, value in data.items() if value)
 
 

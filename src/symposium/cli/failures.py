@@ -1,4 +1,4 @@
-"""From exceptions to what a person is told: the one place that turns the one into the other."""
+"""Map exceptions to the messages that users read."""
 
 import logging
 import shlex
@@ -21,16 +21,16 @@ from symposium.errors import (
 from symposium.policy.verdict import PolicyError
 
 STDERR_SHOWN: Final = 5
-"""Last lines of a dead program's stderr that its message shows."""
+"""Number of the last stderr lines of a crashed program that its message shows."""
 
 LONGEST_SHOWN: Final = 400
-"""Characters of a stranger's data in a message."""
+"""Maximum length of an agent's data in a message."""
 
 _log = logging.getLogger(__name__)
 
 
 def failure_of(error: Exception) -> Failure:
-    """What an exception means to a person; one nobody expected is a bug of ours."""
+    """Map an exception to a failure; an unexpected exception is a bug in Symposium."""
     match error:
         case StepError():
             return _of_step(error)
@@ -41,14 +41,14 @@ def failure_of(error: Exception) -> Failure:
         case OSError():
             return _of_system(error)
         case _:
-            _log.debug("nobody expected this", exc_info=error)
+            _log.debug("unexpected exception", exc_info=error)
             cause = _first(error)
             kind = type(cause).__name__
             return Failure(
                 ExitCode.RUNTIME,
                 "bug",
-                f"this is a bug of symposium: {kind}: {cause}",
-                "run it again with --log debug, and report what it says",
+                f"this is a bug in Symposium: {kind}: {cause}",
+                "rerun the command with --log debug and report the output",
             )
 
 
@@ -102,13 +102,13 @@ def _of_step(error: StepError) -> Failure:
         return Failure(
             ExitCode.DENIED,
             "auth_required",
-            f"the agent wants you to log in first ({at}): {_shown(reason)}",
+            f"the agent requires a login ({at}): {_shown(reason)}",
             "log in with the agent's own command, then try again",
             "agent",
         )
     code = ExitCode.NOT_FOUND if reason.code == RESOURCE_NOT_FOUND else ExitCode.RUNTIME
     message = f"the agent answered {error.step} with error {reason.code}: {_shown(reason)}"
-    hint = "it is the agent's own answer; its documentation or its log may say more"
+    hint = "the error comes from the agent; see its documentation or its log"
     return Failure(code, "agent_error", message, hint, "agent")
 
 
@@ -127,17 +127,18 @@ def _start_failed(data: Mapping[str, Any], at: str) -> Failure:
 
 def _exited(data: Mapping[str, Any], at: str) -> Failure:
     if (signal := data.get("signal")) is not None:
-        manner = f"was ended by {signal}"
+        manner = f"was killed by {signal}"
     elif (exit_code := data.get("exitCode")) is not None:
         manner = f"exited with code {exit_code}"
     else:
-        manner = "closed its side"
+        manner = "closed the connection"
     argv = data.get("argv")
     words = cast("list[Any]", argv if isinstance(argv, list) else [])
     command = f" `{shlex.join(map(str, words))}`" if words else ""
     tail = plain_text(str(data.get("stderrTail") or "")).strip().splitlines()[-STDERR_SHOWN:]
     said = "\n".join(f"| {line}" for line in tail)
-    hint = f"its last words:\n{said}" if tail else "it said nothing on stderr; run it by hand"
+    silent = "it wrote nothing to stderr; try running it directly"
+    hint = f"its last stderr lines:\n{said}" if tail else silent
     return Failure(
         ExitCode.RUNTIME, "exited", f"{_component(data)}{command} {manner} {at}", hint, "component"
     )
@@ -147,8 +148,8 @@ def _silent(data: Mapping[str, Any], at: str) -> Failure:
     return Failure(
         ExitCode.TIMEOUT,
         "no_answer",
-        f"{_component(data)} did not answer within {data.get('seconds')} s ({at})",
-        "is it an ACP program? Some need a flag such as --acp",
+        f"{_component(data)} timed out after {data.get('seconds')} s ({at})",
+        "check that it is an ACP program; some need a flag such as --acp",
         "component",
         is_retryable=True,
     )
@@ -168,19 +169,19 @@ def _version(data: Mapping[str, Any], at: str) -> Failure:
 def _mod_failed(data: Mapping[str, Any], at: str) -> Failure:
     mod = plain_text(str(data.get("mod")))
     message = f"mod {mod} failed on {data.get('method')} ({at}): {data.get('fault')}"
-    hint = "it is the mod's fault, not the agent's; its traceback stands above, or leave it out"
+    hint = "the error is in the mod, not in the agent; see the traceback above, or remove the mod"
     return Failure(ExitCode.RUNTIME, "mod_failed", plain_text(message), hint, "component")
 
 
 def _mod_gave_nothing(data: Mapping[str, Any], at: str) -> Failure:
     mod = plain_text(str(data.get("mod")))
     message = f"mod {mod} gave no answer to {data.get('method')} ({at})"
-    hint = "its handler must return Forward, Reply or Refuse; `return Forward()` lets it go on"
+    hint = "its handler must return Forward, Reply or Refuse; `return Forward()` passes it on"
     return Failure(ExitCode.RUNTIME, "mod_failed", plain_text(message), hint, "component")
 
 
 def _rules_unreadable(data: Mapping[str, Any], at: str) -> Failure:
-    message = f"no agent starts while your rules cannot be read ({at}): {data.get('detail')}"
+    message = f"cannot read your policy rules, so no agent starts ({at}): {data.get('detail')}"
     return Failure(ExitCode.RUNTIME, "policy", plain_text(message), "", "cli")
 
 
@@ -205,7 +206,7 @@ _BUS_CODES: Final = {
     "not_found": ExitCode.NOT_FOUND,
     "timeout": ExitCode.TIMEOUT,
 }
-"""How a command ends whose message on the bus was refused."""
+"""Exit code by the error code of a refused bus message."""
 
 
 def _component(data: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""How a person names what waits: by the number it was shown with, a short id, or its task."""
+"""Find an inbox item by the number it was shown with, a short id, or its task."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from symposium.config.paths import paths
 from symposium.errors import NotFoundError, SymposiumError
 
 TERMINALS: Final = 20
-"""Terminals whose last list is remembered."""
+"""Number of terminals whose last list is stored."""
 
 _UUID: Final = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _DIGEST: Final = re.compile(r"(?<=:)([0-9a-f]{12})[0-9a-f]{20}$")
@@ -27,20 +27,20 @@ _WORDS: Final = {
     "no": frozenset({"reject_once"}),
     "reject": frozenset({"reject_once"}),
 }
-"""Usual words, and the kinds of permission options that they mean (ACP, permission options)."""
+"""Common words, and the kinds of permission options that they mean (ACP, permission options)."""
 
 _SHOWN_FIRST: Final = {
-    "trust": "what its set-up files ask for",
+    "trust": "the commands of its set-up files",
     "landing": "the landing",
 }
-"""Kinds of items that may have changed since they were read, and what must have been shown."""
+"""Kinds of items that can change after they were shown, with the text that must be current."""
 
 _SHORTEST: Final = 4
-"""Characters of an id that may stand for it."""
+"""Minimum length of a shortened id."""
 
 
 def short_ids(items: Sequence[InboxItem]) -> list[str]:
-    """An id for each that can be typed; whole where a shorter one would mean another too."""
+    """Shorten the ids for typing; an id stays whole where its short form is ambiguous."""
     short = [_DIGEST.sub(r"\1", _UUID.sub(r"\1", item.id)) for item in items]
     return [
         item.id if short.count(each) > 1 else each for item, each in zip(items, short, strict=True)
@@ -48,12 +48,12 @@ def short_ids(items: Sequence[InboxItem]) -> list[str]:
 
 
 def this_terminal() -> str:
-    """Which terminal we are on."""
+    """Return an id of this terminal."""
     return str(os.getsid(0))
 
 
 def remember(items: Sequence[InboxItem], terminal: str) -> None:
-    """Note what was shown on a terminal: a number means that, whatever has come since.
+    """Store the list shown on a terminal, so that a typed number refers to that list.
 
     Raises:
         OSError: it cannot be written.
@@ -66,26 +66,28 @@ def remember(items: Sequence[InboxItem], terminal: str) -> None:
 
 
 def last_shown(terminal: str) -> Sequence[str]:
-    """The ids of what a terminal was shown last, in that order."""
+    """Return the ids of the last list on a terminal, in order."""
     return _shown().get(terminal, [])
 
 
 def find_item(named: str, items: Sequence[InboxItem], shown: Sequence[str]) -> str:
-    """The id of what is named.
+    """Return the id of the item that a user names.
 
     Args:
-        named: a number of the last list, an id, its beginning, or the id or name of its task.
-        items: what waits now.
+        named: a number from the last list, an id, the beginning of one, or the id or name of a
+            task.
+        items: the items that wait now.
         shown: the ids in the last list.
 
     Raises:
-        NotFoundError: it is none of them, or more than one.
+        NotFoundError: the number was not shown, or the name is ambiguous.
     """
     if named.isdecimal():
         if 1 <= int(named) <= len(shown):
             return shown[int(named) - 1]
         raise NotFoundError(
-            f"nothing was shown as {named} on this terminal", "`symposium inbox` numbers what waits"
+            f"no item {named} in the last list on this terminal",
+            "run `symposium inbox` and use its numbers",
         )
     short = dict(zip(short_ids(items), items, strict=True))
     if named in short:
@@ -96,39 +98,39 @@ def find_item(named: str, items: Sequence[InboxItem], shown: Sequence[str]) -> s
             return found[0].id
         if found:
             known = ", ".join(short_ids(found))
-            raise NotFoundError(f"{named!r} may be any of {known}", "give the whole of one")
-    # It may have been answered meanwhile: who keeps the inbox knows by whom.
+            raise NotFoundError(f"{named!r} matches several items: {known}", "give one in full")
+    # The item may have been answered in the meantime; the daemon can say by whom.
     return named
 
 
 def check_seen(named: str, found: str, items: Sequence[InboxItem], shown: Sequence[str]) -> None:
-    """Refuse an answer to trust or to a landing that this terminal has not shown as it is now.
+    """Reject an answer to a trust or landing item whose current text was not shown here.
 
     Args:
-        named: what was typed.
-        found: the id that is meant.
-        items: what waits now.
+        named: the name as typed.
+        found: the id of the item.
+        items: the items that wait now.
         shown: the ids in the last list.
 
     Raises:
-        ExplainedError: it was not shown.
+        ExplainedError: this terminal has not shown it.
     """
     kind = next((item.kind for item in items if item.id == found), "")
     if kind in _SHOWN_FIRST and found not in {named, *shown}:
         raise SymposiumError(
-            f"{_SHOWN_FIRST[kind]} was not shown on this terminal as it is now",
-            "`symposium inbox` shows all of it; answer that",
+            f"this terminal has not shown the current version of {_SHOWN_FIRST[kind]}",
+            "read it with `symposium inbox`, then answer",
         )
 
 
 def find_answer(said: str, item: InboxItem | None) -> str:
-    """The id of the choice that is meant: by id, by the beginning of an id or of a name, by a word.
+    """Return the id of a choice, given its id, name, a beginning of either, or a word.
 
-    The words are `yes` and `once` (allow this one), `always` (allow all further ones), `no` and
-    `reject` (not this one).
+    The words are `yes` and `once` (allow this request), `always` (allow all further requests),
+    `no` and `reject` (deny this request).
 
     Raises:
-        NotFoundError: it may be several.
+        NotFoundError: it is ambiguous.
     """
     if item is None or item.kind in {"question", "budget"}:
         return said
@@ -139,7 +141,7 @@ def find_answer(said: str, item: InboxItem | None) -> str:
             return found[0]
         if found:
             known = ", ".join(found)
-            raise NotFoundError(f"{said!r} may be any of {known}", "give the whole of one")
+            raise NotFoundError(f"{said!r} matches several choices: {known}", "give one in full")
     return said
 
 
@@ -148,7 +150,7 @@ def _says(choice: InboxChoice, word: str) -> bool:
 
 
 def _means(choice: InboxChoice, word: str) -> bool:
-    """Whether a usual word means this choice, whatever its agent calls it."""
+    """Whether a common word means this choice, whatever the agent names it."""
     return choice.kind in _WORDS.get(word, ())
 
 
@@ -177,5 +179,5 @@ def _shown() -> dict[str, list[str]]:
     try:
         return decode(_file().read_bytes(), type=dict[str, list[str]])
     except (OSError, DecodeError, ValidationError):
-        # There was no list yet.
+        # No list was stored yet.
         return {}

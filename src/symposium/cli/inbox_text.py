@@ -1,4 +1,4 @@
-"""What waits, as a terminal shows it: shortened, but for what nobody may trust half read."""
+"""Format inbox items for a terminal: shortened, except where the user must read all of it."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,18 +12,18 @@ _INDENT: Final = "    "
 
 
 def is_whole(item: InboxItem) -> bool:
-    """Whether all of its text is shown wherever any of it is."""
+    """Whether its text is always shown in full."""
     return item.kind in {"trust", "login"}
 
 
 def short_text(item: InboxItem) -> Sequence[str]:
-    """What an item is about: on one line, or every command on its own and none of them cut."""
+    """Format the subject of an item: one line, or each command in full on its own line."""
     if not is_whole(item):
         return [f"  {item.name}: {one_line(item.text, width=WIDTH)}"]
     head, *asked = item.text.split("\n")
     lines = [f"  {piece}" for piece in pieces(f"{item.name}: {head}", width=WIDTH)]
     for line in asked:
-        # What goes on is set in further: it cannot look like a line of its own.
+        # A wrapped line is indented further, so that it cannot pose as a separate command.
         first, *rest = pieces(line, width=WIDTH)
         lines += [f"{_INDENT}{first}", *(f"{_INDENT}{_INDENT}{each}" for each in rest)]
     return lines

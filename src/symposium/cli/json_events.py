@@ -1,4 +1,4 @@
-"""The envelope that every event of `--json` comes in (users §8.4)."""
+"""The envelope of every event of `--json` (users §8.4)."""
 
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -6,17 +6,17 @@ from typing import Any, Final
 from peerwire.jsonrpc.values import encode_value
 
 VERSION: Final = 1
-"""Of the envelope; members may be added to it without a new one."""
+"""Version of the envelope; a new member does not change it."""
 
 
 def event_line(kind: str, data: Any, *, seq: int = 1, session: str | None = None) -> str:
-    """An event as a line.
+    """Format an event as a line.
 
     Args:
         kind: its type.
-        data: what happened.
-        seq: its number, from 1, without holes.
-        session: where it happened, if that was in one.
+        data: its data.
+        seq: its number, from 1, without gaps.
+        session: the id of its session, if any.
     """
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     envelope = {"v": VERSION, "seq": seq, "ts": now, "type": kind}

@@ -1,4 +1,4 @@
-"""A turn as NDJSON on stdout: one event a line, in one envelope (users §8.4)."""
+"""Write a turn as JSON events to stdout, one per line, in one envelope (users §8.4)."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -10,7 +10,7 @@ from symposium.client.permissions import Chosen, Decision, Permission
 
 
 class JsonReport:
-    """Writes one session's turn; `seq` counts from 1 and has no holes."""
+    """Write one session's turn; `seq` counts from 1 without gaps."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -18,17 +18,17 @@ class JsonReport:
         self._session: str | None = None
 
     def opened(self, session_id: str) -> None:
-        """The session is there."""
+        """Write the id of the session."""
         self._session = session_id
         self._event("session", {"sessionId": session_id})
 
     def update(self, params: Any) -> None:
-        """What the agent reports, as it wrote it."""
+        """Write an update of the agent, unchanged."""
         members = cast("Mapping[str, Any]", params if isinstance(params, Mapping) else {})
         self._event("update", members.get("update"))
 
     def decided(self, permission: Permission, decision: Decision) -> None:
-        """What was asked and how it was decided."""
+        """Write a requested action and the decision."""
         call = permission.tool_call
         option = decision.option if isinstance(decision, Chosen) else None
         data = {
@@ -40,14 +40,14 @@ class JsonReport:
         self._event("permission", data)
 
     def finished(self, stop_reason: str) -> None:
-        """The turn is over."""
+        """Write the stop reason."""
         self._event("result", {"stopReason": stop_reason})
 
     def advised(self, advice: str) -> None:
-        """Nothing: the events say what was refused, and programs need no advice."""
+        """Write nothing: programs need no advice."""
 
     def failed(self, failure: Failure) -> None:
-        """The command has failed."""
+        """Write the failure of the command."""
         self._event("error", failure.body())
 
     def _event(self, kind: str, data: Any) -> None:

@@ -1,4 +1,4 @@
-"""Whether an agent on a terminal knows our tools: it asks one of them for its task."""
+"""Check whether an agent in a terminal has Symposium's MCP server, to read its task."""
 
 import json
 import tomllib
@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any, Final
 
 MOST: Final = 64 * 1024 * 1024
-"""Bytes of settings that are read."""
+"""Maximum size of a settings file, in bytes."""
 
 _NAME: Final = "symposium"
 
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """Where an agent keeps its MCP servers.
+    """Files in which an agent configures MCP servers.
 
     Attributes:
-        own: the user's file, from home.
-        of_project: the project's file, from its root; empty for none.
-        member: holds the servers by name.
-        moved: the variable that names another directory for the user's file, if there is one.
-        mend: what makes it know ours.
+        own: the user's file, relative to home.
+        of_project: the project's file, relative to its root; empty if there is no such file.
+        member: the member that contains the servers by name.
+        moved: the variable that names another directory for the user's file, if any.
+        mend: the hint that adds Symposium's server.
     """
 
     own: str
@@ -32,15 +32,15 @@ class _Settings:
     mend: str
 
 
-_BY_HAND: Final = "give it the MCP server `symposium mcp`"
+_BY_HAND: Final = "add the MCP server `symposium mcp` to it"
 _AGENTS: Final[Mapping[str, _Settings]] = {
     "claude": _Settings(
         *(".claude.json", ".mcp.json", "mcpServers", "CLAUDE_CONFIG_DIR"),
-        "`symposium setup claude-mcp --write` makes it know them",
+        "`symposium setup claude-mcp --write` adds it",
     ),
     "codex": _Settings(
         *(".codex/config.toml", ".codex/config.toml", "mcp_servers", "CODEX_HOME"),
-        "`symposium setup codex-mcp` prints the line that makes it know them",
+        "`symposium setup codex-mcp` prints the command that adds it",
     ),
     "gemini": _Settings(
         *(".gemini/settings.json", ".gemini/settings.json", "mcpServers", ""), _BY_HAND
@@ -50,12 +50,12 @@ _AGENTS: Final[Mapping[str, _Settings]] = {
 
 
 def missing_tools(agent: str | None, project: Path, env: Mapping[str, str]) -> str | None:
-    """What to say of an agent that will not find its task; None where it will, or may.
+    """Return a warning for an agent that cannot read its task; None if it probably can.
 
     Args:
-        agent: as `--agent` has it.
-        project: a checkout of what it is to work on.
-        env: ours.
+        agent: the value of `--agent`.
+        project: a checkout of the project.
+        env: the environment of this process.
     """
     known = _AGENTS.get(agent or "")
     if known is None:
@@ -67,11 +67,12 @@ def missing_tools(agent: str | None, project: Path, env: Mapping[str, str]) -> s
     files = (own, project / known.of_project)
     if any(_is_known(file, known.member) for file in files):
         return None
-    return f"{agent} does not know our tools, and asks one of them for its task; {known.mend}"
+    missing = f"{agent} cannot read its task: it has no MCP server `symposium`"
+    return f"{missing}; {known.mend}"
 
 
 def _is_known(file: Path, member: str) -> bool:
-    """Whether our server is in it; what cannot be read is not held against it."""
+    """Whether the file configures Symposium's server; True if it cannot be read."""
     read: Callable[[str], Any] = tomllib.loads if file.suffix == ".toml" else json.loads
     try:
         if not file.is_file():

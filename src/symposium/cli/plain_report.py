@@ -1,4 +1,4 @@
-"""A turn as lines for a person: the answer on stdout, what happens meanwhile on stderr."""
+"""Show a turn as text: the answer on stdout, tool calls and plans on stderr."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ from symposium.client.wishes import wish_of
 from symposium.policy.notes import PolicyNote
 
 WIDTH: Final = 100
-"""Characters of a line of talk."""
+"""Width of a line on stderr."""
 
 WISH_WIDTH: Final = 70
-"""Characters of what was asked: the answer stands after it in the same line."""
+"""Width of a requested action: the decision follows in the same line."""
 
 QUIET: Final = frozenset(
     {"usage_update", "session_info_update", "current_mode_update", "config_option_update"}
 )
-"""Kinds of updates that the user need not see go by, also where they are malformed."""
+"""Kinds of updates that are not shown, also if malformed."""
 
 OUTPUT_LINES: Final = 6
-"""Last lines of what was said of a tool call that are shown when it has failed."""
+"""Number of the last output lines that are shown of a failed tool call."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What is known of a tool call: each update says only what has changed.
+    """State of a tool call, merged from its updates.
 
     Attributes:
-        output: what was last said of it.
-        before: what was said before that, if it was something else: a mod has said why it refused
-            the call when the agent says that it was refused.
+        output: its latest output.
+        before: its earlier output, if different: a mod reports why it refused the call before the
+            agent reports that it was refused.
     """
 
     title: str
@@ -44,20 +44,20 @@ class _Call:
     before: str = ""
 
     def and_then(self, call: ToolCall) -> "_Call":
-        """The same call, after an update."""
+        """Merge an update."""
         output = call.output or self.output
         is_grown = output.startswith(self.output)
         before = self.before if is_grown else self.output
         return _Call(call.title or self.title, call.status or self.status, output, before)
 
     def lines(self) -> list[str]:
-        """The end of what was said of it."""
+        """List the last lines of its output."""
         lines = [each for each in plain_text(f"{self.before}\n{self.output}").splitlines() if each]
         return lines if len(lines) <= OUTPUT_LINES else ["[…]", *lines[-OUTPUT_LINES:]]
 
 
 class PlainReport:
-    """Shows one session's turn."""
+    """Show one session's turn."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -67,10 +67,10 @@ class PlainReport:
         self._is_interrupted = False
 
     def opened(self, session_id: str) -> None:
-        """The session is there; a person need not know its id."""
+        """Show nothing: the user does not need the id of the session."""
 
     def update(self, params: Any) -> None:
-        """Show what the agent reports."""
+        """Show an update of the agent."""
         members = cast("Mapping[str, Any]", params if isinstance(params, Mapping) else {})
         event = read_event(members.get("update"))
         match event:
@@ -92,23 +92,23 @@ class PlainReport:
                 pass
 
     def decided(self, permission: Permission, decision: Decision) -> None:
-        """Say what was asked and how it was decided."""
+        """Show a requested action and the decision."""
         answer = decision.option.name if isinstance(decision, Chosen) else "no answer"
         shown = one_line(wish_of(permission.tool_call).text, width=WISH_WIDTH)
         self._talk("permission", f"{shown}: {answer}")
 
     def finished(self, stop_reason: str) -> None:
-        """The turn is over."""
+        """Show the stop reason, unless the turn ended normally."""
         self._output.end_line()
         if stop_reason != "end_turn":
             self._talk("stopped", stop_reason)
 
     def advised(self, advice: str) -> None:
-        """Say it in a line of its own."""
+        """Show advice on a separate line."""
         self._output.talk(f"symposium: {advice}")
 
     def failed(self, failure: Failure) -> None:
-        """The command has failed."""
+        """Show the failure of the command."""
         self._output.end_line()
         self._output.talk(failure.text())
 
@@ -119,7 +119,7 @@ class PlainReport:
 
     def _say(self, text: str) -> None:
         if self._is_interrupted and text:
-            # In a pipe nothing else shows that something lies between the two.
+            # In a pipe, only a new line shows that something happened in between.
             self._output.end_line()
             self._is_interrupted = False
         self._output.write(text)

@@ -1,4 +1,4 @@
-"""What a session's keeper answers, in words for a person."""
+"""Print the answers of a session server."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -12,7 +12,7 @@ from symposium.cli.event_words import WIDTH, event_text
 
 
 def say_answer(method: str, answer: Mapping[str, Any]) -> None:
-    """Show what was asked for on stdout; of what was only done, say so on stderr."""
+    """Print requested data to stdout, and the outcome of an action to stderr."""
     if method == QUESTIONS:
         _questions(answer)
     elif method == DESCRIBE:
@@ -23,9 +23,9 @@ def say_answer(method: str, answer: Mapping[str, Any]) -> None:
 
 def _done(method: str, answer: Mapping[str, Any]) -> str:
     if method == SAY:
-        return f"{answer.get('waiting')} waiting"
+        return f"sent; prompts in the queue: {answer.get('waiting')}"
     if method == CANCEL:
-        return "its turn is cancelled" if answer.get("cancelled") else "it is in no turn"
+        return "canceled the turn" if answer.get("cancelled") else "the agent is in no turn"
     return "answered"
 
 
@@ -34,7 +34,7 @@ def _questions(answer: Mapping[str, Any]) -> None:
     for each in asked:
         click.echo(event_text("question", each))
     if not asked:
-        click.echo("it asks nothing", err=True)
+        click.echo("no open questions", err=True)
 
 
 def _description(answer: Mapping[str, Any]) -> None:

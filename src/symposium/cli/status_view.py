@@ -1,4 +1,4 @@
-"""What hosts say of themselves, as text for a person; also in the chat."""
+"""Format the status reports of hosts as text, for the terminal and the chat."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -10,7 +10,7 @@ _WIDTH = 120
 
 
 def overview(hosts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Every host with its chains, those inside others below them."""
+    """List every host with its chains, and nested hosts below their parents."""
     known = {host.get("pid") for host in hosts}
     for host in hosts:
         if host.get("parent") not in known:
@@ -18,7 +18,7 @@ def overview(hosts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def servers(hosts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """How the MCP servers of every session reach its agent."""
+    """List how the MCP servers of each session reach its agent."""
     for host in hosts:
         for chain in objects(host.get("chains")):
             for session in objects(chain.get("sessions")):
@@ -28,7 +28,7 @@ def servers(hosts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def in_short(hosts: Sequence[Mapping[str, Any]]) -> str:
-    """One line for a prompt or a status bar."""
+    """Format one line for a shell prompt or a status bar."""
     sessions = sum(
         len(objects(chain.get("sessions")))
         for host in hosts
@@ -38,7 +38,7 @@ def in_short(hosts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def objects(value: Any) -> Sequence[Mapping[str, Any]]:
-    """The objects of a list in a report."""
+    """Return the objects of a list in a report."""
     return [as_object(each) for each in cast("list[Any]", value if isinstance(value, list) else [])]
 
 
@@ -64,7 +64,7 @@ def _host(
 def _mod(mod: Mapping[str, Any]) -> str:
     latency = as_object(mod.get("latencyMs"))
     if not latency:
-        return f"{mod.get('name')}: nothing has passed it yet"
+        return f"{mod.get('name')}: no messages yet"
     figures = f"p50 {latency.get('p50')} ms, p95 {latency.get('p95')} ms"
     return f"{mod.get('name')}: {figures} ({_count(int(latency.get('count', 0)), 'message')})"
 

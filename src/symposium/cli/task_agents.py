@@ -1,4 +1,4 @@
-"""The agent that a task is to have: the one written, else the config's; its program is here."""
+"""Choose the agent of a task: the named one, else the config's; find its program."""
 
 import os
 import shlex
@@ -21,17 +21,17 @@ from symposium.registry.path_probe import look_up, reachable
 from symposium.taskspaces.agent_commands import BUILT_IN, TERMINAL
 
 NONE: Final = "none"
-"""Written for a task that is to have no agent although the config names one."""
+"""Value of --agent for a task without an agent, whatever the config names."""
 
 STARTING: Final = frozenset({"failed", "landing", "login", "trust"})
 """Kinds of items whose answer starts an agent, or runs a set-up."""
 
 
 def chosen_agent(written: str | None) -> str | None:
-    """What starts the agent of a new task; None for no agent.
+    """Return the SPEC of a new task's agent; None for no agent.
 
     Raises:
-        ExplainedError: it names no agent, or one that cannot be had.
+        ExplainedError: it names no agent, or one that cannot be installed.
     """
     if written is None:
         return configured_agent(named_agent)
@@ -39,10 +39,10 @@ def chosen_agent(written: str | None) -> str | None:
 
 
 def named_agent(written: str) -> str:
-    """What starts the agent that was written, wherever it is started from.
+    """Return the SPEC of the named agent, valid in any working directory.
 
     Raises:
-        ExplainedError: it names no agent, or one that cannot be had.
+        ExplainedError: it names no agent, or one that cannot be installed.
     """
     if written in BUILT_IN:
         return written
@@ -57,19 +57,19 @@ def named_agent(written: str) -> str:
 
 
 def is_terminal(agent: str | None) -> bool:
-    """Whether an agent is given a terminal, and so asks nothing of us."""
+    """Whether an agent runs in a terminal, where it does not ask Symposium."""
     return agent is not None and (agent in BUILT_IN or agent.startswith(TERMINAL))
 
 
 @asynccontextmanager
 async def surroundings_for(agent: str | None) -> AsyncGenerator[str, None]:
-    """Where the daemon can fetch our environment from, for the block.
+    """Offer the environment of this process to the daemon while the block runs.
 
     Args:
-        agent: a PATH that leads to its program is in it.
+        agent: its program's directory is added to PATH.
 
     Raises:
-        NotFoundError: the program is nowhere.
+        NotFoundError: the program is not found.
     """
     async with lend(await environment_for(agent), paths().runtime) as place:
         yield place
@@ -77,7 +77,7 @@ async def surroundings_for(agent: str | None) -> AsyncGenerator[str, None]:
 
 @asynccontextmanager
 async def surroundings_to_start(waiting: InboxItem | None) -> AsyncGenerator[str | None, None]:
-    """The same for what the answer to an item starts; None where it starts nothing."""
+    """Offer the environment to what an answer starts; None if it starts nothing."""
     if waiting is None or waiting.kind not in STARTING:
         yield None
         return
@@ -86,35 +86,35 @@ async def surroundings_to_start(waiting: InboxItem | None) -> AsyncGenerator[str
 
 
 def must_have_agent(task: TaskView) -> None:
-    """Say of a task that nobody is there to be spoken to.
+    """Check that the agent of a task was started.
 
     Raises:
-        NotFoundError: it has no agent, or one that was never started, or not yet.
+        NotFoundError: it has no agent, or its agent was not started.
     """
     if not task.agent:
         raise NotFoundError(f"{task.name!r} has no agent", _resume(task, " --agent AGENT"))
     if task.session is None and task.state == "waiting: trust":
-        what = f"the agent of {task.name!r} begins when its set-up files were judged"
-        raise NotFoundError(what, "`symposium inbox` shows what they ask for")
+        what = f"the agent of {task.name!r} starts after you decide on its set-up files"
+        raise NotFoundError(what, "`symposium inbox` shows what they want to run")
     if task.session is None:
         raise NotFoundError(f"the agent of {task.name!r} was never started", _resume(task))
 
 
 def no_agent(task: TaskView) -> str:
-    """What to say of a task that nobody works on."""
+    """Describe a task without an agent."""
     return f"no agent works on it; {_resume(task, ' --agent AGENT')}"
 
 
 def _resume(task: TaskView, more: str = "") -> str:
-    gives = "gives it one" if more else "tries again"
+    gives = "assigns one" if more else "tries again"
     return f"`symposium task resume {task.id[:8]}{more}` {gives}"
 
 
 async def environment_for(agent: str | None) -> dict[str, str]:
-    """Our environment, with a PATH that leads to the agent's program.
+    """Return the environment of this process, with the agent's program on PATH.
 
     Raises:
-        NotFoundError: the program is nowhere.
+        NotFoundError: the program is not found.
     """
     found = dict(os.environ)
     command = None if agent is None else _command(agent)
@@ -127,12 +127,12 @@ async def environment_for(agent: str | None) -> dict[str, str]:
 
 
 def _is_relative(program: str) -> bool:
-    """Whether it is a path from where it is started: that may be somewhere else."""
+    """Whether it is a relative path, whose meaning depends on the working directory."""
     return "/" in program and not Path(program).is_absolute()
 
 
 def _command(agent: str) -> Command | None:
-    """What is started for it; None for an agent of ours, which needs no program."""
+    """Return the command that starts an agent; None for an agent without a program."""
     if agent in BUILT_IN:
         return Command(BUILT_IN[agent].hatch)
     if agent.startswith(TERMINAL):

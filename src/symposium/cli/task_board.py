@@ -16,7 +16,7 @@ STATE_WIDTH: Final = 21
 SHORT_ID: Final = 8
 
 NARROW: Final = 90
-"""Columns below which names are shorter and ids are left out, for the sake of the reason."""
+"""Width below which names are shortened and ids left out, to leave room for the reason."""
 
 _LONGEST_TEXT: Final = 500
 _WIDE: Final = frozenset("WF")
@@ -46,7 +46,7 @@ _OF_STATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the board; `group` is None for a line of no group."""
+    """A line of the board; `group` is missing for a line outside the groups."""
 
     text: str
     group: Group | None = None
@@ -55,12 +55,12 @@ class Line:
 
 @dataclass(slots=True)
 class Board:
-    """What is shown; changed by announcements.
+    """The tasks and inbox items to show; announcements update it.
 
     Attributes:
-        tasks: by id, without archived ones.
-        items: what waits, by id of the item.
-        reasons_at: when the reason of each task came up, ISO 8601.
+        tasks: tasks that are not archived, by id.
+        items: waiting inbox items, by id.
+        reasons_at: when the shown reason of each task arose, ISO 8601.
     """
 
     tasks: dict[str, TaskView] = field(default_factory=dict[str, TaskView])
@@ -68,7 +68,7 @@ class Board:
     reasons_at: dict[str, str] = field(default_factory=dict[str, str])
 
     def start(self, tasks: Sequence[TaskView], items: Sequence[InboxItem]) -> None:
-        """Show these, in place of everything before."""
+        """Replace everything that is shown."""
         self.tasks = {each.id: each for each in tasks if each.archived_at is None}
         self.items = {each.id: each for each in items}
         self.reasons_at = {
@@ -88,12 +88,12 @@ class Board:
             self.reasons_at[task.id] = now
 
     def task_gone(self, id_: str) -> None:
-        """Stop to show a task."""
+        """Remove a task from the board."""
         self.tasks.pop(id_, None)
         self.reasons_at.pop(id_, None)
 
     def inbox_changed(self, message: InboxChanged) -> None:
-        """Take over what came and what was settled."""
+        """Add new items and remove settled ones."""
         for item in message.added:
             if item.id not in self.items:
                 self.reasons_at[item.taskspace] = item.at
@@ -102,7 +102,7 @@ class Board:
             self.items.pop(settled.item, None)
 
     def group_of(self, task: TaskView) -> Group:
-        """Where a task belongs."""
+        """Choose the group of a task."""
         waiting = {each.kind for each in self._waiting(task.id)}
         if waiting - {"failed"} or task.state.startswith(("waiting", "paused")):
             return Group.NEEDS_YOU
@@ -113,7 +113,7 @@ class Board:
         return _OF_STATES.get(task.state, Group.IDLE)
 
     def lines(self, width: int, height: int | None = None) -> list[Line]:
-        """The board on so many columns and rows; what does not fit is counted in the last row."""
+        """Format the board for a screen size; the last row counts tasks that do not fit."""
         found: list[Line] = []
         for group in Group:
             tasks = [each for each in self.tasks.values() if self.group_of(each) is group]
@@ -122,7 +122,7 @@ class Board:
                 heading = Line(f"{group.value} ({len(tasks)})", group, is_heading=True)
                 found += [heading, *(Line(self._row(each, width), group) for each in tasks)]
         if not found:
-            found = [Line("No tasks; `symposium task new NAME` makes one.")]
+            found = [Line("No tasks; `symposium task new NAME` creates one.")]
         found = [Line(cut(each.text, width), each.group, each.is_heading) for each in found]
         if height is None or len(found) <= height:
             return found
@@ -153,12 +153,12 @@ class Board:
 
 
 def columns(text: str) -> int:
-    """The number of terminal columns that a text takes."""
+    """Count the terminal columns that a text takes."""
     return sum(_columns_of(character) for character in text)
 
 
 def cut(text: str, width: int) -> str:
-    """The text on at most so many columns."""
+    """Cut a text to a number of terminal columns."""
     if columns(text) <= width:
         return text
     kept, taken = "", 0
@@ -171,7 +171,7 @@ def cut(text: str, width: int) -> str:
 
 
 def padded(text: str, width: int) -> str:
-    """The text on exactly so many columns."""
+    """Cut or pad a text to a number of terminal columns."""
     short = cut(one_line(text, width=_LONGEST_TEXT), width)
     return short + " " * (width - columns(short))
 

@@ -1,4 +1,4 @@
-"""Who changes the same lines, for people: each file once, with all who would conflict in it."""
+"""Format conflicts between tasks: each file once, with every pair that conflicts in it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -7,17 +7,17 @@ from localio.text import one_line
 from symposium.bus.messages.worktrees import ConflictView, OverlapView
 
 BASE: Final = "base"
-"""What stands for the base branch in the place of a taskspace."""
+"""Id that an overlap uses for the base branch."""
 
 _WIDTH: Final = 200
 
 
 def conflict_lines(found: Sequence[OverlapView], names: Mapping[str, str]) -> list[str]:
-    """The lines to print: files by name, under each the pairs; then what was not compared.
+    """Format the lines to print: pairs by file; then pairs that could not be compared.
 
     Args:
-        found: what would conflict.
-        names: of taskspaces, by id; two of one name are told apart by their ids.
+        found: the conflicts.
+        names: names of tasks, by id; two tasks of one name are shown with their ids.
     """
     by_file: dict[str, list[str]] = {}
     apart: list[str] = []
@@ -47,12 +47,12 @@ def _called(id_: str, names: Mapping[str, str]) -> str:
 
 def _pair(ends: tuple[str, str], conflict: ConflictView) -> str:
     sides = zip(ends, (conflict.first, conflict.second), strict=True)
-    told = " and ".join(f"{end}{_numbers(ranges)}" for end, ranges in sides)
-    return f"{told} ({conflict.kind})"
+    both = " and ".join(f"{end}{_numbers(ranges)}" for end, ranges in sides)
+    return f"{both} ({conflict.kind})"
 
 
 def _numbers(ranges: Sequence[tuple[int, int]]) -> str:
-    """Lines as people count them; a side that has taken lines out has none there."""
-    told = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
-    shown = [each for each, (first, last) in zip(told, ranges, strict=True) if first <= last]
+    """Format line numbers from 1; a side that only removed lines has no numbers."""
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    shown = [each for each, (first, last) in zip(texts, ranges, strict=True) if first <= last]
     return f":{','.join(shown)}" if shown else ""

@@ -1,4 +1,4 @@
-"""To land a task, at once or after its agent has resolved the conflicts."""
+"""Land a task, at once or after its agent has resolved the conflicts."""
 
 import asyncio
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from symposium.cli.task_agents import surroundings_for
 from symposium.cli.tasks import ask, find_task
 
 LOOK: Final = 0.5
-"""Seconds between two looks at a landing that is waited for."""
+"""Seconds between two requests for the state of a landing."""
 
 _STAGES: Final = {
     "asked": "its agent gets the prompt",
@@ -45,7 +45,7 @@ async def land_task(order: LandOrder) -> int:
     """Land a task; with `--resolve` let its agent resolve conflicts, and wait if asked to.
 
     Raises:
-        ExplainedError: it cannot be landed as it is, or its agent takes no prompts.
+        ExplainedError: it cannot be landed now, or its agent takes no prompts.
     """
     if order.is_awaited and not order.is_resolved:
         raise click.UsageError("--wait needs --resolve")
@@ -77,7 +77,7 @@ async def land_task(order: LandOrder) -> int:
 
 
 async def _decided(task: TaskView) -> str:
-    """Wait until the landing is decided; the commit that landed, empty if none did."""
+    """Wait until the landing is decided; return the landed commit, empty if none."""
     last = ""
     while (shown := await _shown(task)).stage:
         if shown.stage != last:
@@ -95,6 +95,6 @@ async def _shown(task: TaskView) -> LandingShown:
         return await ask(ShowLanding(taskspace_uuid=task.id))
     except BusRefusedError as error:
         if error.code == NOT_FOUND:
-            # It was deleted for good meanwhile.
+            # The task was deleted without an archive in the meantime.
             return LandingShown()
         raise

@@ -1,4 +1,4 @@
-"""Makes a task as a person has written it, and starts it again."""
+"""Create a task from the command line, and retry or restart one."""
 
 import os
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _STATUS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class NewOptions:
-    """What was written."""
+    """The options of `task new`, as typed."""
 
     name: str
     prompt: str | None
@@ -48,13 +48,12 @@ class NewOptions:
     as_json: bool
 
     def message(self) -> CreateTaskspace:
-        """The same, for the daemon; without a prompt the agent is given the name.
+        """Make the message for the daemon; without a prompt, the name is the prompt.
 
-        With `--agent none` the prompt is kept for an agent that the user starts.
+        With `--agent none` the prompt waits for an agent that the user starts.
 
         Raises:
-            ExplainedError: the agent's name is no agent's, or nobody is there for the prompt:
-                nothing is to be made for it.
+            ExplainedError: no agent has that name, or a prompt is given without an agent.
         """
         agent = chosen_agent(self.agent)
         if agent is not None:
@@ -62,9 +61,9 @@ class NewOptions:
         is_waiting = self.agent == NONE
         if agent is None and self.prompt is not None and not is_waiting:
             raise SpecError(
-                "no agent is named that could be given the prompt",
-                "add --agent AGENT (`symposium agents list` shows those there are), or --agent "
-                "none to keep the prompt for an agent that you start yourself",
+                "no agent for the prompt: the config names none, and --agent is missing",
+                "add --agent AGENT (`symposium agents list` lists agents), or --agent none to "
+                "keep the prompt for an agent that you start yourself",
             )
         return CreateTaskspace(
             project=str(self.project.absolute()),
@@ -79,10 +78,10 @@ class NewOptions:
 
 
 async def make_task(message: CreateTaskspace, *, as_json: bool) -> int:
-    """Make the task; its agent finds the environment that we have.
+    """Create the task; its agent gets the environment of this process.
 
     Raises:
-        NotFoundError: the agent's program is nowhere: nothing is made.
+        NotFoundError: the agent's program is not found; no task is created.
         BusError: the daemon refuses, or cannot be reached.
     """
     async with surroundings_for(message.agent) as place:
@@ -106,7 +105,7 @@ async def make_task(message: CreateTaskspace, *, as_json: bool) -> int:
 
 
 async def left_behind(checkout: Path, base: str) -> str:
-    """One line on what the user's checkout has and a task that starts from a base has not."""
+    """Describe commits and changes of the user's checkout that the task starts without."""
     try:
         repository = await open_repository(checkout)
         status = await repository.ask(*_STATUS)
@@ -127,15 +126,15 @@ async def left_behind(checkout: Path, base: str) -> str:
 
 
 async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) -> int:
-    """Try a task's set-up again, or start its agent again; see `make_task`.
+    """Retry a task's set-up, or restart its agent; see `make_task`.
 
     Args:
-        task: as it stands.
-        agent: what starts the one that it is to have; None for the one it has.
-        is_trusted: whether a person has said yes to what the set-up files ask for.
+        task: its current view.
+        agent: SPEC of a new agent; None for the agent it has.
+        is_trusted: whether the user trusts the set-up files.
 
     Raises:
-        NotFoundError: the agent's program is nowhere.
+        NotFoundError: the agent's program is not found.
         BusError: the daemon refuses, or cannot be reached.
     """
     if agent or task.agent:
@@ -156,7 +155,7 @@ async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) ->
 
 
 async def _trusted(task: TaskView) -> str:
-    """Say what is trusted from now on; its digest: nothing else is, whatever comes meanwhile."""
+    """Print what is trusted and return its digest: a later change is not trusted."""
     shown = await ask(ShowTaskspace(taskspace_uuid=task.id))
     for line in shown.recipe:
         click.echo(f"trusted: {line}", err=True)

@@ -1,4 +1,4 @@
-"""To look at a taskspace's worktree: in an editor, or as what it has changed."""
+"""Open a task's worktree in an editor, or show its changes."""
 
 import asyncio
 import os
@@ -14,16 +14,16 @@ from symposium.diffs.git import open_repository
 from symposium.errors import NotFoundError
 
 MOST_NEW = 200
-"""New files that are shown whole; each asks git once."""
+"""Maximum number of new files to show; each needs one git process."""
 
 _EDITORS = ("SYMPOSIUM_EDITOR", "VISUAL")
 
 
 async def open_editor(worktree: Path, named: str | None) -> int:
-    """Start an editor on a worktree; without one, print where that is.
+    """Start an editor on a worktree; without an editor, print the path.
 
     Raises:
-        NotFoundError: the worktree, or the editor, is not there.
+        NotFoundError: the worktree or the editor does not exist.
     """
     _check_there(worktree)
     editor = named or next((os.environ[name] for name in _EDITORS if os.environ.get(name)), None)
@@ -33,16 +33,18 @@ async def open_editor(worktree: Path, named: str | None) -> int:
     try:
         process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(worktree))
     except (FileNotFoundError, ValueError) as error:
-        raise NotFoundError(f"the editor {editor!r}: {error}", "name one with --editor") from error
+        raise NotFoundError(
+            f"cannot start the editor {editor!r}: {error}", "choose another with --editor"
+        ) from error
     return await process.wait()
 
 
 async def show_diff(task: TaskView, *, is_stat: bool) -> int:
-    """Print what a taskspace has changed against its base, committed or not.
+    """Print the changes of a task against its base, committed or not.
 
     Raises:
-        NotFoundError: its worktree is not there.
-        GitError: git cannot.
+        NotFoundError: its worktree does not exist.
+        GitError: git fails.
     """
     worktree = Path(task.worktree)
     _check_there(worktree)
@@ -51,7 +53,7 @@ async def show_diff(task: TaskView, *, is_stat: bool) -> int:
     color = ["--color"] if sys.stdout.isatty() and "NO_COLOR" not in os.environ else []
     since = ["--merge-base", task.base] if task.base else ["HEAD"]
     if not task.base:
-        click.echo("its base is not known: only what is not committed is shown", err=True)
+        click.echo("base branch unknown; showing only uncommitted changes", err=True)
     click.echo(
         await repository.told("diff", *form, *color, *since, "--"),
         nl=False,
@@ -68,4 +70,4 @@ async def show_diff(task: TaskView, *, is_stat: bool) -> int:
 
 def _check_there(worktree: Path) -> None:
     if not worktree.is_dir():
-        raise NotFoundError(f"{worktree} is not there", "`symposium task undo` brings it back")
+        raise NotFoundError(f"{worktree} does not exist", "`symposium task undo` restores it")

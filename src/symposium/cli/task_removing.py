@@ -1,4 +1,4 @@
-"""To delete a taskspace: what would be lost is shown, and a person decides (users B-8)."""
+"""Delete a task: show what would be lost, and let the user decide (users B-8)."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,14 +15,14 @@ from symposium.cli.stdin_lines import ask_line
 from symposium.cli.tasks import ask, is_interactive
 from symposium.taskspaces.deletion.archive import DAYS
 
-_ARCHIVE: Final = "Archive and delete it? It can be brought back. [Y/n] "
-_FOR_GOOD: Final = "Delete it for good? Nothing of it is kept, there is no way back. [y/N] "
+_ARCHIVE: Final = "Archive and delete it? `symposium task undo` restores it. [Y/n] "
+_FOR_GOOD: Final = "Delete it without an archive? This cannot be undone. [y/N] "
 
 
 async def remove_task(
     task: TaskView, branch: str, *, is_agreed: bool, is_final: bool, as_json: bool
 ) -> int:
-    """Report, ask if there is somebody to ask, and delete; an archive only goes for good."""
+    """Show the report, ask on a terminal, and delete. An archive is deleted without one."""
     if task.archived_at is not None:
         return await _remove_archive(task, task.archived_at, is_final=is_final, as_json=as_json)
     question = _FOR_GOOD if is_final else _ARCHIVE
@@ -32,12 +32,12 @@ async def remove_task(
     if not report.is_safe and not is_agreed and not await _agrees(question, as_json=as_json):
         if as_json:
             print_json({"removed": False, "report": to_builtins(report)})
-        hint = "--discard-work deletes it all the same, and keeps an archive for 14 days"
+        hint = "--discard-work deletes it anyway and keeps an archive for 14 days"
         click.echo(f"Nothing was changed; {hint}.", err=True)
         return ExitCode.DENIED
     message = RemoveTaskspace(
         taskspace_uuid=task.id,
-        # Between the look and the deletion somebody may have gone on working.
+        # The agent or the user may have changed files since the report.
         only_if_safe=report.is_safe and not is_agreed,
         branch=branch,
         archived_for_good=is_final,
@@ -59,8 +59,8 @@ async def _remove_archive(
         lines = (await ask(message)).lines
     else:
         ends = day_of((datetime.fromisoformat(archived_at) + timedelta(days=DAYS)).isoformat())
-        back = f"`symposium task undo {task.id[:8]}` brings it back, until {ends}"
-        click.echo(f"{task.name!r} is deleted already; {back}.", err=True)
+        back = f"`symposium task undo {task.id[:8]}` restores it, until {ends}"
+        click.echo(f"{task.name!r} is already deleted; {back}.", err=True)
     if as_json:
         print_json({"removed": True, "report": None, "lines": lines})
     elif lines:
@@ -75,7 +75,7 @@ def _show(task: TaskView, report: SafetyReport) -> None:
 
 
 async def _agrees(question: str, *, as_json: bool) -> bool:
-    """Whether the person there says yes; nobody there means no."""
+    """Whether the user says yes; without a terminal, no."""
     if as_json or not is_interactive():
         return False
     try:

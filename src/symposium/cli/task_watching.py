@@ -22,7 +22,7 @@ from symposium.cli.bus_options import client_for
 from symposium.cli.task_board import Board
 
 RECONNECT_LOOK: Final = 1.0
-"""Seconds between two looks at whether the daemon was restarted."""
+"""Seconds between two checks for a restart of the daemon."""
 
 MAX_TASKS: Final = 1000
 """Tasks that a board shows; those that need you are among them."""
@@ -50,12 +50,12 @@ class TaskWatch:
         self._projects = {self._project}
         self._board = Board()
         self._announced: list[Announcement] = []
-        # What is announced while the tasks are listed may be newer than the list.
+        # An announcement that arrives while the tasks are listed may be newer than the list.
         self._held: list[Announcement] | None = None
         self._is_due = asyncio.Event()
 
     def answers(self) -> Answers:
-        """What it listens to."""
+        """Return the handlers for announcements."""
         answers = Answers()
         answers.hear(TaskspaceChanged, self._hear)
         answers.hear(TaskspaceGone, self._hear)
@@ -83,7 +83,7 @@ class TaskWatch:
         self._is_due.set()
 
     async def _start(self, bus: BusClient, known: str) -> str:
-        """List everything, unless the connection is the known one; its name."""
+        """List everything, unless the connection is the known one; return its name."""
         connection = (await bus.ready()).connection
         if connection != known:
             self._held = []
@@ -111,7 +111,7 @@ class TaskWatch:
             try:
                 known = await self._start(bus, known)
             except BusError:
-                # It is restarted just now: what is shown stays.
+                # The daemon is restarting: keep the last board.
                 continue
 
     async def _hear(self, message: Announcement, asked: Asked) -> None:
@@ -127,7 +127,7 @@ class TaskWatch:
             self._is_due.set()
 
     def _change(self, message: Announcement) -> bool:
-        """Change the board; whether the message is about what it shows."""
+        """Update the board; return whether the message concerns a shown task."""
         match message:
             case TaskspaceChanged():
                 if self._project is not None and message.taskspace.project not in self._projects:

@@ -1,4 +1,4 @@
-"""What the commands on taskspaces share: asking the daemon, finding one by name, showing it."""
+"""Shared by the task commands: ask the daemon, find a task by name, show it."""
 
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -41,18 +41,18 @@ GLYPHS: Final = {
     "ready": ".",
     "archived": " ",
 }
-"""Beside the word, never in its place; what waits for a person has `?`."""
+"""Signs shown beside the word for a state; a state that waits for the user has `?`."""
 
 WIDTH: Final = 60
 
 PAGE: Final = 100
-"""Tasks that a list shows at once."""
+"""Tasks on one page of the list."""
 
 _Answer = TypeVar("_Answer")
 
 
 async def ask(message: Request[_Answer], socket: Path | None = None) -> _Answer:
-    """Ask the daemon, which is started if none runs; its news go to standard error.
+    """Ask the daemon, starting it if necessary; print its progress to stderr.
 
     Raises:
         BusError: it refuses, or cannot be reached.
@@ -62,33 +62,33 @@ async def ask(message: Request[_Answer], socket: Path | None = None) -> _Answer:
 
 
 def undone_lines(task: str, undone: Undone) -> tuple[str, ...]:
-    """What an undo has restored, and how to take it back."""
-    again = f"`symposium task undo {task[:8]} --to {undone.before.ref}` takes it back"
-    return (f"back to: {undone.now.reason}", again, *undone.lines)
+    """Describe what an undo has restored, and the command that reverses it."""
+    again = f"`symposium task undo {task[:8]} --to {undone.before.ref}` reverses this undo"
+    return (f"restored: {undone.now.reason}", again, *undone.lines)
 
 
 async def find_task(named: str) -> TaskView:
-    """The taskspace of an id, an id's beginning, a name or a branch, if there is exactly one.
+    """Find the one task with this id, beginning of an id, name, or branch.
 
-    One that is deleted, and could come back, is meant only where no other is.
+    A deleted task that can be restored matches only if no other task does.
 
     Raises:
-        NotFoundError: there is none, or more than one.
+        NotFoundError: no task matches, or several do.
     """
     async with client_for(None) as client:
         return await _find(client, named)
 
 
 async def find_and_show(named: str, log: int, *, is_whole: bool = True) -> TaskShown:
-    """The one taskspace that is meant, with the end of its log; over one connection.
+    """Find a task and show it with the end of its log, over one connection.
 
     Args:
-        named: as for `find_task`.
-        log: lines, the newest.
-        is_whole: whether its snapshots and its set-up are wanted.
+        named: see `find_task`.
+        log: number of the latest log lines.
+        is_whole: whether to include its snapshots and its set-up.
 
     Raises:
-        NotFoundError: there is none, or more than one.
+        NotFoundError: no task matches, or several do.
     """
     async with client_for(None) as client:
         id_ = (await _find(client, named)).id
@@ -96,10 +96,10 @@ async def find_and_show(named: str, log: int, *, is_whole: bool = True) -> TaskS
 
 
 async def _ask(client: BusClient, message: Request[_Answer]) -> _Answer:
-    def news(told: Progress) -> None:
-        is_counted = told.done is not None and told.total is not None
-        count = f" ({told.done:.0f}/{told.total:.0f})" if is_counted else ""
-        click.echo(f"… {told.message}{count}", err=True)
+    def news(progress: Progress) -> None:
+        is_counted = progress.done is not None and progress.total is not None
+        count = f" ({progress.done:.0f}/{progress.total:.0f})" if is_counted else ""
+        click.echo(f"… {progress.message}{count}", err=True)
 
     await client.ready()
     return await client.request(message, on_progress=news)
@@ -111,56 +111,54 @@ async def _find(client: BusClient, named: str) -> TaskView:
         return found[0]
     if found:
         several = "; ".join(_told_apart(each) for each in found)
-        raise NotFoundError(f"{named!r} is more than one taskspace: {several}", "give an id")
-    raise NotFoundError(
-        f"there is no taskspace {named!r}", "`symposium task list` shows those there are"
-    )
+        raise NotFoundError(f"several tasks match {named!r}: {several}", "give an id")
+    raise NotFoundError(f"there is no task {named!r}", "`symposium task list` lists the tasks")
 
 
 def sessions() -> SessionStore:
-    """Where the sessions of agents are."""
+    """Open the store of agent sessions."""
     return SessionStore(paths())
 
 
 def doing(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
-    """Run a command's one coroutine."""
+    """Run the coroutine of a command."""
     return run(work())
 
 
 def show_tasks(found: Sequence[TaskView], *, as_json: bool) -> None:
-    """A line for each: state, name, what was said last."""
+    """Print one line per task, or JSON."""
     if as_json:
         print_json([to_builtins(each) for each in found])
         return
     for each in found:
         click.echo(task_line(each))
     if not found:
-        click.echo("There are no taskspaces; `symposium task new NAME` makes one.", err=True)
+        click.echo("There are no tasks; `symposium task new NAME` creates one.", err=True)
 
 
 def task_line(task: TaskView) -> str:
-    """State, name, id, and what was said last."""
+    """Format state, name, id, and the last line of progress."""
     name = one_line(task.name, width=32)
     last = f'  "{one_line(task.last.message, width=WIDTH)}"' if task.last is not None else ""
     return f"{glyph_of(task)} {name:32}  {task.state:18}  {task.id[:8]}{last}"
 
 
 def reading_lines(guidance: Sequence[GuidanceReading]) -> Iterator[str]:
-    """Each text that the agents read, with its layer and when they last read it."""
+    """Format each guidance text that the agents read, with its layer and the time."""
     for each in guidance:
         layer = f" ({one_line(each.layer, width=20)})" if each.layer else ""
         yield f"{one_line(each.id, width=100)}{layer} read at {minute_of(each.at)}"
 
 
 def glyph_of(task: TaskView) -> str:
-    """The sign beside the state of a task."""
+    """Choose the sign beside the state of a task."""
     if task.state.startswith(("waiting", "paused")):
         return "?"
     return GLYPHS.get(task.state, "!")
 
 
 def show_task(shown: TaskShown) -> None:
-    """All that is known of one."""
+    """Print the details of a task."""
     about = shown.taskspace
     click.echo(task_line(about))
     for label, value in (
@@ -186,7 +184,7 @@ def show_task(shown: TaskShown) -> None:
 
 
 def category_text(category: str) -> str:
-    """The word for a category, after its sign on a terminal."""
+    """Format a category, on a terminal after its sign."""
     if not sys.stdout.isatty():
         return category
     return f"{SIGNS[ProgressCategory(category)][-1]} {category}"
@@ -195,17 +193,17 @@ def category_text(category: str) -> str:
 def _guessed(guesses: Sequence[str]) -> str:
     if not guesses:
         return ""
-    return f"{'; '.join(guesses)}; say so in .symposium/workspace.toml to have it run"
+    return f"{'; '.join(guesses)}; add it to .symposium/workspace.toml to run it"
 
 
 def is_interactive() -> bool:
-    """Whether there is a person to ask."""
+    """Whether a user at a terminal can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _told_apart(task: TaskView) -> str:
     since = f", deleted {minute_of(task.archived_at)}" if task.archived_at else ""
-    return f"{task.id[:8]} ({task.name}, made {minute_of(task.created_at)}{since})"
+    return f"{task.id[:8]} ({task.name}, created {minute_of(task.created_at)}{since})"
 
 
 def show_snapshots(snapshots: Sequence[SnapshotView], *, as_json: bool) -> None:

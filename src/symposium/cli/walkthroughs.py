@@ -1,4 +1,4 @@
-"""Where the commands on walkthroughs find what they are about: a file, or what is stored."""
+"""Find the walkthrough that a command names: a file, or a stored one."""
 
 import asyncio
 import os
@@ -21,13 +21,11 @@ from symposium.walkthroughs.store import Stored, WalkthroughStore, project_folde
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A walkthrough that was named.
+    """The named walkthrough.
 
     Attributes:
-        title: of it.
-        markdown: of it.
-        base: the folder that its paths are relative to.
-        about: where it comes from, in a few words.
+        base: the directory that its paths are relative to.
+        about: its origin, in a few words.
     """
 
     title: str
@@ -38,13 +36,13 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How a walkthrough was named on the command line.
+    """The command line's choice of a walkthrough.
 
     Attributes:
-        target: a Markdown file, or the id of a stored walkthrough; None for the newest.
-        version: of a stored one; None for the newest.
-        base: the folder that its paths are relative to; None for that which was stored.
-        has_servers: whether language servers may be asked.
+        target: a Markdown file, or the id of a stored walkthrough; None for the latest.
+        version: the version of a stored one; None for the latest.
+        base: the directory that its paths are relative to; None for the stored one.
+        has_servers: whether to ask language servers.
     """
 
     target: str | None
@@ -54,14 +52,14 @@ class Choice:
 
 
 def project_stores(base: Path | None = None) -> list[WalkthroughStore]:
-    """The walkthroughs of the project that we are in: of this worktree, then of the others."""
+    """Return the stores of the current project: of this worktree, then of the others."""
     home, here = paths().home, project_folder(paths().home, base or Path.cwd())
     others = {project_folder(home, each): None for each in worktrees_of(base or Path.cwd())}
     return [WalkthroughStore(folder) for folder in {here: None, **others}]
 
 
 def worktrees_of(place: Path) -> list[Path]:
-    """The worktrees of the repository that a folder is in, as its files name them."""
+    """List the worktrees of the repository around a directory, from the files of git."""
     place = place.resolve()
     top = next((each for each in (place, *place.parents) if (each / ".git").exists()), None)
     if top is None:
@@ -76,7 +74,7 @@ def worktrees_of(place: Path) -> list[Path]:
 
 
 def _common_directory(git: Path) -> Path:
-    """What the worktrees of a repository share (gitrepository-layout(5), `commondir`)."""
+    """Find the shared git directory (gitrepository-layout(5), `commondir`)."""
     if git.is_dir():
         return git
     own = _read_path(git, git.parent)
@@ -89,10 +87,10 @@ def _read_path(file: Path, base: Path) -> Path:
 
 
 def chosen(choice: Choice) -> Chosen:
-    """The walkthrough that was named.
+    """Load the named walkthrough.
 
     Raises:
-        NotFoundError: there is no such file, and none such is stored.
+        NotFoundError: neither a file nor a stored walkthrough has this name.
     """
     file = Path(choice.target) if choice.target else None
     if file is not None and (file.is_file() or file.suffix == ".md"):
@@ -118,10 +116,10 @@ def _stored(choice: Choice) -> Stored:
 
 
 async def resolved(found: Chosen, choice: Choice) -> Resolved:
-    """A walkthrough and what it speaks of.
+    """Resolve the locations of a walkthrough.
 
     Raises:
-        ExplainedError: it is too long, or its folder is gone.
+        ExplainedError: it is too long, or its directory does not exist.
     """
     place = workspace(found.base)
     document = parse_walkthrough(found.markdown)
@@ -132,7 +130,7 @@ async def resolved(found: Chosen, choice: Choice) -> Resolved:
 @asynccontextmanager
 async def _ide(root: Path, *, has_servers: bool) -> AsyncGenerator[IdePort]:
     if not has_servers:
-        yield NoIde("language servers are not asked, as --no-servers wants it")
+        yield NoIde("language servers are off because of --no-servers")
         return
     headless = Headless()
     async with asyncio.TaskGroup() as tasks:

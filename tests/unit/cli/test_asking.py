@@ -62,7 +62,7 @@ async def test_what_is_asked_is_shown_with_its_options_before_the_question() -> 
         "? The agent wants to edit /a: do it",
         "    1) Allow once",
         "    2) Reject",
-        "  Choose 1-2, or nothing for no: ",
+        "  Choose 1-2, or press Enter for no: ",
     ]
 
 
@@ -96,7 +96,7 @@ async def test_what_was_left_out_is_said_and_shown_when_asked_for() -> None:
 
     assert lines[LINES_SHOWN : LINES_SHOWN + 2] == ["    +line 29", "    [… 70 more lines]"]
     first, *rest = lines[LINES_SHOWN + 4 :]
-    assert first == "  Choose 1-2, ? to see all of it, or nothing for no: "
+    assert first == "  Choose 1-2, ? to see all, or press Enter for no: "
     assert rest[0] == "? The agent wants to edit a (+100 -0)"
     assert rest[1:-3] == [f"    +line {number}" for number in range(100)]
 
@@ -108,7 +108,7 @@ async def test_the_end_of_a_long_command_can_be_read() -> None:
 
     assert "".join(lines[:-3]) == f"? The agent wants to run: {command}"
     assert all(len(line) <= 100 for line in lines)
-    assert "to see all of it" not in lines[-1]
+    assert "to see all" not in lines[-1]
 
 
 @pytest.mark.requirement("cli.chat-permission")
@@ -130,8 +130,8 @@ async def test_a_question_mark_shows_the_options_again_with_what_they_do() -> No
     assert await asked(person, ONCE, NO) == Chosen(NO)
     assert person.shown[-4:-1] == [
         "? The agent wants to edit /a: do it",
-        "    1) Allow once: the agent may do this now; it asks again next time",
-        "    2) Reject: the agent may not do this now; it may ask again",
+        "    1) Allow once: allow this now; the agent asks again next time",
+        "    2) Reject: deny this now; the agent may ask again",
     ]
 
 
@@ -143,7 +143,7 @@ async def test_a_change_of_exactly_the_shown_lines_is_whole(over: int, note: lis
     lines = await shown(ToolCall("1", "a", None, "edit", "", ("/work/a",), (change,)))
 
     assert [line for line in lines if "more lines]" in line] == note
-    assert ("to see all of it" in lines[-1]) == bool(over)
+    assert ("to see all" in lines[-1]) == bool(over)
 
 
 @pytest.mark.requirement("cli.chat-permission")
@@ -151,7 +151,7 @@ async def test_a_question_mark_between_blanks_shows_the_options_again() -> None:
     person = Person(" ? ", "1")
 
     assert await asked(person, ONCE) == Chosen(ONCE)
-    assert any("it asks again next time" in line for line in person.shown)
+    assert any("the agent asks again next time" in line for line in person.shown)
 
 
 @pytest.mark.requirement("cli.chat-permission")

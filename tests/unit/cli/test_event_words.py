@@ -45,7 +45,7 @@ def test_a_question_is_shown_as_it_is_asked_elsewhere() -> None:
     ("kind", "data", "text"),
     [
         ("question", {"question": 1, "title": "go"}, "[question 1] go"),
-        ("settled", {"question": 1}, "[question 1] is settled"),
+        ("settled", {"question": 1}, "[question 1] settled"),
         ("permission", {"title": "go", "optionId": "y"}, "[permission] go: y"),
         (
             "permission",

@@ -44,12 +44,12 @@ def missing() -> OSError:
         (LocalError("a bad call"), 1, "host", "a bad call"),
         (SymposiumError("it is so", "do this"), 1, "host", "it is so"),
         (StepError("initialize", ConnectionClosedError("gone")), 1, "component", "at initialize"),
-        (ZeroDivisionError("by zero"), 1, "host", "a bug of symposium: ZeroDivisionError: by zero"),
+        (ZeroDivisionError("by zero"), 1, "host", "a bug in Symposium: ZeroDivisionError: by zero"),
         (
             ExceptionGroup("two", [ExceptionGroup("one", [KeyError("x")])]),
             1,
             "host",
-            "a bug of symposium: KeyError: 'x'",
+            "a bug in Symposium: KeyError: 'x'",
         ),
     ],
 )
@@ -71,7 +71,14 @@ def test_the_last_words_of_a_dead_program_are_shown_and_made_safe() -> None:
 
     assert failure.message == "component mod `mod 'a b'` exited with code 7 at session/new"
     assert failure.hint.splitlines() == [
-        *("its last words:", "| line 16", "| line 17", "| line 18", "| line 19", "| ␛[31mred"),
+        *(
+            "its last stderr lines:",
+            "| line 16",
+            "| line 17",
+            "| line 18",
+            "| line 19",
+            "| ␛[31mred",
+        ),
     ]
 
 
@@ -171,7 +178,7 @@ def test_each_error_has_its_exit_code_and_keeps_its_hint(
         (
             {"reason": "policy", "detail": "line 3"},
             *(ExitCode.RUNTIME, "policy", "cli"),
-            "no agent starts while your rules cannot be read (at initialize): line 3",
+            "cannot read your policy rules, so no agent starts (at initialize): line 3",
         ),
         (
             {"reason": "component_start_failed", "errno": errno.ENOENT, "detail": "no x; install"},
@@ -186,17 +193,17 @@ def test_each_error_has_its_exit_code_and_keeps_its_hint(
         (
             {"reason": "component_exited", "signal": "SIGKILL", "exitCode": None},
             *(ExitCode.RUNTIME, "exited", "component"),
-            "component agent was ended by SIGKILL at initialize",
+            "component agent was killed by SIGKILL at initialize",
         ),
         (
             {"reason": "component_exited"},
             *(ExitCode.RUNTIME, "exited", "component"),
-            "component agent closed its side at initialize",
+            "component agent closed the connection at initialize",
         ),
         (
             {"reason": "initialize_timeout", "seconds": 3},
             *(ExitCode.TIMEOUT, "no_answer", "component"),
-            "component agent did not answer within 3 s (at initialize)",
+            "component agent timed out after 3 s (at initialize)",
         ),
         (
             {"reason": "protocol_version_missing"},

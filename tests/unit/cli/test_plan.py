@@ -52,8 +52,8 @@ def test_plan_takes_what_an_editor_sends_in_any_form(form: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("given", "words", "says"),
     [
-        ("{", (), "is no JSON"),
-        ("[]", (), "holds no JSON object"),
+        ("{", (), "is not valid JSON"),
+        ("[]", (), "does not contain a JSON object"),
         ("{}", ("--mods", "ide-opps"), "'ide-opps' is neither a built-in mod"),
     ],
 )

@@ -124,5 +124,5 @@ def test_each_command_says_where_a_policy_cannot_be_read_and_how_to_fix_it(
 def test_a_policy_file_that_is_named_must_exist(tmp_path: Path) -> None:
     missing = CliRunner().invoke(main, ["policy", "list", "--policy", str(tmp_path / "none")])
 
-    assert f"{tmp_path / 'none'} is not there" in missing.stderr
+    assert f"{tmp_path / 'none'} does not exist" in missing.stderr
     assert missing.exit_code == 4

@@ -29,7 +29,7 @@ def test_a_session_is_named_by_enough_of_its_id(store: SessionStore, named: str)
 
 @pytest.mark.requirement("showing.session-ids")
 @pytest.mark.parametrize(
-    ("named", "said"), [("8c56e6df", "more than one"), ("8c5", "no id"), ("ffff", "no id")]
+    ("named", "said"), [("8c56e6df", "several sessions match"), ("8c5", "no id"), ("ffff", "no id")]
 )
 def test_what_is_not_exactly_one_is_refused(store: SessionStore, named: str, said: str) -> None:
     with pytest.raises(SessionNotFoundError, match=said):

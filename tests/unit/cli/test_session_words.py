@@ -17,11 +17,11 @@ QUESTION = {
 @pytest.mark.parametrize(
     ("method", "answer", "said"),
     [
-        (SAY, {"waiting": 2}, "2 waiting\n"),
-        (CANCEL, {"cancelled": True}, "its turn is cancelled\n"),
-        (CANCEL, {"cancelled": False}, "it is in no turn\n"),
+        (SAY, {"waiting": 2}, "sent; prompts in the queue: 2\n"),
+        (CANCEL, {"cancelled": True}, "canceled the turn\n"),
+        (CANCEL, {"cancelled": False}, "the agent is in no turn\n"),
         (ANSWER, {}, "answered\n"),
-        (QUESTIONS, {"questions": []}, "it asks nothing\n"),
+        (QUESTIONS, {"questions": []}, "no open questions\n"),
     ],
 )
 def test_what_is_only_done_is_said_on_stderr(

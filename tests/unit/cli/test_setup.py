@@ -55,7 +55,7 @@ def test_the_snippet_is_printed_and_nothing_is_changed(home: Path, editor: str) 
 
     assert result.exit_code == ExitCode.OK
     assert "symposium" in result.stdout
-    assert "Put this into" in result.stderr or "Type this line" in result.stderr
+    assert "Add this to" in result.stderr or "Run this command" in result.stderr
     assert files(home) == []
 
 
@@ -198,7 +198,7 @@ def test_a_file_of_ours_is_written_where_the_editor_loads_it(home: Path) -> None
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("toad", "--write"), "type the line"),
+        (("toad", "--write"), "run the command"),
         (("zed", "--write", "--undo"), "exclude each other"),
         (("vi",), "'vi' is not one of"),
     ],

@@ -23,6 +23,8 @@ TASK = TaskView(
 
 @pytest.mark.requirement("tasks.up-deleted-meanwhile")
 def test_up_says_that_a_task_was_deleted_while_it_ran() -> None:
-    assert then_and_now(TASK, None).endswith("lost contact        6f1c2a77  (deleted meanwhile)")
+    assert then_and_now(TASK, None).endswith(
+        "lost contact        6f1c2a77  (deleted in the meantime)"
+    )
     assert then_and_now(TASK, replace(TASK, state="working")).endswith("(was: lost contact)")
     assert "(" not in then_and_now(TASK, TASK)

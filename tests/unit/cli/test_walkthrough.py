@@ -44,7 +44,7 @@ def test_list_shows_what_is_stored_the_newest_first(project: Path, tmp_path: Pat
     told = json.loads(run("list", "--json").stdout)
 
     assert (nothing.exit_code, nothing.stdout) == (0, "")
-    assert "no walkthrough is stored" in nothing.stderr
+    assert "no walkthroughs are stored" in nothing.stderr
     assert table[0].split() == ["ID", "VERSION", "CHANGED", "IN", "TITLE"]
     assert [line.split()[0] for line in table[1:]] == [second.id, first.id]
     assert [(each["id"], each["title"]) for each in told] == [
@@ -112,7 +112,7 @@ def test_check_ends_with_1_if_something_is_not_there(project: Path) -> None:
     told = json.loads(run("check", "bad.md", "--json").stdout)
 
     assert (good.exit_code, good.stdout) == (0, "line 3: comment: ok\n")
-    assert (bad.exit_code, bad.stderr) == (1, "2 looked at, 2 not found\n")
+    assert (bad.exit_code, bad.stderr) == (1, "2 checked, 2 not found\n")
     assert [(each["line"], each["kind"], each["status"]) for each in told] == [
         (3, "link", "error"),
         (5, "comment", "empty"),
@@ -126,7 +126,7 @@ def test_servers_are_asked_only_if_they_may_be(project: Path) -> None:
     result = run("check", "symbol.md", "--no-servers")
 
     assert result.exit_code == 1
-    assert "language servers are not asked" in result.stdout
+    assert "language servers are off" in result.stdout
 
 
 @pytest.mark.requirement("walkthroughs.cli-check")

@@ -82,8 +82,8 @@ def test_what_waits_for_json_says_so_to_a_person(
 
     said = capsys.readouterr()
     assert said.out == ""
-    assert f"This speaks {speaks} " in said.err
-    assert f"for {whom}: " in said.err
+    assert f"This command speaks {speaks} " in said.err
+    assert f"for {whom}. " in said.err
     assert "\nDo this. Ctrl-D" in said.err
 
 

@@ -42,19 +42,19 @@ from symposium.registry.surroundings import Surroundings, surroundings
 ID = click.argument("agent_id", metavar="ID")
 
 _INTERPRETERS = re.compile(r"python|pypy|node|npx|bunx?|deno|uvx?|pipx?|ruby|perl|java|bash|sh|env")
-"""Programs that run others: their names say nothing of the agent."""
+"""Programs that run other programs: their names do not identify an agent."""
 
 
 @click.group("agents", cls=CommandGroup, epilog=example("symposium agents add gemini"))
 def command() -> None:
-    """See, install, try and remove the agents one can choose."""
+    """List, install, test, and remove agents."""
 
 
 @command.command("list")
 @AS_JSON
 @REGISTRY
 def list_agents(*, as_json: bool, address: str | None) -> int:
-    """What can be chosen: what is here first, then what the registry offers."""
+    """List agents: first those on this machine, then those you can install."""
     around = surroundings(os.environ, address, notify)
 
     async def work() -> int:
@@ -78,7 +78,7 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
 @AS_JSON
 @REGISTRY
 def show(agent_id: str, *, as_json: bool, address: str | None) -> int:
-    """One agent: what it is, how it is started, and how it came here."""
+    """Show an agent: its description, state, and installed versions."""
     around = surroundings(os.environ, address, notify)
 
     async def work() -> int:
@@ -104,19 +104,19 @@ def show(agent_id: str, *, as_json: bool, address: str | None) -> int:
 
 @command.command()
 @click.argument("what", metavar="ID|COMMAND")
-@click.option("--id", "chosen_id", metavar="ID", help="The id of a command; made of its name.")
+@click.option("--id", "chosen_id", metavar="ID", help="Id for COMMAND. Default: its name.")
 @click.option(
     "--test/--no-test",
     "is_tested",
     default=True,
-    help="Start a command and ask it what it can do before it is added.",
+    help="Start COMMAND once, to test it before adding it.",
 )
 @AS_JSON
 @REGISTRY
 def add(
     what: str, *, chosen_id: str | None, is_tested: bool, as_json: bool, address: str | None
 ) -> int:
-    """Install an agent of the registry, or add a command line as an agent."""
+    """Install an agent from the registry by its ID, or add COMMAND as an agent."""
     around = surroundings(os.environ, address, notify)
 
     async def work() -> int:
@@ -126,9 +126,9 @@ def add(
             its_id = chosen_id or _id_of(given)
             if its_id in agent_names():
                 raise SpecError(
-                    f"{its_id} is the name of a built-in agent", "give another with --id"
+                    f"{its_id} is the name of a built-in agent", "choose another with --id NAME"
                 )
-            # What is not there could not be started, and a path must hold from anywhere.
+            # Fail now if the program is missing; a path must be valid in any working directory.
             program = (await find_program(given.argv[0], around.env)).program
             if "/" in given.argv[0]:
                 given = structs.replace(given, argv=(str(program), *given.argv[1:]))
@@ -138,9 +138,9 @@ def add(
             _tell(its_id, Obtained(given), as_json=as_json)
             return 0
         if what in agent_names():
-            # Whoever asks for it has it: that is no mistake.
+            # The agent is available as requested, so this is no error.
             source = ComponentSource("builtin", what)
-            note = f"{what} is built in: there is nothing to install"
+            note = f"{what} is built in; nothing to install"
             _tell(what, replace(await obtain_source(source, around), note=note), as_json=as_json)
             return 0
         loaded = await around.index.current()
@@ -152,24 +152,24 @@ def add(
 
 
 def _id_of(given: Command) -> str:
-    """An id from a command's name; an interpreter's name is nobody's id.
+    """Derive an id from a command's name, unless it is the name of an interpreter.
 
     Raises:
-        SpecError: the user must choose one.
+        SpecError: the user must choose an id.
     """
     its_id = id_of(given)
     if given.name is None and _INTERPRETERS.fullmatch(its_id):
         raise SpecError(
-            f"{its_id!r} runs many programs and is no name for this agent", "add --id NAME"
+            f"{its_id!r} runs many programs and does not identify this agent", "add --id NAME"
         )
     return its_id
 
 
 async def _must_answer(given: Command, around: Surroundings) -> None:
-    """Start it once.
+    """Start the command once and send `initialize`.
 
     Raises:
-        ExplainedError: it is no agent that works; nothing was added.
+        ExplainedError: it did not answer as an agent; nothing was added.
     """
     notify(f"testing `{shown(given.argv)}` …")
     try:
@@ -182,11 +182,11 @@ async def _must_answer(given: Command, around: Surroundings) -> None:
 
 @command.command()
 @click.argument("agent_id", metavar="ID|COMMAND")
-@click.option("--timeout", default=HANDSHAKE_TIME, show_default=True, help="Seconds to answer in.")
+@click.option("--timeout", default=HANDSHAKE_TIME, show_default=True, help="Time limit in seconds.")
 @AS_JSON
 @REGISTRY
 def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -> int:
-    """Start an agent, ask it what it can do, and end it."""
+    """Start an agent, show its capabilities, and stop it."""
     around = surroundings(os.environ, address, notify)
 
     async def work() -> int:
@@ -209,7 +209,7 @@ def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -
 @AS_JSON
 @REGISTRY
 def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> int:
-    """Install the registry's version of what is installed; the one before it stays."""
+    """Update installed agents to the registry's version; keeps the earlier version."""
     around = surroundings(os.environ, address, notify)
 
     async def work() -> int:
@@ -222,12 +222,12 @@ def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> i
             click.echo("no agent is installed; `symposium agents add ID` installs one", err=True)
         for each in agent_ids or here:
             if each in agent_names():
-                click.echo(f"{each} is built in: there is nothing to update", err=True)
+                click.echo(f"{each} is built in; nothing to update", err=True)
                 continue
             if each not in here:
                 raise NotFoundError(f"{each} is not installed", f"symposium agents add {each}")
             if each not in offered and not agent_ids:
-                click.echo(f"{each} is no longer in the registry and stays as it is", err=True)
+                click.echo(f"{each} is no longer in the registry; not updated", err=True)
                 continue
             entry, before = find_entry(loaded.index, each), here[each].version
             await obtain(entry, around)
@@ -236,7 +236,7 @@ def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> i
             print_json(done)
         for row in [] if as_json else done:
             is_new = row["from"] != row["to"]
-            change = f"{row['from']} -> {row['to']}" if is_new else f"is at {row['to']}"
+            change = f"{row['from']} -> {row['to']}" if is_new else f"already at {row['to']}"
             print(f"{row['id']}: {change}")
         return 0
 
@@ -247,7 +247,7 @@ def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> i
 @ID
 @AS_JSON
 def remove(agent_id: str, *, as_json: bool) -> int:
-    """Remove an installed agent with all its versions, or a noted command."""
+    """Remove an installed agent with all its versions, or an added command."""
     around = surroundings(os.environ)
 
     async def work() -> int:
@@ -255,12 +255,12 @@ def remove(agent_id: str, *, as_json: bool) -> int:
         was_installed = await uninstall(agent_id, around.bin_directory)
         if not (was_added or was_installed):
             raise NotFoundError(
-                f"{agent_id} is neither installed nor added", "see `symposium agents list`"
+                f"{agent_id} is neither installed nor added", "`symposium agents list` lists agents"
             )
         if as_json:
             print_json({"id": agent_id, "removed": True})
         else:
-            print(f"{agent_id} is removed")
+            print(f"removed {agent_id}")
         return 0
 
     return run(work())
@@ -271,13 +271,14 @@ async def _known(agent_id: str, around: Surroundings) -> KnownAgent:
     found = {each.id: each for each in listing.agents}
     if agent_id not in found:
         near = near_names(agent_id, found)
-        hint = f"did you mean {' or '.join(near)}?" if near else "see `symposium agents list`"
+        listed = "`symposium agents list` lists agents"
+        hint = f"did you mean {' or '.join(near)}?" if near else listed
         raise NotFoundError(f"Agent '{agent_id}' not found in registry", hint)
     return found[agent_id]
 
 
 async def _obtained(agent_id: str, around: Surroundings) -> Obtained:
-    """By id, built-in and detected ones too; else by command line."""
+    """Find an agent by its id, also built-in or detected, or by a command line."""
     if any(each in agent_id for each in " /{="):
         return Obtained(parse_command(agent_id))
     known = await _known(agent_id, around)
@@ -305,7 +306,7 @@ def _tell(agent_id: str, obtained: Obtained, *, as_json: bool) -> None:
     at = f" {obtained.receipt.version}" if obtained.receipt else ""
     is_missing = bool(obtained.note) and agent_id not in agent_names()
     state = "is not installed" if is_missing else "is ready"
-    sys.stdout.write(f"{agent_id}{at} {state}; try it: symposium agents test {agent_id}\n")
+    sys.stdout.write(f"{agent_id}{at} {state}; test it with: symposium agents test {agent_id}\n")
 
 
 def _sum(receipt: Receipt) -> str:

@@ -18,18 +18,18 @@ from symposium.config.paths import paths
 
 _WIDTH = 60
 
-_json_option = click.option("--json", "as_json", is_flag=True, help="JSON for programs.")
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group(name="audit", cls=CommandGroup, epilog=example("symposium audit verify"))
 def command() -> None:
-    """What agents asked for permission to do, what was answered, who decided, and when."""
+    """Show which permissions agents requested, the decisions, who decided, and when."""
 
 
 @command.command(name="list", epilog=example("symposium audit list --json"))
 @_json_option
 def list_entries(*, as_json: bool) -> int:
-    """Show the record, oldest first."""
+    """List all entries, the oldest first."""
     entries = AuditLog(paths().audit).entries()
     if as_json:
         click.echo(json.dumps(entries))
@@ -37,16 +37,16 @@ def list_entries(*, as_json: bool) -> int:
     for entry in entries:
         click.echo(_row(entry))
     if not entries:
-        click.echo(f"nothing is on record in {paths().audit}", err=True)
+        click.echo(f"no entries in {paths().audit}", err=True)
     return ExitCode.OK
 
 
 @command.command(epilog=example("symposium audit verify --json"))
 @_json_option
 def verify(*, as_json: bool) -> int:
-    """Check that no line was changed, dropped or moved.
+    """Check that no entry was changed, removed, or moved.
 
-    Exit code: 0 the record is as it was written, 1 it is not.
+    Exit code: 0 if the log is intact, 1 if not.
     """
     log = AuditLog(paths().audit)
     faults, count = log.verify(), len(log.entries())
@@ -57,7 +57,7 @@ def verify(*, as_json: bool) -> int:
         for fault in faults:
             click.echo(f"{fault.place}: {fault.reason}")
         if not faults:
-            click.echo(f"{count} entries, none of them changed, dropped or moved")
+            click.echo(f"{count} entries; none was changed, removed, or moved")
     return ExitCode.RUNTIME if faults else ExitCode.OK
 
 

@@ -33,21 +33,26 @@ from symposium.errors import NotFoundError, SymposiumError
 
 TYPE = click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this type.")
 FROM = click.option(
-    "--from", "names", multiple=True, metavar="NAME", help="Only from peers called so."
+    "--from", "names", multiple=True, metavar="NAME", help="Only from peers with this name."
 )
-TASKSPACE = click.option("--taskspace", default="", metavar="UUID", help="Only of this taskspace.")
+TASKSPACE = click.option("--taskspace", default="", metavar="UUID", help="Only of this task.")
 
 
 @click.group("bus", cls=CommandGroup, epilog=example("symposium bus tail --type log_progress"))
 def command() -> None:
-    """Watch the bus, say something on it, say it again, or let another program take part."""
+    """Watch, send, and replay messages of the daemon.
+
+    The bus is the daemon's message channel: commands, MCP servers, and editors use it.
+    """
 
 
 @command.command()
 @TYPE
 @FROM
 @TASKSPACE
-@click.option("-n", "--last", type=int, help="First so many that have passed; 0 for all, and end.")
+@click.option(
+    "-n", "--last", type=int, help="First print this many past messages; 0: all, then exit."
+)
 @AS_JSON
 @SOCKET
 def tail(
@@ -59,7 +64,7 @@ def tail(
     *,
     as_json: bool,
 ) -> int:
-    """Show messages as they pass, without secrets."""
+    """Print messages as they are sent, without secrets."""
     choice = Choice(frozenset(types), taskspace, names)
     form = as_json_line if as_json else as_text_line
     answers = Answers()
@@ -90,8 +95,8 @@ def tail(
 @command.command()
 @click.argument("type_", metavar="TYPE")
 @click.argument("payload", default="{}", metavar="[JSON]")
-@click.option("--to", metavar="WHO", help="connection:NAME, role:NAME or taskspace:UUID.")
-@click.option("--timeout", type=float, help="Seconds to wait; the type's own time if not given.")
+@click.option("--to", metavar="WHO", help="connection:NAME, role:NAME, or taskspace:UUID.")
+@click.option("--timeout", type=float, help="Time limit in seconds. Default: set by the type.")
 @AS_JSON
 @SOCKET
 def send(
@@ -103,7 +108,7 @@ def send(
     *,
     as_json: bool,
 ) -> int:
-    """Send one message, and print the reply, or how many have heard it."""
+    """Send one message and print the reply, or the number of receivers."""
     message = _message(type_, payload_from(payload))
     address = _address(to)
 
@@ -125,7 +130,7 @@ def send(
 @TYPE
 @FROM
 @TASKSPACE
-@click.option("--dry-run", is_flag=True, help="Only show what would be sent.")
+@click.option("--dry-run", is_flag=True, help="Print the messages; send nothing.")
 @SOCKET
 def replay(
     file: Path,
@@ -136,9 +141,9 @@ def replay(
     *,
     dry_run: bool,
 ) -> int:
-    """Send again what `symposium bus tail --json` has recorded in FILE, in order.
+    """Send the messages again that `symposium bus tail --json` has recorded in FILE.
 
-    What belongs to a conversation that is over, and what a secret was taken out of, is left out.
+    Skips responses and other parts of past exchanges, and messages with a removed secret.
     """
     choice = Choice(frozenset(types), taskspace, names)
     chosen = [each for each in read_recorded(file) if choice.has(each)]
@@ -147,7 +152,7 @@ def replay(
         failed = 0
         for passed, found in replayable(chosen):
             if isinstance(found, str):
-                click.echo(f"left out: {found}: {as_text_line(passed)}", err=True)
+                click.echo(f"skipped: {found}: {as_text_line(passed)}", err=True)
             elif dry_run:
                 click.echo(as_text_line(passed))
             else:
@@ -158,24 +163,26 @@ def replay(
 
 
 @command.command()
-@click.option("--identity-prefix", default="client", show_default=True, help="What to be called.")
+@click.option(
+    "--identity-prefix", default="client", show_default=True, help="Name of the client on the bus."
+)
 @click.option(
     "--compat-socket",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="PATH",
-    help="Speak version 1, at the daemon's compat socket.",
+    help="Use bus version 1, at the daemon's compat socket.",
 )
 @SOCKET
 def bridge(identity_prefix: str, compat_socket: Path | None, socket: Path | None) -> int:
-    """Carry lines between standard input and output and the bus, for a program of any language.
+    """Connect stdin and stdout to the bus, for a program in any language.
 
-    Ends with 0 when the input ends, and with 1 when the daemon does.
+    Exit code: 0 when stdin ends, 1 when the daemon disconnects.
     """
     return run(run_bridge(socket, compat_socket, identity_prefix))
 
 
 async def _again(socket: Path | None, envelope: Envelope) -> bool:
-    """Send a recorded message as its sender did; whether it was taken."""
+    """Send a recorded message with its recorded sender; return whether it was accepted."""
     try:
         message = _message(envelope.type, envelope.payload)
         async with client_for(socket, envelope.sender) as client:
@@ -208,7 +215,7 @@ def _message(type_: str, payload: Raw) -> Message:
         hint = (
             f"did you mean {' or '.join(near)}?" if near else "see docs/reference/bus-messages.md"
         )
-        raise NotFoundError(f"there is no message {type_!r}", hint)
+        raise NotFoundError(f"unknown message type {type_!r}", hint)
     try:
         return known[type_].read(payload)
     except PayloadError as error:
@@ -220,7 +227,7 @@ def _address(text: str | None) -> Address | None:
         return None
     kind, _, name = text.partition(":")
     if kind not in {"connection", "role", "taskspace"} or not name:
-        raise click.UsageError(f"--to {text}: write connection:NAME, role:NAME or taskspace:UUID")
+        raise click.UsageError(f"--to {text}: write connection:NAME, role:NAME, or taskspace:UUID")
     return Address(**{kind: name})
 
 

@@ -13,9 +13,10 @@ EXAMPLE = example("symposium chat --agent 'npx some-agent --acp' --approve-reads
 @click.command("chat", cls=taking(TalkOptions), epilog=EXAMPLE)
 @talk_options
 def command(options: TalkOptions) -> int:
-    """Talk with an agent: Enter sends, Alt-Enter begins a new line, Ctrl-C cancels a turn.
+    """Chat with an agent in the terminal.
 
-    / lists the commands that the agent offers, /quit leaves.
+    Enter sends, Alt-Enter starts a new line, Ctrl-C cancels a turn. / lists the commands of the
+    agent, /help those of this chat, /quit leaves.
     """
     options.set_up_logs()
     chat = Chat(

@@ -27,15 +27,18 @@ from symposium.daemon.process import serve
 from symposium.errors import NotFoundError
 
 _WIDE = 80
-"""Characters of a line of what the daemon answers."""
+"""Width of a line of message types."""
 
 STOP_TIME = 15.0
-"""Seconds that `stop` waits for the daemon's end."""
+"""Seconds that `stop` waits for the daemon to exit."""
 
 
 @click.group("daemon", cls=CommandGroup, epilog=example("symposium daemon status"))
 def command() -> None:
-    """Start, stop and look at the daemon, which carries the bus and the taskspaces."""
+    """Start, stop, and inspect the daemon that manages tasks.
+
+    Other commands start the daemon when they need it.
+    """
 
 
 @command.command()
@@ -44,22 +47,29 @@ def command() -> None:
     "--compat-socket",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="PATH",
-    help="Let programs that speak the bus's version 1 come here, as in /tmp/symposium-daemon.sock.",
+    help="Additional socket for programs with bus version 1, such as /tmp/symposium-daemon.sock.",
 )
 @click.option(
     "--idle-timeout",
     default=IDLE_TIMEOUT,
     show_default=True,
-    help="Seconds without a client after which it ends; 0 for never.",
+    help="Exit after this many seconds without a client; 0 for never.",
 )
 @click.option(
     "--history",
     default=1024,
     show_default=True,
-    help="Messages that are remembered; 0 for none.",
+    help="Number of messages in the history; 0 for none.",
 )
-@click.option("--log", "level", type=click.Choice(LEVELS), default="info", show_default=True)
-@click.option("--foreground", is_flag=True, help="Stay in front, until a signal.")
+@click.option(
+    "--log",
+    "level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    help="Log level of the daemon.",
+)
+@click.option("--foreground", is_flag=True, help="Run in the foreground until interrupted.")
 def start(
     socket: Path | None,
     compat_socket: Path | None,
@@ -69,7 +79,7 @@ def start(
     *,
     foreground: bool,
 ) -> int:
-    """Start the daemon, if it does not run; return when it listens."""
+    """Start the daemon unless it is running; return when it accepts connections."""
     options = DaemonOptions(socket, compat_socket, idle_timeout, history, level)
     place = meeting_place(socket)
 
@@ -82,14 +92,14 @@ def start(
     else:
         said.append(in_background(work))
     if said == [RUNNING]:
-        click.echo(f"symposium: a daemon listens at {place.socket} already", err=True)
+        click.echo(f"symposium: a daemon is already running at {place.socket}", err=True)
     return 0
 
 
 @command.command()
 @SOCKET
 def stop(socket: Path | None) -> int:
-    """End the daemon; what it has promised to keep is kept."""
+    """Stop the daemon. Agents of tasks keep running."""
 
     async def work() -> int:
         async with running_bus(socket) as client:
@@ -110,7 +120,7 @@ def stop(socket: Path | None) -> int:
 @SOCKET
 @AS_JSON
 def status(socket: Path | None, *, as_json: bool) -> int:
-    """How the daemon is: its process, who is connected, what it answers."""
+    """Show the daemon's process, connections, and message types."""
 
     async def work() -> int:
         async with running_bus(socket) as client:
@@ -133,22 +143,22 @@ def status(socket: Path | None, *, as_json: bool) -> int:
 
 @command.command()
 @SOCKET
-@click.option("-n", "--lines", default=50, show_default=True, help="So many of the last lines.")
-@click.option("--json", "as_json", is_flag=True, help="The lines as they are written.")
+@click.option("-n", "--lines", default=50, show_default=True, help="Number of lines, the latest.")
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON lines of the log.")
 def logs(socket: Path | None, lines: int, *, as_json: bool) -> int:
-    """Show what the daemon has written down."""
+    """Show the log of the daemon."""
     path = meeting_place(socket).log
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        raise NotFoundError(f"there is no log at {path}", "has a daemon run here?") from None
+        raise NotFoundError(f"{path} does not exist", "start a daemon first") from None
     for line in text.splitlines()[-lines:]:
         print(line if as_json else _plain(line))
     return 0
 
 
 async def _gone(pid: int) -> None:
-    """Wait until the process has ended, as long as that takes within reason."""
+    """Wait until the process exits, at most `STOP_TIME` seconds."""
     with suppress(OSError):
         handle = os.pidfd_open(pid)
         over = asyncio.Event()

@@ -15,12 +15,12 @@ EXAMPLE = example("symposium prompt --agent 'symposium eliza' Hello")
 @click.command("eliza", epilog=EXAMPLE)
 @click.option("--deterministic", is_flag=True, help="Give the same answers every time.")
 def command(*, deterministic: bool) -> int:
-    """Be Eliza, an ACP agent on standard input and output."""
+    """Run Eliza, a built-in agent without a model, over ACP on stdin and stdout."""
 
     async def serve() -> int:
         seed = DETERMINISTIC_SEED if deterministic else None
         await serve_eliza(stdio_transport(), seed=seed)
         return 0
 
-    say_what_it_waits_for("To talk yourself: symposium chat --agent eliza")
+    say_what_it_waits_for("To chat in the terminal: symposium chat --agent eliza")
     return run(serve())

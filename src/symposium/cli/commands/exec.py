@@ -11,10 +11,10 @@ EXAMPLE = example("symposium exec -a codex-acp --approve-reads --json 'Fix the f
 @click.command("exec", cls=taking(PromptOptions), epilog=EXAMPLE)
 @prompt_options
 def command(options: PromptOptions) -> int:
-    """Give an agent the task TEXT, and wait for its end.
+    """Send TEXT to an agent, print its answer, and exit. Same as `symposium prompt`.
 
-    With --json standard output holds nothing but events, one JSON object a line; what is for
-    people goes to standard error. The exit code says how it went: 0 well, 1 an error or a limit,
-    3 no answer in time, 4 not found, 5 refused or denied, 130 interrupted.
+    With --json, stdout has only events, one JSON object per line; messages go to stderr. Exit
+    code: 0 success, 1 error or limit reached, 3 timeout, 4 not found, 5 refused or denied, 130
+    interrupted.
     """
     return run_prompt(options)

@@ -24,14 +24,14 @@ from symposium.timelines.store import TimelineStore
 from symposium.timelines.workplace import look_at
 
 MOD = "timeline"
-"""Keeps the new session's timeline, so that it can be linked."""
+"""Mod that records the new session's timeline, so that the two can be linked."""
 
-NEXT = "Say in one sentence what is to be done next, then go on with it."
+NEXT = "State the next step in one sentence, then continue with it."
 
 
 @dataclass(frozen=True, slots=True)
 class HandoffOptions(TalkOptions):
-    """What was written."""
+    """The options as typed."""
 
     to: str | None
     session: str | None
@@ -46,29 +46,29 @@ class HandoffOptions(TalkOptions):
     epilog=example("symposium handoff --to codex-acp 'Finish the open tasks'"),
 )
 @click.argument("text", required=False)
-@click.option("--to", metavar="AGENT", help="Who takes over: an id or a SPEC; --agent is the same.")
-@click.option("--session", metavar="ID", help="The session; the last one of --cwd if not given.")
-@click.option("--print", "is_shown", is_flag=True, help="Print what would be handed over, only.")
-@click.option("--json", "as_json", is_flag=True, help="Print events, one JSON object a line.")
+@click.option("--to", metavar="AGENT", help="Agent that takes over. Same as --agent.")
+@click.option("--session", metavar="ID", help="Session. Default: the latest one of --cwd.")
+@click.option("--print", "is_shown", is_flag=True, help="Print the summary; start no agent.")
+@click.option("--json", "as_json", is_flag=True, help="Print events, one JSON object per line.")
 @talk_options
 def command(options: HandoffOptions) -> int:
-    """Open a session with another agent, and give it goal, decisions, open tasks and evidence.
+    """Open a session with another agent and send it a summary of an earlier session.
 
-    TEXT is what it is asked to do. The timelines of both sessions link to each other; nothing of
-    the old session is changed otherwise.
+    The summary has the goal, decisions, open tasks, and latest test results. TEXT is the prompt
+    for the new agent. Each session's timeline then links to the other one.
     """
     options.set_up_logs()
     if options.to is not None and options.agent is not None:
-        raise click.UsageError("--to and --agent both say who takes over; give one.")
+        raise click.UsageError("--to and --agent both name the new agent; give one of them.")
     options = replace(options, to=options.to or options.agent)
     if options.to is None and not options.is_shown:
-        raise click.UsageError("Missing option '--to'; --print shows what would be handed over.")
+        raise click.UsageError("Missing option '--to'; --print shows the summary.")
     store = TimelineStore()
     source = options.session or _latest(store, options)
     store.read(source)
     if options.is_shown:
         return run(_show(options, store, source))
-    # Before the loop runs, and once there is something to hand over: it may install the agent.
+    # Outside the event loop, and only after the session was found: this may install the agent.
     agent = agent_spec(options.to, option="--to")
     chain = read_chain([*options.proxies, MOD], agent, option="--to")
     return run(_hand_over(options, store, source, chain))
@@ -109,14 +109,14 @@ def _latest(store: TimelineStore, options: HandoffOptions) -> str:
     found = store.summaries(options.directory())
     if not found:
         raise NotFoundError(
-            f"no session of {options.directory()} is kept",
-            "`symposium timeline list` shows what is; the mod `timeline` keeps it",
+            f"no session of {options.directory()} was recorded",
+            "the mod `timeline` records sessions; `symposium timeline list` lists them",
         )
     return found[0].session
 
 
 class _Linking:
-    """Shows the new session, and links its timeline and the old one as soon as it is there."""
+    """Report that links the timelines of both sessions once the new session is open."""
 
     def __init__(self, inner: Report, store: TimelineStore, source: str, agent: str) -> None:
         self._inner = inner
@@ -125,27 +125,27 @@ class _Linking:
         self._agent = agent
 
     def opened(self, session_id: str) -> None:
-        """The session is there."""
+        """Link the timelines."""
         self._store.open(self._source).add("link", {"to": session_id, "agent": self._agent})
         self._store.open(session_id).add("link", {"from": self._source})
         self._inner.opened(session_id)
 
     def update(self, params: Any) -> None:
-        """The agent reports something."""
+        """Show an update of the agent."""
         self._inner.update(params)
 
     def decided(self, permission: Permission, decision: Decision) -> None:
-        """A permission was asked for, and decided on."""
+        """Show a decided permission request."""
         self._inner.decided(permission, decision)
 
     def finished(self, stop_reason: str) -> None:
-        """The turn is over."""
+        """Show the end of the turn."""
         self._inner.finished(stop_reason)
 
     def advised(self, advice: str) -> None:
-        """There is something a person may want to do otherwise next time."""
+        """Show advice for the next run."""
         self._inner.advised(advice)
 
     def failed(self, failure: Failure) -> None:
-        """There was no turn, or it broke."""
+        """Show the failure of the turn."""
         self._inner.failed(failure)

@@ -27,10 +27,10 @@ from symposium.cli.task_agents import surroundings_to_start
 from symposium.cli.tasks import ask, doing
 
 LINES_SHOWN = 12
-"""Lines of a change or a script that a list shows."""
+"""Lines of a change or a script that the list shows."""
 
-FREE = {"question": ", or any text", "budget": ", or so much more, as in 2usd,10min"}
-"""What can be answered besides the choices, by kind."""
+FREE = {"question": ", or any text", "budget": ", or an amount to add, such as 2usd,10min"}
+"""Further answers, beside the choices, by kind of item."""
 
 
 @click.group(
@@ -42,9 +42,9 @@ FREE = {"question": ", or any text", "budget": ", or so much more, as in 2usd,10
 @AS_JSON
 @click.pass_context
 def command(context: click.Context, *, as_json: bool) -> int:
-    """Show everything that waits for you, the most urgent first.
+    """List what needs your answer, across all tasks, the most urgent first.
 
-    Exit code: 0 nothing waits, 10 something does.
+    Exit code: 0 if nothing waits, 10 if something waits.
     """
     if context.invoked_subcommand is not None:
         return ExitCode.OK
@@ -68,7 +68,11 @@ def command(context: click.Context, *, as_json: bool) -> int:
 @command.command(epilog=example("symposium inbox show 1"))
 @click.argument("item")
 def show(item: str) -> int:
-    """Show all of ITEM: a number of the list, an id, its beginning, or the name of its task."""
+    """Show all details of ITEM.
+
+    ITEM is a number from the last list on this terminal, an id, the beginning of an id, or the
+    name of a task with one waiting item.
+    """
 
     async def work() -> int:
         items = (await ask(ListInbox())).items
@@ -78,7 +82,7 @@ def show(item: str) -> int:
                 click.echo(each.id)
                 _print_whole(each)
                 return ExitCode.OK
-        click.echo(f"{found} does not wait any more.", err=True)
+        click.echo(f"{found} no longer waits for an answer.", err=True)
         return ExitCode.NOT_FOUND
 
     return doing(work)
@@ -89,12 +93,12 @@ def show(item: str) -> int:
 @click.argument("answer")
 @AS_JSON
 def answer(item: str, answer: str, *, as_json: bool) -> int:
-    """Answer ITEM with a choice, by its id or name; a question also with any text, for its agent.
+    """Answer ITEM with the id or name of a choice. A question also takes any text.
 
-    A permission can also be answered with yes or once, always, no or reject.
+    A permission request also takes yes or once, always, no or reject.
 
-    ITEM is a number of the last list on this terminal, an id, its beginning, or the name of a task
-    in which only one thing waits.
+    ITEM is a number from the last list on this terminal, an id, the beginning of an id, or the
+    name of a task with one waiting item.
     """
 
     async def work() -> int:
@@ -106,11 +110,11 @@ def answer(item: str, answer: str, *, as_json: bool) -> int:
         said = find_answer(answer, waiting)
         async with surroundings_to_start(waiting) as place:
             message = AnswerInbox(item=found, answer=said, by=by, environment=place)
-            told = (await ask(message)).text
+            outcome = (await ask(message)).text
         if as_json:
-            print_json({"item": found, "answer": said, "text": told})
+            print_json({"item": found, "answer": said, "text": outcome})
         else:
-            click.echo(told)
+            click.echo(outcome)
         return ExitCode.OK
 
     return doing(work)
@@ -120,16 +124,16 @@ def answer(item: str, answer: str, *, as_json: bool) -> int:
 @click.argument("item")
 @AS_JSON
 def later(item: str, *, as_json: bool) -> int:
-    """Not now: ITEM stays, you are not told of it any more, and its agent is not answered."""
+    """Snooze ITEM: it stays in the list without notifications, and its agent keeps waiting."""
 
     async def work() -> int:
         items = (await ask(ListInbox())).items
         found = find_item(item, items, last_shown(this_terminal()))
-        told = (await ask(PutOffInbox(item=found))).text
+        outcome = (await ask(PutOffInbox(item=found))).text
         if as_json:
-            print_json({"item": found, "text": told})
+            print_json({"item": found, "text": outcome})
         else:
-            click.echo(told)
+            click.echo(outcome)
         return ExitCode.OK
 
     return doing(work)
@@ -142,7 +146,7 @@ def _print_short(item: InboxItem) -> None:
     for line in lines[:LINES_SHOWN]:
         click.echo(clipped(f"    {line}", width=WIDTH))
     if len(lines) > LINES_SHOWN or (len(item.text) > WIDTH and not is_whole(item)):
-        click.echo("    [… `symposium inbox show` has all of it]")
+        click.echo("    [… `symposium inbox show` shows all of it]")
     _print_choices(item)
 
 
@@ -156,17 +160,17 @@ def _print_whole(item: InboxItem) -> None:
         for piece in pieces(line, width=WIDTH):
             click.echo(f"  {piece}")
     if item.call is not None and item.call.is_cut:
-        click.echo("    [… and more than a question may carry]")
+        click.echo("    [… the rest is too long to show]")
     _print_choices(item)
 
 
 def _print_choices(item: InboxItem) -> None:
     if item.put_off_at:
-        click.echo(f"  put off since {minute_of(item.put_off_at)}")
+        click.echo(f"  snoozed since {minute_of(item.put_off_at)}")
     choices = ", ".join(f"{each.id} ({each.name})" for each in item.choices)
     click.echo(f"  answer: {choices}{FREE.get(item.kind, '')}")
 
 
 def _lines(item: InboxItem) -> Sequence[str]:
-    """What should be read before one says yes."""
+    """Lines to read before saying yes."""
     return () if item.call is None else item.call.lines

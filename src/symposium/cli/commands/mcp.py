@@ -22,7 +22,7 @@ EXAMPLE = example("symposium mcp --http --port 4242")
 
 @dataclass(frozen=True, slots=True)
 class McpOptions:
-    """What was written, before it is looked at."""
+    """The options as typed."""
 
     is_http: bool
     port: int
@@ -34,9 +34,11 @@ class McpOptions:
 
 
 @click.command(name="mcp", cls=taking(McpOptions), epilog=EXAMPLE)
-@click.option("--http", "is_http", is_flag=True, help="Streamable HTTP, on this machine only.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="For --http; any that is free if 0."
+    "--http", "is_http", is_flag=True, help="Serve streamable HTTP, on this machine only."
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port for --http. Default: any."
 )
 @click.option(
     "--directory",
@@ -44,31 +46,37 @@ class McpOptions:
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
     default=".",
-    help="Where the agent works, if not here.",
+    help="Working directory of the agent. Default: the current directory.",
 )
-@click.option("--join", "is_joining", is_flag=True, help="Use a daemon that runs, and start none.")
-@click.option("--probe", "is_probing", is_flag=True, help="Only say where this is, as JSON.")
+@click.option("--join", "is_joining", is_flag=True, help="Use a running daemon; do not start one.")
+@click.option(
+    "--probe",
+    "is_probing",
+    is_flag=True,
+    help="Print the project and task of DIR as JSON, and exit.",
+)
 @click.option(
     "--tools",
     metavar="NAMES",
     default="auto",
     show_default=True,
-    help="Tools to list: auto (by workspace), all, or tools and topics, separated by commas.",
+    help="Tools to list: auto (by workspace), all, or tools and topics separated by commas.",
 )
 @log_option
 def command(options: McpOptions) -> int:
-    """Serve MCP on standard input and output, or over HTTP to those who have the token.
+    """Serve Symposium's tools and guidance to an agent over MCP, on stdin and stdout.
 
-    What it offers is on the page "MCP tools" of the reference.
+    With --http, serve over HTTP; clients need the token printed on stderr. The reference page
+    "MCP tools" describes the tools.
     """
     if options.port and not options.is_http:
-        raise click.UsageError("--port is for --http")
+        raise click.UsageError("--port needs --http")
     if options.is_probing:
         click.echo(json.dumps(probed(Path(options.directory).resolve(), os.environ), indent=2))
         return ExitCode.OK
     if not options.is_http:
         say_what_it_waits_for(
-            "`symposium setup claude-mcp --write` has an agent start it", speaks="MCP"
+            "`symposium setup claude-mcp --write` lets Claude Code start it", speaks="MCP"
         )
     set_up_logs(options.level)
     return run(_serve(options))

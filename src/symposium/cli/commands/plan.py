@@ -23,18 +23,18 @@ EXAMPLE = "symposium plan --capabilities editor.json --mods ide-ops"
     type=click.File(encoding="utf-8"),
     required=True,
     metavar="FILE",
-    help="What the editor declares: capabilities, params or a whole `initialize`; - for stdin.",
+    help="JSON file with the editor's capabilities, or its `initialize` request; - for stdin.",
 )
 @click.option(
     "--mods",
     default="ide-ops",
     show_default=True,
     metavar="NAMES",
-    help="The mods that are enabled, in order, with commas between them.",
+    help="Enabled mods, in order, separated by commas.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The plan as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(file: IO[str], mods: str, *, as_json: bool) -> None:
-    """Print the chain for an editor, and the reason for each of its parts; start nothing."""
+    """Print the mods and adapters that an editor would get, with reasons. Starts nothing."""
     offered = primitives(_params(file))
     specs = [spec.strip() for spec in mods.split(",") if spec.strip()]
     enabled = [entry_of(make()) for make in read_chain(specs, None).mods]
@@ -60,11 +60,11 @@ def _params(file: IO[str]) -> dict[str, Any]:
     try:
         given = json.load(file)
     except ValueError as error:
-        raise SymposiumError(f"{file.name} is no JSON: {error}", "see what is in it") from error
+        raise SymposiumError(f"{file.name} is not valid JSON: {error}", "fix the file") from error
     if not isinstance(given, dict):
         raise SymposiumError(
-            f"{file.name} holds no JSON object",
-            'the least that one can write is {"terminal": true}',
+            f"{file.name} does not contain a JSON object",
+            'a minimal one is {"terminal": true}',
         )
     given = as_object(cast("object", given))
     params = as_object(given["params"]) if "params" in given else given

@@ -28,30 +28,38 @@ _policy_option = click.option(
     "--policy",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The policy file; policy.toml in the user's directory if not given.",
+    help="Policy file. Default: ~/.symposium/policy.toml.",
 )
-_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group(
     name="policy", cls=CommandGroup, epilog=example("symposium policy explain 'git push --force'")
 )
 def command() -> None:
-    """What an agent may do unasked, and what it may not do at all."""
+    """Explain, test, or list your policy rules, without an agent.
+
+    The rules in policy.toml allow, ask about, or forbid commands, files, and tools.
+    """
 
 
 @command.command(epilog=example("symposium policy explain 'git status && git push --force'"))
 @click.argument("subject")
-@click.option("--write", "kind", flag_value="write", help="SUBJECT is a file that is written.")
-@click.option("--read", "kind", flag_value="read", help="SUBJECT is a file that is read.")
-@click.option("--tool", "kind", flag_value="tool", help="SUBJECT is the name of a tool.")
-@click.option("--cwd", type=click.Path(path_type=Path), default=Path(), help="The workspace.")
+@click.option("--write", "kind", flag_value="write", help="Judge writing the file SUBJECT.")
+@click.option("--read", "kind", flag_value="read", help="Judge reading the file SUBJECT.")
+@click.option("--tool", "kind", flag_value="tool", help="Judge calling the tool SUBJECT.")
+@click.option(
+    "--cwd",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    help="Workspace. Default: the current directory.",
+)
 @_policy_option
 @_json_option
 def explain(subject: str, kind: str | None, cwd: Path, file: Path | None, *, as_json: bool) -> int:
-    """Say what the rules make of SUBJECT, a command, and why.
+    """Show whether the rules allow the command SUBJECT, and why.
 
-    Exit code: 0 it is allowed, 10 a person is asked, 5 it is forbidden.
+    Exit code: 0 allowed, 10 the user is asked, 5 forbidden.
     """
     policy = guarded(_load(file), file or policy_file())
     judgement = policy.judge([_action(subject, kind)], Workspace(cwd.absolute()))
@@ -67,9 +75,9 @@ def explain(subject: str, kind: str | None, cwd: Path, file: Path | None, *, as_
 @command.command(epilog=example("symposium policy test"))
 @_policy_option
 def test(file: Path | None) -> int:
-    """Run the examples in the rules, and samples of what no rule may ever allow.
+    """Run the tests in the policy file, and check that no rule allows a dangerous command.
 
-    Exit code: 0 all hold, 1 an example fails or a catastrophe would be allowed.
+    Exit code: 0 if all pass, 1 if a test fails or a dangerous command would be allowed.
     """
     policy = _load(file)
     errors = 0
@@ -85,7 +93,7 @@ def test(file: Path | None) -> int:
 @_policy_option
 @_json_option
 def list_rules(file: Path | None, *, as_json: bool) -> int:
-    """List the rules, in the order of the file."""
+    """List the rules in the order of the file."""
     rules = _load(file).rules
     if as_json:
         click.echo(json.dumps([_rule(rule) for rule in rules]))
@@ -99,7 +107,7 @@ def _load(file: Path | None) -> Policy:
     place = file or policy_file()
     policy = load_policy(place)
     if policy is None and file is not None:
-        raise NotFoundError(f"{place} is not there", "name a policy file that is")
+        raise NotFoundError(f"{place} does not exist", "name an existing policy file")
     return policy or Policy()
 
 

@@ -27,16 +27,16 @@ EXAMPLE = example(
 
 @dataclass(frozen=True, slots=True)
 class PromptOptions(TalkOptions):
-    """What was written."""
+    """The options as typed."""
 
     as_json: bool
     text: str
 
 
 def prompt_options(command: _Command) -> _Command:
-    """TEXT, `--json`, and what it takes to talk to an agent."""
+    """TEXT, `--json`, and the options for talking to an agent."""
     as_json = click.option(
-        "--json", "as_json", is_flag=True, help="Print events, one JSON object a line."
+        "--json", "as_json", is_flag=True, help="Print events, one JSON object per line."
     )
     return click.argument("text")(talk_options(as_json(command)))
 
@@ -44,17 +44,16 @@ def prompt_options(command: _Command) -> _Command:
 @click.command("prompt", cls=taking(PromptOptions), epilog=EXAMPLE)
 @prompt_options
 def command(options: PromptOptions) -> int:
-    """Send TEXT to an agent and print its answer; - reads the text from standard input.
+    """Send TEXT to an agent and print its answer. With - as TEXT, read it from stdin.
 
-    Tool calls, plans and permissions go to standard error. The exit code says how the turn
-    ended: 0 well, 1 an error or a limit, 3 no answer in time, 4 not found, 5 refused or denied,
-    130 interrupted.
+    Tool calls, plans, and permissions go to stderr. Exit code: 0 success, 1 error or limit
+    reached, 3 timeout, 4 not found, 5 refused or denied, 130 interrupted.
     """
     return run_prompt(options)
 
 
 def run_prompt(options: PromptOptions) -> int:
-    """Send the prompt; the exit code."""
+    """Send the prompt and return the exit code."""
     options.set_up_logs()
     try:
         errand = read_errand(options)
@@ -66,10 +65,10 @@ def run_prompt(options: PromptOptions) -> int:
 
 
 def read_errand(options: PromptOptions) -> Errand:
-    """What is to be done.
+    """Read the options.
 
     Raises:
-        ExplainedError: something that was named is not there.
+        ExplainedError: an option names something that does not exist.
     """
     return Errand(
         chain=options.chain(),
@@ -84,6 +83,6 @@ def read_errand(options: PromptOptions) -> Errand:
 
 
 def say_as_json(failure: Failure) -> int:
-    """The error as the only event."""
+    """Print the error as the only event."""
     JsonReport(Output(on_broken=str)).failed(failure)
     return failure.code

@@ -38,20 +38,23 @@ CWD = click.option(
     metavar="DIR",
     default=".",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The workspace; the current directory if not given.",
+    help="Workspace. Default: the current directory.",
 )
 
 
 @click.group("recommendations", cls=CommandGroup, epilog=example("symposium recommendations show"))
 def command() -> None:
-    """See which mods suit a workspace, and why; nothing is changed here."""
+    """Show which mods suit a workspace, and why.
+
+    To add a recommended mod, open the menu of `symposium run` with `/symposium:config`.
+    """
 
 
 @command.command()
 @CWD
 @AS_JSON
 def show(directory: Path, *, as_json: bool) -> int:
-    """Every mod that is recommended to somebody, and whether each of its conditions holds here."""
+    """List recommended mods, with the conditions that hold in the workspace."""
     adviser = adviser_for(paths(), os.environ)
     advice = adviser.advise(directory)
     mods = _configured()
@@ -61,8 +64,8 @@ def show(directory: Path, *, as_json: bool) -> int:
         waiting = [each.item.as_json() for each in advice.questions]
         workspace = str(advice.workspace)
         troubles = list(advice.problems)
-        told = {"workspace": workspace, "recommendations": rows}
-        print_json({**told, "untrusted": waiting, "problems": troubles})
+        found = {"workspace": workspace, "recommendations": rows}
+        print_json({**found, "untrusted": waiting, "problems": troubles})
         return 0
     heads = ("", "MOD", "STATE", "FROM", "WHY")
     lines = [line for row in rows for line in _lines(row)]
@@ -71,14 +74,17 @@ def show(directory: Path, *, as_json: bool) -> int:
     for problem in advice.problems:
         click.echo(plain_text(problem), err=True)
     if advice.questions:
-        click.echo("the workspace stores more, see `symposium trust show`", err=True)
+        click.echo(
+            "the workspace stores more that needs your decision; `symposium trust show` lists it",
+            err=True,
+        )
     return 0
 
 
 @command.command()
 @AS_JSON
 def update(*, as_json: bool) -> int:
-    """Ask for the recommendations of others now."""
+    """Download the latest recommendations of others."""
     adviser = adviser_for(paths(), os.environ)
 
     async def work() -> int:
@@ -96,12 +102,12 @@ def update(*, as_json: bool) -> int:
 @command.command()
 @AS_JSON
 def forget(*, as_json: bool) -> int:
-    """Offer again what was declined for good."""
+    """Forget declined recommendations, so that they are offered again."""
     count = adviser_for(paths(), os.environ).memory.forget()
     if as_json:
         print_json({"forgotten": count})
     else:
-        click.echo(f"{count} forgotten", err=True)
+        click.echo(f"forgot {count} declined recommendations", err=True)
     return 0
 
 
@@ -140,7 +146,7 @@ def _described(
 
 
 def _conditions(predicate: Predicate, facts: Facts, depth: int) -> Iterator[dict[str, Any]]:
-    """Each condition with its verdict, in order; those inside `any` and `all` one level deeper."""
+    """List each condition with its result; those inside `any` and `all` one level deeper."""
     match predicate:
         case FileExists() | Uses():
             text, parts = words(predicate), ()

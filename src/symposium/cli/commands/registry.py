@@ -32,15 +32,15 @@ ID = click.argument("entry_id", metavar="ID|JSON")
     "registry", cls=CommandGroup, epilog=example("symposium registry resolve-agent gemini")
 )
 def command() -> None:
-    """Ask the registry what there is, and how it is started, in JSON."""
+    """Query the registry of agents and mods. Every command prints JSON."""
 
 
 @command.command("list")
 @AS_JSON
 @REGISTRY
 def list_agents(*, as_json: bool, address: str | None) -> int:
-    """The agents: our own, then the registry's."""
-    del as_json  # it is JSON in any case, as other tools expect
+    """List agents: the built-in ones, then those of the registry."""
+    del as_json  # always JSON, as other tools expect
     around = surroundings(os.environ, address)
 
     async def work() -> int:
@@ -55,7 +55,7 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
 @AS_JSON
 @REGISTRY
 def list_mods(*, as_json: bool, address: str | None) -> int:
-    """The mods: our own, the registry's, then those of the config and recommended ones."""
+    """List mods: built-in, registry, config, then recommended ones."""
     del as_json  # as above
     around = surroundings(os.environ, address)
 
@@ -77,7 +77,7 @@ def list_mods(*, as_json: bool, address: str | None) -> int:
 @AS_JSON
 @REGISTRY
 def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
-    """How an agent is started, as the McpServer JSON that SPECs take; fetched if it must be."""
+    """Print the command that starts an agent, as a JSON SPEC. Installs it if needed."""
     del as_json  # as above
     around = surroundings(os.environ, address)
 
@@ -93,7 +93,7 @@ def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
 @AS_JSON
 @REGISTRY
 def resolve_mod(entry_id: str, *, as_json: bool, address: str | None) -> int:
-    """How a mod is started, as the McpServer JSON that SPECs take; fetched if it must be."""
+    """Print the command that starts a mod, as a JSON SPEC. Installs it if needed."""
     del as_json  # as above
     around = surroundings(os.environ, address)
 
@@ -157,7 +157,7 @@ def _ours(name: str, *words: str) -> Mapping[str, object]:
 
 
 def _rows(ours: Mapping[str, str], entries: Sequence[Entry]) -> list[dict[str, str]]:
-    """Ours first; they hide what has the same id."""
+    """List built-in ones first; they hide registry entries with the same id."""
     rows = [{"id": name, "name": name, "description": text} for name, text in ours.items()]
     return rows + [
         {"id": each.id, "name": each.name, "version": each.version, "description": each.description}

@@ -29,7 +29,7 @@ EXAMPLE = example("symposium run --pause conductor")
 
 
 class RunOptions(Struct, frozen=True):
-    """What was written, before it is looked at."""
+    """The options as typed."""
 
     config: Path | None
     trace_dir: str | None
@@ -46,15 +46,15 @@ class RunOptions(Struct, frozen=True):
     envvar="SYMPOSIUM_CONFIG",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The config file; ~/.symposium/config.jsonc if not given.",
+    help="Config file. Default: ~/.symposium/config.jsonc.",
 )
-@click.option("--no-registry", is_flag=True, help="Offer only the agents that are on this machine.")
+@click.option("--no-registry", is_flag=True, help="Offer only agents on this machine.")
 @click.option(
     "--pause",
     type=click.Choice(["session", "conductor"]),
     default="session",
     show_default=True,
-    help="What waits while the menu is open: its session, or all that share its chain.",
+    help="Pause this session while its menu is open, or all sessions with the same agent.",
 )
 @bridge_options
 @trace_option
@@ -63,22 +63,22 @@ class RunOptions(Struct, frozen=True):
     "--log-dir",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Write every line of every wire into a new file in this directory.",
+    help="Write every line sent or received to a new file in DIR.",
 )
 def command(options: RunOptions) -> int:
-    """Serve an editor, speaking ACP on standard input and output.
+    """Serve an editor over ACP on stdin and stdout. Editors start this command.
 
-    Which agent answers, and which mods stand before it, says the config file; `/symposium:config`
-    in the chat changes it.
+    The config file names the agent and the mods. To change them, send `/symposium:config` in the
+    chat.
     """
     check_policy()
     set_up_logs(options.level)
-    say_what_it_waits_for("To talk yourself: symposium chat --agent 'symposium run'")
+    say_what_it_waits_for("To chat in the terminal: symposium chat --agent 'symposium run'")
     return run(serve(options))
 
 
 async def serve(options: RunOptions) -> int:
-    """Serve our own editor until it ends."""
+    """Serve the editor until it disconnects."""
     with ExitStack() as files:
 
         def record(chain: ChainSpec, trace_dir: str | None) -> Recorded:

@@ -30,7 +30,7 @@ EXAMPLE = example("symposium run-with --proxy arrow --agent 'npx some-agent --ac
 
 
 class RunWithOptions(Struct, frozen=True):
-    """What was written, before it is looked at."""
+    """The options as typed."""
 
     proxies: tuple[str, ...]
     agent: str | None
@@ -49,22 +49,24 @@ class RunWithOptions(Struct, frozen=True):
     "--log-dir",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Write every line of every wire into a new file in this directory.",
+    help="Write every line sent or received to a new file in DIR.",
 )
 def command(options: RunWithOptions) -> int:
-    """Run a chain of mods and an agent, speaking ACP on standard input and output.
+    """Run mods and an agent behind ACP on stdin and stdout.
 
-    Without --agent it is itself a proxy, for a chain of somebody else's.
+    Without --agent, it runs the mods as one ACP proxy, for another conductor.
     """
     agent = agent_spec(options.agent)
     chain = read_chain(options.proxies, agent, bridge=options.bridge or "auto")
     set_up_logs(options.level)
-    say_what_it_waits_for("To talk yourself: symposium chat with the same --proxy and --agent")
+    say_what_it_waits_for(
+        "To chat in the terminal: symposium chat with the same --proxy and --agent"
+    )
     return run(serve(chain, options))
 
 
 async def serve(chain: ChainSpec, options: RunWithOptions) -> int:
-    """Serve our own client until it ends, or a component fails."""
+    """Serve the client until it disconnects or a component fails."""
 
     def instantiate(_: object) -> Blueprint:
         return chain.blueprint()

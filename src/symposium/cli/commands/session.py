@@ -29,7 +29,7 @@ from symposium.cli.attaching import attach_terminal
 from symposium.cli.ending import ExitCode
 from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
-from symposium.cli.policy_report import terminal_warning
+from symposium.cli.policy_report import counted, terminal_warning
 from symposium.cli.running import run
 from symposium.cli.session_names import (
     ended_sessions,
@@ -54,16 +54,26 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.
     epilog=example("symposium session start --acp -- claude-code-acp"),
 )
 def command() -> None:
-    """Agents that outlive the terminal, each held by a process of its own."""
+    """Run agents that keep going when the terminal closes.
+
+    SESSION is an id or the beginning of an id.
+    """
 
 
 @command.command(epilog=example("symposium session start -- claude"))
 @click.argument("words", nargs=-1, required=True)
-@click.option("--acp", "is_acp", is_flag=True, help="It speaks ACP; else it gets a terminal.")
-@click.option("--cwd", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
-@click.option("--proxy", "mods", multiple=True, metavar="SPEC", help="A mod, for an ACP agent.")
-@click.option("--prompt", help="What to say to an ACP agent first.")
-@click.option("--title", default="", help="For lists.")
+@click.option(
+    "--acp", "is_acp", is_flag=True, help="Start an ACP agent. Default: run it in a terminal."
+)
+@click.option(
+    "--cwd",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=".",
+    help="Working directory. Default: the current directory.",
+)
+@click.option("--proxy", "mods", multiple=True, metavar="SPEC", help="Mod for an ACP agent.")
+@click.option("--prompt", help="First prompt for an ACP agent.")
+@click.option("--title", default="", help="Title for lists.")
 def start(
     words: Sequence[str],
     cwd: Path,
@@ -73,7 +83,7 @@ def start(
     *,
     is_acp: bool,
 ) -> int:
-    """Start the agent WORDS, and print the id of its session."""
+    """Start the agent with the command line WORDS and print the id of its session."""
     command_words = (shlex.join(words) if len(words) > 1 else words[0],) if is_acp else words
     spec = SessionSpec(
         id=str(uuid4()),
@@ -91,16 +101,16 @@ def start(
 @command.command(epilog=example("symposium session resume 6f1c…"))
 @click.argument("session")
 def resume(session: str) -> int:
-    """Start the agent of SESSION again, after it has ended or the machine has."""
+    """Restart the agent of SESSION after it ended or the machine restarted."""
     store = SessionStore(paths())
     return run(_launch(store.spec(find_session(store, session))))
 
 
 @command.command(name="list", epilog=example("symposium session list --json"))
-@click.option("--all", "is_all", is_flag=True, help="Those of deleted tasks, too.")
+@click.option("--all", "is_all", is_flag=True, help="Include sessions of deleted tasks.")
 @_json_option
 def list_sessions(*, is_all: bool, as_json: bool) -> int:
-    """List the sessions, the oldest first."""
+    """List sessions, the oldest first."""
     store = SessionStore(paths())
     found = sorted((store.spec(each) for each in store.ids()), key=lambda spec: spec.created_at)
     everything = [(spec, store.state(spec.id)) for spec in found]
@@ -127,7 +137,7 @@ def list_sessions(*, is_all: bool, as_json: bool) -> int:
         reason = f"  ({state.reason})" if state.reason else ""
         click.echo(f"{spec.id}  {state.status.value:8}  {spec.kind.value:8}  {shown}{reason}")
     if hidden := len(everything) - len(rows):
-        click.echo(f"Of deleted tasks there are {hidden} more; --all shows them.", err=True)
+        click.echo(f"{hidden} more of deleted tasks; --all lists them.", err=True)
     elif not rows:
         click.echo("There are no sessions.", err=True)
     return ExitCode.OK
@@ -135,13 +145,13 @@ def list_sessions(*, is_all: bool, as_json: bool) -> int:
 
 @command.command(epilog=example("symposium session attach 6f1c…"))
 @click.argument("session")
-@click.option("--since", default=0, help="For an ACP agent: only events after this number.")
+@click.option("--since", default=0, help="For an ACP agent: show only events after this number.")
 @FOLLOW
 @_json_option
 def attach(session: str, since: int, *, follow: bool, as_json: bool) -> int:
-    r"""Look at SESSION: its terminal, or what its agent reports, until it ends.
+    r"""Show the terminal of SESSION, or the messages of its ACP agent, until it ends.
 
-    Ctrl-\ lets go of a terminal, Ctrl-C of what an ACP agent reports; the agent goes on.
+    Leave a terminal with Ctrl-\, messages with Ctrl-C; the agent continues.
     """
     store = SessionStore(paths())
     found = find_session(store, session)
@@ -158,7 +168,7 @@ def attach(session: str, since: int, *, follow: bool, as_json: bool) -> int:
 @click.argument("text")
 @_json_option
 def say(session: str, text: str, *, as_json: bool) -> int:
-    """Give the ACP agent of SESSION the prompt TEXT, after those that wait already."""
+    """Send the prompt TEXT to the ACP agent of SESSION. It waits behind earlier prompts."""
     said = sys.stdin.read() if text == "-" else text
     return run(_ask(session, SAY, {"text": said}, as_json=as_json))
 
@@ -167,7 +177,7 @@ def say(session: str, text: str, *, as_json: bool) -> int:
 @click.argument("session")
 @_json_option
 def cancel(session: str, *, as_json: bool) -> int:
-    """Cancel the turn that the ACP agent of SESSION is in."""
+    """Cancel the current turn of SESSION's ACP agent."""
     return run(_ask(session, CANCEL, {}, as_json=as_json))
 
 
@@ -175,7 +185,7 @@ def cancel(session: str, *, as_json: bool) -> int:
 @click.argument("session")
 @_json_option
 def questions(session: str, *, as_json: bool) -> int:
-    """Show what the ACP agent of SESSION has asked and nobody has answered."""
+    """List unanswered questions of SESSION's ACP agent."""
     return run(_ask(session, QUESTIONS, {}, as_json=as_json))
 
 
@@ -185,7 +195,7 @@ def questions(session: str, *, as_json: bool) -> int:
 @click.argument("option")
 @_json_option
 def answer(session: str, question: int, option: str, *, as_json: bool) -> int:
-    """Answer QUESTION of SESSION with OPTION."""
+    """Answer question number QUESTION of SESSION with OPTION."""
     params = {"question": question, "optionId": option, "by": "the command line"}
     return run(_ask(session, ANSWER, params, as_json=as_json))
 
@@ -194,36 +204,38 @@ def answer(session: str, question: int, option: str, *, as_json: bool) -> int:
 @click.argument("session")
 @_json_option
 def show(session: str, *, as_json: bool) -> int:
-    """Show what is known of SESSION."""
+    """Show the state of SESSION."""
     return run(_ask(session, DESCRIBE, {}, as_json=as_json))
 
 
 @command.command(epilog=example("symposium session kill 6f1c…"))
 @click.argument("session")
 def kill(session: str) -> int:
-    """End the agent of SESSION, gently first, and all that it has started."""
+    """Stop the agent of SESSION and every process it started; kill what does not stop."""
     store = SessionStore(paths())
     return run(_kill(store, whole_id(store, session)))
 
 
 @command.command(epilog=example("symposium session forget --ended"))
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
-@click.option("--ended", "is_every", is_flag=True, help="All that have ended and are no task's.")
+@click.option(
+    "--ended", "is_every", is_flag=True, help="Remove every ended session that belongs to no task."
+)
 def forget(sessions: Sequence[str], *, is_every: bool) -> int:
-    """Remove what is kept of each SESSION, which must have ended.
+    """Remove the stored data of each SESSION, which must have ended.
 
-    That of a task is needed to go on with it; `symposium task gc` removes it with the task.
+    A session of a task is needed to resume the task; `symposium task gc` removes both.
     """
     store = SessionStore(paths())
     chosen = [whole_id(store, each) for each in sessions]
     if is_every:
         chosen += ended_sessions(store)
     elif not chosen:
-        raise click.UsageError("Say which SESSION, or --ended for all that have ended.")
+        raise click.UsageError("Missing SESSION; name one, or give --ended for all ended ones.")
     for each in dict.fromkeys(chosen):
         store.forget(each)
     if is_every:
-        click.echo(f"{len(set(chosen))} forgotten", err=True)
+        click.echo(f"removed {counted(len(set(chosen)), 'session')}", err=True)
     return ExitCode.OK
 
 
@@ -233,7 +245,7 @@ async def _launch(spec: SessionSpec) -> int:
     if not is_acp and (warning := terminal_warning()):
         click.echo(warning, err=True)
     agent = spec.command[0] if is_acp else f"{TERMINAL}{shlex.join(spec.command)}"
-    # What is not here is said here, and not in a log that nobody looks for.
+    # Report a missing program here, and not only in the log of the session server.
     environment = await environment_for(agent)
     await launch(SessionStore(paths()), spec, environment)
     click.echo(spec.id)
@@ -241,7 +253,7 @@ async def _launch(spec: SessionSpec) -> int:
 
 
 def _words(spec: SessionSpec) -> list[str]:
-    """What was started; the keys that an agent is given by its variables are left out."""
+    """List the words of the command, without the variables, which may hold keys."""
     if spec.kind is SessionKind.TERMINAL:
         return list(spec.command)
     return [agent_label(each) for each in spec.command]
@@ -260,7 +272,7 @@ async def _ask(session: str, method: str, params: Mapping[str, object], *, as_js
 
 async def _kill(store: SessionStore, session: str) -> int:
     if store.state(session).status is not Status.RUNNING:
-        click.echo(f"It is not running: {store.state(session).status.value}.", err=True)
+        click.echo(f"Not running: {store.state(session).status.value}.", err=True)
         return ExitCode.OK
     await AgentSessions(store).stop(session)
     return ExitCode.OK

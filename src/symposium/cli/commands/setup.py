@@ -22,16 +22,19 @@ KNOWN = "symposium.editors.known"
 
 @click.command(name="setup", epilog=example("symposium setup zed --write"))
 @click.argument("editor", type=click.Choice(names_in(KNOWN)))
-@click.option("--write", "is_write", is_flag=True, help="Show the change, ask, and make it.")
-@click.option("--undo", "is_undo", is_flag=True, help="Take back what --write has done.")
-@click.option("--yes", "is_agreed", is_flag=True, help="Do not ask.")
+@click.option(
+    "--write", "is_write", is_flag=True, help="Change the settings, after showing the change."
+)
+@click.option("--undo", "is_undo", is_flag=True, help="Undo the change made by --write.")
+@click.option("--yes", "is_agreed", is_flag=True, help="Do not ask for confirmation.")
 def command(editor: str, *, is_write: bool, is_undo: bool, is_agreed: bool) -> int:
-    """Make EDITOR know Symposium.
+    """Add Symposium to EDITOR.
 
-    Without an option the snippet is printed, and on standard error where it goes. What is written
-    is kept in mind, so that exactly that can be taken back, whatever else has changed since.
+    Without an option, print the settings to add to EDITOR; stderr says in which file. --undo
+    removes only the change made by --write and keeps later changes of yours.
 
-    Your policy.toml is tested, too. Exit code: 0 done, 1 a rule is wrong, 5 you said no.
+    Also runs the tests in your policy.toml. Exit code: 0 done, 1 a policy test failed, 5 you
+    declined.
     """
     if is_write and is_undo:
         raise click.UsageError("--write and --undo exclude each other")
@@ -43,7 +46,7 @@ def command(editor: str, *, is_write: bool, is_undo: bool, is_agreed: bool) -> i
 
 
 def _test_policy() -> int:
-    """Run the user's rules against their examples: an editor shows little of what is wrong."""
+    """Test the user's policy rules: an editor would show little of an error."""
     report = policy_report()
     errors = [text for is_error, text in report.problems() if is_error]
     for text in errors:
@@ -60,9 +63,9 @@ def _test_policy() -> int:
 def _show(editor: Editor) -> int:
     click.echo(snippet(editor.setting, find_launch()), nl=False)
     if isinstance(editor.setting, CommandLine):
-        _tell("Type this line in a terminal.")
+        _tell("Run this command in a terminal.")
     else:
-        _tell(f"Put this into {editor.setting.file(_surroundings())}")
+        _tell(f"Add this to {editor.setting.file(_surroundings())}")
     _tell_rest(editor)
     return ExitCode.OK
 
@@ -71,20 +74,20 @@ def _write(name: str, editor: Editor, *, is_agreed: bool) -> int:
     setting = editor.setting
     if isinstance(setting, CommandLine):
         raise click.UsageError(
-            f"{editor.title} has no settings for this; type the line that "
+            f"{editor.title} has no settings file for this; run the command that "
             f"`symposium setup {name}` prints"
         )
     receipts = _receipts()
     change = plan_write(setting, find_launch(), _surroundings(), receipts.read(name))
     if change.before == change.after:
-        _tell(f"{change.file} says so already.")
+        _tell(f"Nothing to change: {change.file} already starts Symposium.")
         return ExitCode.OK
     if not _agreed(change, is_agreed=is_agreed):
         return ExitCode.DENIED
     carry_out(change, name, receipts)
     _tell(f"Written to {change.file}")
     if change.receipt is not None and change.receipt.original is not None:
-        _tell(f"What was there before is in {receipts.backup(name, change.receipt)}")
+        _tell(f"The earlier file is saved as {receipts.backup(name, change.receipt)}")
     _tell_rest(editor)
     return ExitCode.OK
 
@@ -94,15 +97,17 @@ def _undo(name: str, editor: Editor, *, is_agreed: bool) -> int:
     receipt = receipts.read(name)
     if receipt is None:
         raise NotFoundError(
-            f"nothing of ours is in the settings of {editor.title}",
-            "only what --write has done can be taken back",
+            f"`symposium setup --write` has not changed the settings of {editor.title}",
+            "--undo only undoes changes made by --write",
         )
     change = plan_undo(editor.setting, receipt)
     if change.before != change.after and not _agreed(change, is_agreed=is_agreed):
         return ExitCode.DENIED
     carry_out(change, name, receipts)
-    is_gone = change.before == change.after
-    _tell(f"{change.file} {'had lost it already' if is_gone else 'is without it again'}.")
+    if change.before == change.after:
+        _tell(f"Nothing to undo: {change.file} no longer starts Symposium.")
+    else:
+        _tell(f"Removed Symposium from {change.file}")
     return ExitCode.OK
 
 
@@ -111,21 +116,23 @@ def _agreed(change: Change, *, is_agreed: bool) -> bool:
     if is_agreed:
         return True
     if not is_person_here():
-        raise click.UsageError("nobody is here to be asked; look at the change, then add --yes")
+        raise click.UsageError(
+            "cannot ask for confirmation here; check the change and rerun with --yes"
+        )
     if click.confirm("Make this change?", err=True):
         return True
-    _tell("Nothing has been changed.")
+    _tell("Nothing was changed.")
     return False
 
 
 def is_person_here() -> bool:
-    """Whether somebody can be asked."""
+    """Whether a user at a terminal can be asked."""
     return sys.stdin.isatty()
 
 
 def _tell_rest(editor: Editor) -> None:
     if editor.needs:
-        _tell(f"It needs {editor.needs}.")
+        _tell(f"{editor.title} needs {editor.needs}.")
     _tell(editor.then)
 
 

@@ -13,34 +13,37 @@ from symposium.cli.status_view import in_short, overview, servers
 
 
 @click.command("status", epilog=example("symposium status --mcp"))
-@click.option("--mcp", "mcp", is_flag=True, help="How MCP servers reach each session's agent.")
-@click.option("--short", "short", is_flag=True, help="One line, for a prompt or a status bar.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--mcp", "mcp", is_flag=True, help="Show how MCP servers reach each session's agent.")
+@click.option(
+    "--short", "short", is_flag=True, help="Print one line, for a shell prompt or a status bar."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(*, mcp: bool, short: bool, as_json: bool) -> int:
-    """Show what runs, without starting anything.
+    """Show running hosts with their chains and sessions, the daemon, and the policy.
 
-    Latencies are those of the latest messages: every request, and one in 64 of what streams. A mod
-    that is a program is measured by its requests only.
+    A host is a running `symposium run` or `symposium run-with`. Latencies are of the latest
+    messages: every request, and one in 64 streamed messages. For a mod that is a separate program,
+    only requests are measured.
     """
     hosts = running_hosts()
     if as_json:
-        besides = {"daemon": running_daemon(), "agents": held_agents()}
-        besides |= {"policy": policy_report().as_json()}
-        click.echo(json.dumps({"hosts": hosts, **besides}))
+        more = {"daemon": running_daemon(), "agents": held_agents()}
+        more |= {"policy": policy_report().as_json()}
+        click.echo(json.dumps({"hosts": hosts, **more}))
     elif short:
         click.echo(in_short(hosts))
     else:
         for line in servers(hosts) if mcp else overview(hosts):
             click.echo(line)
         if not hosts:
-            click.echo("no host runs", err=True)
+            click.echo("no host is running", err=True)
         if not mcp:
-            _say_besides()
+            _print_daemon_and_agents()
     return ExitCode.OK
 
 
-def _say_besides() -> None:
-    """The user's rules, and what runs without a host."""
+def _print_daemon_and_agents() -> None:
+    """Print the policy, the daemon, and the agents that run without a host."""
     click.echo(policy_report().line())
     if (pid := running_daemon()) is not None:
         click.echo(f"daemon  pid {pid}  (`symposium daemon status`)")

@@ -53,7 +53,10 @@ from symposium.cli.watching import FOLLOW, look, watch_events
 TASK = click.argument("task")
 
 _CLONE = click.option(
-    "--project", "--cwd", type=click.Path(path_type=Path), default=".", help="The clone."
+    *("--project", "--cwd"),
+    type=click.Path(path_type=Path),
+    default=".",
+    help="Git clone. Default: the current directory.",
 )
 
 
@@ -63,9 +66,9 @@ _CLONE = click.option(
     epilog=example("symposium task new 'fix the login test' --agent eliza"),
 )
 def command() -> None:
-    """Tasks side by side, each in a worktree of its own with its own agent.
+    """Run agents side by side, each on its own branch in its own worktree.
 
-    TASK is an id, enough of one, or a name.
+    TASK is a name, an id, or the beginning of an id.
     """
 
 
@@ -77,20 +80,20 @@ def command() -> None:
 @click.option(
     "--agent",
     metavar="SPEC",
-    help="`claude` and the like, or a SPEC that speaks ACP; the config's if not given. With `none` "
-    "the prompt waits for an agent that you start in the worktree.",
+    help="Agent: an id of `symposium agents list`, a command line, or JSON. Default: the agent of "
+    "the config. With `none`, start an agent yourself in the worktree; the prompt waits for it.",
 )
-@click.option("--base", metavar="BRANCH", help="Where to start from; the project's own branch.")
-@click.option("--description", default="", help="What people see.")
-@click.option("--budget", metavar="BUDGET", help="What it may spend, as in 3usd,20min,30turns.")
+@click.option("--base", metavar="BRANCH", help="Branch to start from. Default: the main branch.")
+@click.option("--description", default="", help="Description, for lists.")
+@click.option("--budget", metavar="BUDGET", help="Spending limit, such as 3usd,20min,30turns.")
 @_CLONE
-@click.option("--lock-name", "is_locked", is_flag=True, help="Agents do not rename it.")
+@click.option("--lock-name", "is_locked", is_flag=True, help="Do not let agents rename the task.")
 @AS_JSON
 def new(options: NewOptions) -> int:
-    """Make a taskspace NAME: a branch, a worktree, and an agent that is given PROMPT.
+    """Create the task NAME: a branch, a worktree, and an agent that works on PROMPT.
 
-    Without PROMPT the agent is given NAME. It is started with the environment that you have here.
-    The clone itself stays as it is.
+    Without PROMPT, NAME is the prompt. The agent gets the environment variables of this shell.
+    The files of the clone itself do not change.
     """
     message = options.message()
 
@@ -99,10 +102,10 @@ def new(options: NewOptions) -> int:
 
 @command.command(epilog=example("symposium task adopt ../clone-fix --name 'fix the login'"))
 @click.argument("worktree", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--name", help="What it is called; its branch if not given.")
+@click.option("--name", help="Name of the task. Default: the branch.")
 @AS_JSON
 def adopt(worktree: Path, name: str | None, *, as_json: bool) -> int:
-    """Make a WORKTREE that is there a taskspace; nothing in it is changed."""
+    """Make an existing WORKTREE a task. Its files do not change."""
     message = AdoptTaskspace(worktree=str(worktree.resolve()), name=name)
 
     async def work() -> int:
@@ -117,20 +120,20 @@ def adopt(worktree: Path, name: str | None, *, as_json: bool) -> int:
 
 
 @command.command(name="list", epilog=example("symposium task list --json"))
-@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Only of this clone.")
+@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Only this clone.")
 @click.option("--all", "is_all", is_flag=True, help="Include archived tasks.")
 @click.option(
     "-n",
     "--limit",
     type=click.IntRange(min=1),
-    help=f"Most tasks to list. Default: {PAGE}, and all with --json.",
+    help=f"Maximum number of tasks. Default: {PAGE}; with --json, all.",
 )
-@click.option("--skip", type=click.IntRange(min=0), default=0, help="Tasks to leave out at first.")
+@click.option("--skip", type=click.IntRange(min=0), default=0, help="Number of tasks to skip.")
 @AS_JSON
 def list_tasks(
     project: Path | None, limit: int | None, skip: int, *, is_all: bool, as_json: bool
 ) -> int:
-    """List the tasks: those that need you first, then the one used last."""
+    """List tasks: first those that need you, then the most recently used."""
     message = ListTaskspaces(
         project=None if project is None else str(project.absolute()),
         after=skip,
@@ -152,23 +155,23 @@ def list_tasks(
 
 
 @command.command(epilog=example("symposium task watch"))
-@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Only of this clone.")
+@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Only this clone.")
 @AS_JSON
 def watch(project: Path | None, *, as_json: bool) -> int:
     """Show a live board of all tasks: needs you, failed, working, idle, landed.
 
-    Without a terminal, print the tasks, then a line for each change. With --json, print each
-    announcement of the daemon as one JSON object on a line.
+    Without a terminal, print the tasks, then one line for each change. With --json, print each
+    change as one JSON object per line.
     """
     return doing(lambda: watch_tasks(project and project.absolute(), as_json=as_json))
 
 
 @command.command(epilog=example("symposium task show fix-login"))
 @TASK
-@click.option("--log", "lines", default=20, show_default=True, help="Lines of progress.")
+@click.option("--log", "lines", default=20, show_default=True, help="Number of progress lines.")
 @AS_JSON
 def show(task: str, lines: int, *, as_json: bool) -> int:
-    """Show all that is known of TASK."""
+    """Show the state, agent, worktree, snapshots, and progress of TASK."""
 
     async def work() -> int:
         shown = await find_and_show(task, lines)
@@ -184,9 +187,9 @@ def show(task: str, lines: int, *, as_json: bool) -> int:
 
 @command.command(name="open", epilog=example("symposium task open fix-login --editor code"))
 @TASK
-@click.option("--editor", help="The command; $SYMPOSIUM_EDITOR or $VISUAL if not given.")
+@click.option("--editor", help="Editor command. Default: $SYMPOSIUM_EDITOR, else $VISUAL.")
 def open_(task: str, editor: str | None) -> int:
-    """Open the worktree of TASK in an editor; print where it is if there is none."""
+    """Open the worktree of TASK in an editor, or print its path if no editor is set."""
 
     async def work() -> int:
         return await open_editor(Path((await find_task(task)).worktree), editor)
@@ -199,9 +202,10 @@ def open_(task: str, editor: str | None) -> int:
 @FOLLOW
 @AS_JSON
 def attach(task: str, *, follow: bool, as_json: bool) -> int:
-    r"""Look at the agent of TASK: its terminal (Ctrl-\ lets go), or what it reports (Ctrl-C does).
+    r"""Show the terminal or the messages of TASK's agent, as they come.
 
-    The agent goes on. With --no-follow, what was told and said so far, also once it has ended.
+    Leave a terminal with Ctrl-\, messages with Ctrl-C; the agent continues. With --no-follow,
+    print the output so far, also of an agent that has ended.
     """
 
     async def work() -> int:
@@ -222,7 +226,7 @@ def attach(task: str, *, follow: bool, as_json: bool) -> int:
 @TASK
 @click.argument("text")
 def say(task: str, text: str) -> int:
-    """Give the agent of TASK a prompt, after those that wait already."""
+    """Send the prompt TEXT to the agent of TASK. It waits behind earlier prompts."""
     if not text.strip():
         raise click.UsageError("the prompt is empty")
 
@@ -231,7 +235,7 @@ def say(task: str, text: str) -> int:
         must_have_agent(found)
         async with reach(sessions(), found.id) as keeper:
             answer = await keeper.ask(SAY, {"text": text})
-        click.echo(f"{answer['waiting']} waiting", err=True)
+        click.echo(f"sent; prompts in the queue: {answer['waiting']}", err=True)
         return ExitCode.OK
 
     return doing(work)
@@ -240,10 +244,10 @@ def say(task: str, text: str) -> int:
 @command.command(epilog=example("symposium task chat fix-login"))
 @TASK
 def chat(task: str) -> int:
-    r"""Talk with the agent of TASK: Enter sends, Ctrl-C cancels its turn, Ctrl-D leaves.
+    r"""Chat with the agent of TASK: Enter sends, Ctrl-C cancels its turn, Ctrl-D leaves.
 
-    Questions are answered where they are shown. The agent continues when you leave. An agent on a
-    terminal of its own is shown there, and Ctrl-\ leaves.
+    You can answer its questions here. The agent continues when you leave. For an agent that has
+    its own terminal, this shows that terminal; Ctrl-\ leaves.
     """
     from symposium.cli.task_chatting import chat_with_task  # noqa: PLC0415 - see IMPORTS_LATE
 
@@ -261,7 +265,7 @@ def chat(task: str) -> int:
 @command.command(epilog=example("symposium task stop fix-login"))
 @TASK
 def stop(task: str) -> int:
-    """End the agent of TASK and all that it has started; the worktree stays as it is."""
+    """Stop the agent of TASK and every process it started. The worktree does not change."""
 
     async def work() -> int:
         found = await find_task(task)
@@ -270,8 +274,8 @@ def stop(task: str) -> int:
             click.echo(f"The agent of {found.name!r} is not running.", err=True)
             return ExitCode.OK
         await AgentSessions(sessions()).stop(found.id)
-        again = f"`symposium task resume {found.id[:8]}` starts it again"
-        click.echo(f"The agent of {found.name!r} has ended; {again}.", err=True)
+        again = f"`symposium task resume {found.id[:8]}` restarts it"
+        click.echo(f"Stopped the agent of {found.name!r}; {again}.", err=True)
         return ExitCode.OK
 
     return doing(work)
@@ -279,17 +283,18 @@ def stop(task: str) -> int:
 
 @command.command(epilog=example("symposium task log fix-login"))
 @TASK
-@click.option("--add", metavar="TEXT", help="Add a line in place of showing them.")
+@click.option("--add", metavar="TEXT", help="Add this line instead of showing the log.")
 @click.option(
     "--category",
     type=click.Choice([each.value for each in ProgressCategory]),
     default="info",
-    help="Of the line that is added.",
+    show_default=True,
+    help="Category of the added line.",
 )
-@click.option("-n", "lines", default=100, show_default=True, help="How many of the last.")
+@click.option("-n", "lines", default=100, show_default=True, help="Number of lines, the latest.")
 @AS_JSON
 def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool) -> int:
-    """Show the progress of TASK, or add a line to it."""
+    """Show the progress log of TASK, or add a line to it."""
 
     async def work() -> int:
         if add is not None:
@@ -303,7 +308,7 @@ def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool)
             return ExitCode.OK
         if not shown.log:
             words = f"symposium task attach --no-follow {shown.taskspace.id[:8]}"
-            click.echo(f"No progress was logged. `{words}` shows what was said.", err=True)
+            click.echo(f"The log is empty; `{words}` shows what the agent said.", err=True)
         for entry in shown.log:
             click.echo(f"{second_of(entry.at)}  {category_text(entry.category):9}  {entry.message}")
         return ExitCode.OK
@@ -313,9 +318,9 @@ def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool)
 
 @command.command(epilog=example("symposium task diff fix-login"))
 @TASK
-@click.option("--stat", is_flag=True, help="Only which files, and how much.")
+@click.option("--stat", is_flag=True, help="Show a summary of the changed files.")
 def diff(task: str, *, stat: bool) -> int:
-    """Show what TASK has changed against its base, committed or not."""
+    """Show the changes of TASK against its base, committed or not."""
 
     async def work() -> int:
         return await show_diff(await find_task(task), is_stat=stat)
@@ -325,25 +330,23 @@ def diff(task: str, *, stat: bool) -> int:
 
 @command.command(cls=taking(LandOrder), epilog=example("symposium task land fix-login"))
 @TASK
-@click.option("--merge", "join", flag_value="merge", help="Merge; else it is rebased.")
-@click.option("--push", "is_pushed", is_flag=True, help="Push the base afterwards.")
+@click.option("--merge", "join", flag_value="merge", help="Merge. Default: rebase.")
+@click.option("--push", "is_pushed", is_flag=True, help="Push the base branch afterwards.")
 @click.option(
     "--resolve",
     "is_resolved",
     is_flag=True,
-    help="Let the agent of TASK resolve conflicts. Nothing lands before you approve it.",
+    help="Let the agent of TASK resolve conflicts. You approve the result before it lands.",
 )
-@click.option(
-    "--wait", "is_awaited", is_flag=True, help="With --resolve: wait until you have decided."
-)
+@click.option("--wait", "is_awaited", is_flag=True, help="With --resolve: wait for your decision.")
 @AS_JSON
 def land(order: LandOrder) -> int:
-    """Bring the work of TASK into its base: tried first, checked, and never by force.
+    """Add the work of TASK to its base branch, after a trial merge and the checks.
 
-    What does not fit, or fails a check, leaves the base as it was: exit code 1.
+    A conflict or a failed check leaves the base branch unchanged; exit code 1.
 
-    With --resolve the agent of TASK resolves conflicts, the checks run, and `symposium inbox` asks
-    you whether the result lands: exit code 10.
+    With --resolve, the agent of TASK resolves conflicts, the checks run, and `symposium inbox`
+    asks you whether to land the result; exit code 10.
     """
     return doing(lambda: land_task(order))
 
@@ -352,7 +355,7 @@ def land(order: LandOrder) -> int:
 @_CLONE
 @AS_JSON
 def conflicts(project: Path, *, as_json: bool) -> int:
-    """Show which live taskspaces would conflict, with each other and with their base."""
+    """Show which tasks would conflict with each other or with their base branch."""
     message = FindOverlaps(project=str(project.absolute()))
 
     async def work() -> int:
@@ -370,15 +373,29 @@ def conflicts(project: Path, *, as_json: bool) -> int:
 
 @command.command(epilog=example("symposium task rm fix-login"))
 @TASK
-@click.option("--discard-work", "is_agreed", is_flag=True, help="Also where work would go.")
-@click.option("--no-archive", "is_final", is_flag=True, help="Leave no way back.")
-@click.option("--branch", type=click.Choice(["auto", "keep", "drop"]), default="auto")
+@click.option(
+    *("--discard-work", "is_agreed"),
+    is_flag=True,
+    help="Delete even if uncommitted work would be lost.",
+)
+@click.option(
+    *("--no-archive", "is_final"),
+    is_flag=True,
+    help="Do not keep an archive. This cannot be undone.",
+)
+@click.option(
+    "--branch",
+    type=click.Choice(["auto", "keep", "drop"]),
+    default="auto",
+    show_default=True,
+    help="Keep or drop the branch; auto keeps a branch with commits that are nowhere else.",
+)
 @AS_JSON
 def rm(task: str, branch: str, *, is_agreed: bool, is_final: bool, as_json: bool) -> int:
-    """Delete TASK; it can be brought back for 14 days.
+    """Delete TASK. `symposium task undo` restores it for 14 days.
 
-    What would be lost is shown first. Without a terminal to ask on, a TASK with unsaved work is
-    refused with exit code 5, unless --discard-work is given.
+    First shows what would be lost. Without a terminal, a TASK with unsaved work is not deleted;
+    exit code 5. Give --discard-work to delete it.
     """
 
     async def work() -> int:
@@ -392,28 +409,28 @@ def rm(task: str, branch: str, *, is_agreed: bool, is_final: bool, as_json: bool
 
 @command.command(epilog=example("symposium task undo fix-login"))
 @TASK
-@click.option("--to", "snapshot", metavar="REF", help="A snapshot, as --list shows them.")
-@click.option("--list", "is_listed", is_flag=True, help="List the snapshots, and change nothing.")
+@click.option("--to", "snapshot", metavar="REF", help="Snapshot to restore, from --list.")
+@click.option("--list", "is_listed", is_flag=True, help="List the snapshots; change nothing.")
 @AS_JSON
 def undo(task: str, snapshot: str | None, *, is_listed: bool, as_json: bool) -> int:
-    """Restore TASK: a deleted one whole, else its worktree as it was before the last change."""
+    """Undo the last change in the worktree of TASK, or restore a deleted TASK."""
 
     async def work() -> int:
         found = await find_task(task)
         if is_listed:
-            shown = await ask(ShowTaskspace(taskspace_uuid=found.id, log=1))
-            show_snapshots(shown.snapshots, as_json=as_json)
+            task_shown = await ask(ShowTaskspace(taskspace_uuid=found.id, log=1))
+            show_snapshots(task_shown.snapshots, as_json=as_json)
             return ExitCode.OK
         if found.archived_at is not None:
             restored = await ask(RestoreTaskspace(taskspace_uuid=found.id))
-            told, lines = to_builtins(restored), (task_line(restored.taskspace), *restored.lines)
+            shown, lines = to_builtins(restored), (task_line(restored.taskspace), *restored.lines)
         else:
             undone = await ask(UndoTaskspace(taskspace_uuid=found.id, snapshot=snapshot))
             both = {"now": undone.now, "before": undone.before}
             states = {name: dated(to_builtins(each), "at") for name, each in both.items()}
-            told, lines = {**to_builtins(undone), **states}, undone_lines(found.id, undone)
+            shown, lines = {**to_builtins(undone), **states}, undone_lines(found.id, undone)
         if as_json:
-            print_json(told)
+            print_json(shown)
         else:
             click.echo("\n".join(lines))
         return ExitCode.OK
@@ -422,11 +439,11 @@ def undo(task: str, snapshot: str | None, *, is_listed: bool, as_json: bool) -> 
 
 
 @command.command(epilog=example("symposium task gc --apply"))
-@click.option("--apply", "is_applied", is_flag=True, help="Do it; else it is only shown.")
+@click.option("--apply", "is_applied", is_flag=True, help="Remove them. Default: only list them.")
 @_CLONE
 @AS_JSON
 def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
-    """Clear away archives and snapshots that are too old; name worktrees that nobody has."""
+    """Remove expired archives and snapshots; list orphaned worktrees."""
     place = str(project.absolute()) if (project / ".git").exists() else None
     message = CollectTaskspaces(is_applied=is_applied, project=place)
 
@@ -435,12 +452,12 @@ def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
         if as_json:
             print_json(to_builtins(found))
             return ExitCode.OK
-        for line in (*found.lines, *(f"no taskspace: {each}" for each in found.orphans)):
+        for line in (*found.lines, *(f"no task: {each}" for each in found.orphans)):
             click.echo(line)
         if not found.lines:
-            click.echo("There is nothing to clear away.", err=True)
+            click.echo("Nothing to remove.", err=True)
         elif not is_applied:
-            click.echo("Nothing was changed; --apply does it.", err=True)
+            click.echo("Nothing was removed; add --apply to remove this.", err=True)
         return ExitCode.OK
 
     return doing(work)
@@ -448,12 +465,14 @@ def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
 
 @command.command(epilog=example("symposium task resume fix-login"))
 @TASK
-@click.option("--trust", "is_trusted", is_flag=True, help="Do what its set-up files ask for.")
-@click.option("--agent", metavar="SPEC", help="Give it this one, if none has worked on it yet.")
+@click.option(
+    "--trust", "is_trusted", is_flag=True, help="Trust its set-up files and run their commands."
+)
+@click.option("--agent", metavar="SPEC", help="Agent for a task that has none yet.")
 def resume(task: str, agent: str | None, *, is_trusted: bool) -> int:
-    """Try the set-up of TASK again, or start its agent again after it has ended or was lost.
+    """Retry the set-up of TASK, or restart its agent after it ended or was lost.
 
-    The agent is started with the environment that you have here.
+    The agent gets the environment variables of this shell.
     """
     spec = None if agent is None else named_agent(agent)
 
@@ -463,11 +482,11 @@ def resume(task: str, agent: str | None, *, is_trusted: bool) -> int:
     return doing(work)
 
 
-@command.command(epilog=example("symposium task rename fix-login 'Login, once more'"))
+@command.command(epilog=example("symposium task rename fix-login 'Fix the login test'"))
 @TASK
 @click.argument("name")
 def rename(task: str, name: str) -> int:
-    """Call TASK NAME; agents leave that alone from now on."""
+    """Rename TASK to NAME. Agents can no longer change the name."""
 
     async def work() -> int:
         found = await find_task(task)

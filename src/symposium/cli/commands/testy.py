@@ -13,11 +13,14 @@ EXAMPLE = example("symposium prompt --agent 'symposium testy' '{\"command\": \"g
 
 @click.command("testy", epilog=EXAMPLE)
 def command() -> int:
-    """Be the test agent: an ACP agent on standard input and output."""
+    """Run testy, a scripted agent for tests, over ACP on stdin and stdout.
+
+    Each prompt is a command in JSON.
+    """
 
     async def serve() -> int:
         await serve_testy(stdio_transport())
         return 0
 
-    say_what_it_waits_for("To talk yourself: symposium chat --agent testy")
+    say_what_it_waits_for("To chat in the terminal: symposium chat --agent testy")
     return run(serve())

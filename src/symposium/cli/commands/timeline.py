@@ -20,14 +20,14 @@ WIDTH = 100
 
 @click.group(name="timeline", cls=CommandGroup, epilog=example("symposium timeline list"))
 def command() -> None:
-    """What happened in earlier sessions, kept by the mod `timeline`."""
+    """Show what happened in earlier sessions, as recorded by the mod `timeline`."""
 
 
 @command.command(name="list", epilog=example("symposium timeline list --cwd ."))
-@click.option("--cwd", type=click.Path(path_type=Path), help="Only sessions of this directory.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@click.option("--cwd", type=click.Path(path_type=Path), help="Only sessions in this directory.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_timelines(cwd: Path | None, *, as_json: bool) -> int:
-    """List the sessions that are kept, the latest first."""
+    """List recorded sessions, the latest first."""
     found = TimelineStore().summaries(None if cwd is None else cwd.absolute())
     if as_json:
         click.echo(json.dumps([_summary(each) for each in found]))
@@ -36,13 +36,13 @@ def list_timelines(cwd: Path | None, *, as_json: bool) -> int:
         click.echo(f"{minute_of(each.started)}  {each.session}  {each.agent}  {each.cwd}")
         click.echo(f"    {one_line(each.goal, width=WIDTH)}")
     if not found:
-        click.echo("No timelines are kept.", err=True)
+        click.echo("No timelines are recorded; the mod `timeline` records them.", err=True)
     return ExitCode.OK
 
 
 @command.command(epilog=example("symposium timeline show eliza-1234"))
 @click.argument("session")
-@click.option("--json", "as_json", is_flag=True, help="The entries, one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print entries, one JSON object per line.")
 def show(session: str, *, as_json: bool) -> int:
     """Show what happened in SESSION."""
     for entry in TimelineStore().read(session):

@@ -19,15 +19,19 @@ FILE = click.argument("file", type=click.Path(path_type=Path))
 
 @click.group(name="trace", cls=CommandGroup)
 def command() -> None:
-    """Look at a trace that `symposium run-with --trace-dir DIR` has written."""
+    """Show a message trace that the option --trace-dir has recorded."""
 
 
 @command.command()
 @FILE
 @click.option("--session", "sessions", multiple=True, metavar="ID", help="Only this session.")
-@click.option("--method", "methods", multiple=True, metavar="NAME", help="Only these: session/*.")
-@click.option("--protocol", type=click.Choice(["acp", "mcp"]), default=None, help="Only this one.")
-@click.option("--json", "as_json", is_flag=True, help="The events as they are, a line each.")
+@click.option(
+    "--method", "methods", multiple=True, metavar="NAME", help="Only these methods: session/*."
+)
+@click.option(
+    "--protocol", type=click.Choice(["acp", "mcp"]), default=None, help="Only this protocol."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the recorded events, one per line.")
 def show(
     file: Path,
     sessions: tuple[str, ...],
@@ -36,9 +40,10 @@ def show(
     *,
     as_json: bool,
 ) -> None:
-    """Print the messages of FILE, a line each, with a lane for every component.
+    """Print the messages of FILE, one per line, with one column for each component.
 
-    A request is drawn as a line, its answer dotted and in the same colour, a notification double.
+    A request is a solid arrow, its response a dotted arrow of the same color, a notification a
+    double arrow.
     """
     selection = Selection(sessions, methods, protocol or "")
     reader = TraceReader(file)
@@ -58,14 +63,11 @@ def show(
     type=click.Path(path_type=Path, dir_okay=False),
     default=None,
     metavar="OUT",
-    help="The page to write; by default FILE with .html for its ending.",
+    help="Page to write or replace. Default: FILE with the suffix .html.",
 )
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 def view(file: Path, output: Path | None, *, is_opened: bool) -> None:
-    """Write one page that shows FILE as a sequence diagram, and print where it is.
-
-    The page needs nothing but itself: no network, no other file. An OUT that exists is replaced.
-    """
+    """Write FILE as a sequence diagram on a self-contained HTML page and print its path."""
     page = output or file.with_suffix(".html")
     if page.resolve() == file.resolve():
         raise click.UsageError(f"{page} is the trace itself; name another file with -o")

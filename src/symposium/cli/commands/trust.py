@@ -30,19 +30,23 @@ CWD = click.option(
     metavar="DIR",
     default=".",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The workspace; the current directory if not given.",
+    help="Workspace. Default: the current directory.",
 )
 
 
 @click.group("trust", cls=CommandGroup, epilog=example("symposium trust show"))
 def command() -> None:
-    """See what a workspace stores, allow exactly that, and take it back."""
+    """Show what a workspace wants to run; grant or revoke trust.
+
+    A workspace is the directory that you open. Symposium runs the mods, servers, and set-up
+    commands that it stores only after you grant them. A changed file needs a new decision.
+    """
 
 
 @command.command("list")
 @AS_JSON
 def list_decisions(*, as_json: bool) -> int:
-    """What was allowed or refused, in every workspace."""
+    """List your decisions for all workspaces."""
     adviser = _adviser()
     decisions = adviser.trust.decisions()
     _warn(adviser)
@@ -52,7 +56,7 @@ def list_decisions(*, as_json: bool) -> int:
         heads = ("WHEN", "VERDICT", "KIND", "NAME", "SHA256", "WORKSPACE")
         print_table([heads, *map(_row, decisions)])
     else:
-        click.echo("nothing was allowed or refused yet", err=True)
+        click.echo("no decisions yet", err=True)
     return 0
 
 
@@ -60,7 +64,7 @@ def list_decisions(*, as_json: bool) -> int:
 @CWD
 @AS_JSON
 def show(directory: Path, *, as_json: bool) -> int:
-    """What the workspace stores that was not judged yet: everything that it would do."""
+    """Show what the workspace wants to run and you have not decided on."""
     adviser = _adviser()
     advice = adviser.advise(directory)
     _warn(adviser)
@@ -69,17 +73,17 @@ def show(directory: Path, *, as_json: bool) -> int:
     elif advice.questions:
         click.echo(screen(advice.questions))
     else:
-        click.echo("there is nothing that was not judged", err=True)
+        click.echo("nothing to decide", err=True)
     return 0
 
 
 @command.command()
 @NAMES
 @CWD
-@click.option("--yes", "is_agreed", is_flag=True, help="Do not ask.")
+@click.option("--yes", "is_agreed", is_flag=True, help="Do not ask for confirmation.")
 @AS_JSON
 def grant(names: Sequence[str], *, directory: Path, is_agreed: bool, as_json: bool) -> int:
-    """Allow what the workspace stores now, all of it or what is named; a change asks again."""
+    """Trust what the workspace stores now: everything, or only each NAME."""
     adviser = _adviser()
     advice = adviser.advise(directory)
     _warn(adviser)
@@ -88,24 +92,26 @@ def grant(names: Sequence[str], *, directory: Path, is_agreed: bool, as_json: bo
         click.echo(screen(questions), err=True)
     if questions and not is_agreed:
         if not sys.stdin.isatty():
-            raise click.UsageError("nobody is here to be asked; look at it, then add --yes")
+            raise click.UsageError(
+                "cannot ask for confirmation here; check the list and rerun with --yes"
+            )
         if not click.confirm("Allow this?", err=True):
             return ExitCode.DENIED
     adviser.trust.grant(each.item for each in questions)
     if as_json:
         print_json([each.item.as_json() for each in questions])
     else:
-        click.echo(f"{len(questions)} allowed", err=True)
+        click.echo(f"granted: {len(questions)}", err=True)
     return 0
 
 
 @command.command()
 @NAMES
 @CWD
-@click.option("--all", "is_everywhere", is_flag=True, help="In every workspace.")
+@click.option("--all", "is_everywhere", is_flag=True, help="Revoke in every workspace.")
 @AS_JSON
 def revoke(names: Sequence[str], *, directory: Path, is_everywhere: bool, as_json: bool) -> int:
-    """Take back what was allowed or refused, all or what is named; it is asked about again."""
+    """Revoke your decisions: all, or only for each NAME. You are asked again."""
     adviser = _adviser()
     workspace = str(canonical(directory))
 
@@ -119,7 +125,7 @@ def revoke(names: Sequence[str], *, directory: Path, is_everywhere: bool, as_jso
     if as_json:
         print_json([dated(each.as_json(), "when") for each in gone])
     else:
-        click.echo(f"{len(gone)} taken back", err=True)
+        click.echo(f"revoked: {len(gone)}", err=True)
     return 0
 
 
@@ -138,9 +144,9 @@ def _named(advice: Advice, names: Sequence[str]) -> Sequence[Question]:
     known = {item.name for item in advice.items}
     for name in names:
         if name not in known:
-            there = ", ".join(sorted(known)) or "nothing"
+            stored = ", ".join(sorted(known)) or "nothing"
             raise NotFoundError(
-                f"{name} is nothing that the workspace stores", f"there is: {there}"
+                f"the workspace does not store {name!r}", f"the workspace stores: {stored}"
             )
     return [each for each in advice.questions if each.item.name in names]
 

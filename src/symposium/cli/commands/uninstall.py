@@ -17,15 +17,15 @@ PROGRAM = (
 
 
 @click.command(name="uninstall", epilog=example("symposium uninstall --yes"))
-@click.option("--yes", "is_agreed", is_flag=True, help="Do not ask.")
+@click.option("--yes", "is_agreed", is_flag=True, help="Do not ask for confirmation.")
 def command(*, is_agreed: bool) -> int:
-    """List what Symposium keeps for you, ask, and remove it.
+    """List everything that Symposium stores for you, ask, and remove it.
 
-    Editor settings are undone, running agents and the daemon are stopped, and settings, caches,
-    logs, archives, and snapshots are deleted. Worktrees and branches of tasks stay; land or delete
-    them first with `symposium task`.
+    This undoes editor settings, stops the daemon and running agents, and deletes settings, caches,
+    logs, archives, and snapshots. Worktrees and branches of tasks stay; land or delete them first
+    with `symposium task`.
 
-    Exit code: 0 done, 1 something could not be removed, 5 you said no.
+    Exit code: 0 done, 1 something could not be removed, 5 you declined.
     """
     return run(_uninstall(is_agreed=is_agreed))
 
@@ -45,7 +45,7 @@ async def _uninstall(*, is_agreed: bool) -> int:
     for failure in failures:
         click.echo(failure, err=True)
     if failures:
-        click.echo("Fix this and run `symposium uninstall` again.", err=True)
+        click.echo("Fix this and rerun `symposium uninstall`.", err=True)
         return ExitCode.RUNTIME
     click.echo(f"Removed. {PROGRAM}", err=True)
     return ExitCode.OK
@@ -53,5 +53,7 @@ async def _uninstall(*, is_agreed: bool) -> int:
 
 def _is_confirmed() -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("cannot ask for confirmation here; check the list and add --yes")
+        raise click.UsageError(
+            "cannot ask for confirmation here; check the list and rerun with --yes"
+        )
     return click.confirm("Remove all of this? Archives and snapshots cannot be restored.", err=True)

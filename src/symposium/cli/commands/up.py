@@ -19,17 +19,17 @@ from symposium.cli.task_agents import surroundings_for
 from symposium.cli.tasks import ask, doing, sessions, task_line
 
 PATIENCE: Final = 5.0
-"""Seconds for an agent to go on with its session, or to say that it cannot."""
+"""Seconds for an agent to resume its session, or to report that it cannot."""
 
 
 @click.command("up", epilog=example("symposium up"))
-@click.option("--dry-run", "is_dry", is_flag=True, help="Only show; start nothing.")
+@click.option("--dry-run", "is_dry", is_flag=True, help="List the tasks; start nothing.")
 @AS_JSON
 def command(*, is_dry: bool, as_json: bool) -> int:
-    """Show every task with its last state and what waits for you; start lost agents again.
+    """Restart task agents that were lost, as after a reboot; list every task and the inbox.
 
-    An agent goes on with its session if it can; "fresh context" stands beside one that cannot.
-    One that runs is left alone: nothing runs twice.
+    An agent resumes its session if it can; otherwise it starts over, marked "fresh context".
+    Running agents are not restarted.
     """
 
     async def work() -> int:
@@ -57,9 +57,9 @@ def command(*, is_dry: bool, as_json: bool) -> int:
 
 
 def then_and_now(before: TaskView, now: TaskView | None) -> str:
-    """The line of a task with the state that it had before; `now` is None if it was deleted."""
+    """Format a task with its earlier state; `now` is missing if it was deleted."""
     if now is None:
-        return f"{task_line(before)}  (deleted meanwhile)"
+        return f"{task_line(before)}  (deleted in the meantime)"
     was = "" if now.state == before.state else f"  (was: {before.state})"
     return task_line(now) + was
 
@@ -69,19 +69,19 @@ def _is_live(task: TaskView) -> bool:
 
 
 async def _begin(task: TaskView) -> str:
-    """Start its agent again if that was lost; what came of it, for people."""
+    """Restart the agent if it was lost; describe the outcome for the user."""
     if task.session != "lost" or task.standing != "ready":
         return ""
     try:
         async with surroundings_for(None) as place:
             await ask(RetryTaskspace(taskspace_uuid=task.id, environment=place))
     except ExplainedError as error:
-        return f"its agent does not start: {error.message}"
-    return f"its agent was started again{await _context(task.id)}"
+        return f"could not restart its agent: {error.message}"
+    return f"restarted its agent{await _context(task.id)}"
 
 
 async def _context(id_: str) -> str:
-    """Whether an agent knows what was before; it may take a moment to say so."""
+    """Describe whether the agent kept its context; waits until its session is open."""
     store = sessions()
     if store.spec(id_).kind is not SessionKind.ACP:
         return ""

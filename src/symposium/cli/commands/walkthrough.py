@@ -24,22 +24,24 @@ from symposium.walkthroughs.terminal import PLAIN, Drawing, TextLine, fault_line
 
 _COLORS: Final = {"heading": "cyan", "add": "green", "del": "red", "fault": "yellow"}
 _WIDEST: Final = 100
-_AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+_AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _choice_options(command: _Command) -> _Command:
-    version = click.option("--version", type=int, help="Of a stored one; the newest by default.")
+    version = click.option(
+        "--version", type=int, help="Version of a stored one. Default: the latest."
+    )
     base = click.option(
         "--base",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
-        help="The folder that paths are relative to.",
+        help="Directory that paths are relative to.",
     )
     servers = click.option(
         "--servers/--no-servers",
         "has_servers",
         default=True,
-        help="Whether language servers are asked where symbols are.",
+        help="Find symbols with language servers.",
     )
     target = click.argument("target", required=False)
     return target(version(base(servers(command))))
@@ -47,16 +49,16 @@ def _choice_options(command: _Command) -> _Command:
 
 @click.group("walkthrough", cls=CommandGroup, epilog=example("symposium walkthrough show"))
 def command() -> None:
-    """Look at walkthroughs that agents have made here, or that stand in Markdown files.
+    """Show, check, and export walkthroughs: guided tours of code that agents write.
 
-    TARGET is the id of a stored one, or a file; the newest stored one by default.
+    TARGET is the id of a stored walkthrough or a Markdown file. Default: the latest stored one.
     """
 
 
 @command.command("list", epilog=example("symposium walkthrough list --json"))
 @_AS_JSON
 def list_walkthroughs(*, as_json: bool) -> int:
-    """The walkthroughs of this project and its taskspaces, the newest first."""
+    """List the walkthroughs of this project and its tasks, the latest first."""
     every = [each for store in project_stores() for each in store.newest()]
     found = sorted(every, key=lambda each: each.created_at, reverse=True)
     if as_json:
@@ -74,13 +76,13 @@ def list_walkthroughs(*, as_json: bool) -> int:
         ]
         print_table([("ID", "VERSION", "CHANGED", "IN", "TITLE"), *rows])
     else:
-        click.echo(f"no walkthrough is stored for this project\n  {HOW_ONE_COMES}", err=True)
+        click.echo(f"no walkthroughs are stored for this project\n  {HOW_ONE_COMES}", err=True)
     return 0
 
 
 @command.command(epilog=example("symposium walkthrough show docs/tour.md"))
 @_choice_options
-@click.option("--markdown", "as_markdown", is_flag=True, help="The text as it was written.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the source text.")
 def show(
     target: str | None,
     version: int | None,
@@ -114,22 +116,22 @@ def check(
     has_servers: bool,
     as_json: bool,
 ) -> int:
-    """Say of each comment, diff and link whether what it speaks of is there; 1 if not.
+    """Check that the code of each comment, diff, and link exists; exit code 1 if not.
 
-    Several places are told, but are no fault.
+    An ambiguous location is reported but is no error.
     """
     choice = Choice(target, version, base, has_servers)
     found = chosen(choice)
 
     async def work() -> int:
-        told = (await resolved(found, choice)).diagnostics
+        results = (await resolved(found, choice)).diagnostics
         if as_json:
-            print_json(msgspec.to_builtins(told))
+            print_json(msgspec.to_builtins(results))
         else:
-            _print(fault_lines(told))
-            faults = sum(each.is_fault for each in told)
-            click.echo(f"{len(told)} looked at, {faults} not found", err=True)
-        return int(any(each.is_fault for each in told))
+            _print(fault_lines(results))
+            faults = sum(each.is_fault for each in results)
+            click.echo(f"{len(results)} checked, {faults} not found", err=True)
+        return int(any(each.is_fault for each in results))
 
     return run(work())
 
@@ -141,7 +143,7 @@ def check(
     type=click.Path(path_type=Path, dir_okay=False),
     default=None,
     metavar="OUT",
-    help="The page to write; walkthrough.html by default. One that exists is replaced.",
+    help="Page to write or replace. Default: walkthrough.html.",
 )
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 def export(
@@ -153,7 +155,7 @@ def export(
     has_servers: bool,
     is_opened: bool,
 ) -> int:
-    """Write one page that needs nothing but itself, and print where it is."""
+    """Write a self-contained HTML page and print its path."""
     choice = Choice(target, version, base, has_servers)
     found = chosen(choice)
     out = output or Path("walkthrough.html")
@@ -162,7 +164,7 @@ def export(
 
     async def work() -> int:
         about = [found.about, Path(found.base).name]
-        # As private as the code in it.
+        # The page contains code, so it is as private as a source file.
         write_whole(out, page(await resolved(found, choice), Facts(about)))
         click.echo(out)
         return 0
