@@ -84,7 +84,7 @@ def test_the_examples_stand_in_the_pages_as_they_are(name: str) -> None:
 @pytest.mark.requirement("house.docs-at-hand")
 def test_the_ways_to_have_the_program_at_hand_work(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "tutorial" / "first-steps.md").read_text(encoding="utf-8")
-    section = page.split("at hand", 1)[1].partition("\n## ")[0]
+    section = page.split("to your PATH", 1)[1].partition("\n## ")[0]
     typed = "\n".join(re.findall(r"^\$ (.*)$", section, re.MULTILINE))
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / ".venv").symlink_to(BIN.parent)
