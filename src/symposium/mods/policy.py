@@ -103,6 +103,7 @@ class PolicyMod(Mod):
 
     def __init__(self, file: Path | None = None, before_yes: BeforeYes | None = None) -> None:
         self._file = file or policy_file()
+        self._path = str(self._file)
         self._before_yes = before_yes
         self._policy: Judges | None = None
         self._sees_updates = exists(self._file)
@@ -237,9 +238,11 @@ class PolicyMod(Mod):
     @from_agent("fs/write_text_file", "fs/read_text_file")
     def touches(self, message: Crossing) -> Outcome:
         """Hold a file that the agent lets the editor read or write against the rules."""
-        policy = self._rules()
+        if (policy := self._rules()) is None:
+            # Its params are not decoded: a file may have megabytes.
+            return Forward()
         match message.params:
-            case {"path": str(path)} if policy is not None:
+            case {"path": str(path)}:
                 writes = message.method == "fs/write_text_file"
                 verdict = policy.of_file(path, self._session(message).place, writes=writes)
                 title = f"{'Write' if writes else 'Read'} {path}"
@@ -311,7 +314,7 @@ class PolicyMod(Mod):
 
     def _rules(self) -> Judges | None:
         """The rules; None as long as there is no file."""
-        if self._policy is None and exists(self._file):
+        if self._policy is None and exists(self._path):
             from symposium.policy.live_policy import LivePolicy  # noqa: PLC0415 - see IMPORTS_LATE
 
             self._policy = LivePolicy(self._file)

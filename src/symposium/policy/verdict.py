@@ -3,6 +3,7 @@
 Loaded at every start, whether there are rules or not: the parsers behind a verdict are not.
 """
 
+import os
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -75,10 +76,11 @@ class Judges(Protocol):
         ...
 
 
-def exists(file: Path) -> bool:
+def exists(file: Path | str) -> bool:
     """Whether there is something to read, also where it cannot be read."""
     try:
-        file.lstat()
+        # Asked at each question of an agent: `Path.lstat` takes some microseconds more.
+        os.lstat(file)
     except FileNotFoundError:
         return False
     except OSError:

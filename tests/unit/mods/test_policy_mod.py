@@ -4,9 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.handlers import Request
+from symposium.chain.messages import Crossing
+from symposium.chain.mod import Forward
 from symposium.mods.policy import FORBIDDEN, PolicyMod
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 
@@ -224,3 +227,13 @@ async def test_what_a_person_has_agreed_to_is_not_asked_again(tmp_path: Path) ->
 
     methods = [each.method for each in editor.asked.items]
     assert methods == ["session/request_permission", "fs/write_text_file"]
+
+
+@pytest.mark.requirement("policy.unread-without-rules")
+def test_files_are_written_without_a_look_at_them_while_there_are_no_rules(tmp_path: Path) -> None:
+    mod = PolicyMod(tmp_path / "policy.toml")
+    no_json = Raw(b'{"path": "/etc/passwd", "content": ')
+
+    outcome = mod.touches(Crossing("fs/write_text_file", no_json, is_request=True))
+
+    assert outcome == Forward()
