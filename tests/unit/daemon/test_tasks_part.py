@@ -1,0 +1,356 @@
+"""The daemon's part for tasks, asked through its answers: real git, no agent."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.support.task_views import asked
+from tests.support.taskspace_scenes import git, make_template, settings_file, there
+
+from symposium.agent_sessions.session import SessionKind, SessionSpec, SessionState, Status
+from symposium.agent_sessions.store import SessionStore
+from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.broker import Present
+from symposium.bus.messages.tasks import (
+    AdoptTaskspace,
+    CreateTaskspace,
+    FindTaskspace,
+    ListTaskspaces,
+    RenameTaskspace,
+    RetryTaskspace,
+    ShowTaskspace,
+    TaskView,
+)
+from symposium.bus.messages.worktrees import (
+    CollectTaskspaces,
+    LandTaskspace,
+    RemoveTaskspace,
+    ReportTaskspace,
+    RestoreTaskspace,
+    ShowLanding,
+    SnapshotTaskspace,
+    TaskspaceWillDelete,
+    UndoTaskspace,
+)
+from symposium.bus.protocol import Announcement, Request
+from symposium.config.paths import paths
+from symposium.daemon.part import Surroundings
+from symposium.daemon.parts.taskspaces import Taskspaces
+from symposium.daemon.state_mark import StateMark
+from symposium.errors import ExplainedError
+
+NOBODY = 1 << 30
+"""No process has this id: it is above the limit of the kernel."""
+
+
+class Listens:
+    """A bus on which every announcement is heard, and nobody else is connected."""
+
+    def __init__(self) -> None:
+        self.heard: list[Announcement] = []
+
+    async def request(self, message: Request[Any], **options: Any) -> Any:
+        del options
+        raise BusRefusedError(f"nobody answers {message}", "no_handler")
+
+    def announce(self, message: Announcement, **options: Any) -> None:
+        del options
+        self.heard.append(message)
+
+    def peers(self) -> list[Present]:
+        return []
+
+    def windows(self) -> list[Present]:
+        return []
+
+    def register_window(self, connection: str, taskspace: str, title: str) -> None:
+        del connection, taskspace, title
+
+    def is_heard(self, kind: type[Announcement]) -> bool:
+        del kind
+        return True
+
+
+class Tasks:
+    """The part, and a clone for it to work on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.clone = folder / "home", folder / "clone"
+        self.socket = folder / "socket"
+        self.part = Taskspaces(Surroundings(self.home, self.socket))
+        self.bus = Listens()
+        self.store = SessionStore(paths())
+        self._answers = self.part.answers().requests
+
+    async def ask(self, message: Request[Any]) -> Any:
+        return await self._answers[message.about.type](message, asked())
+
+    async def new(self, name: str, **more: Any) -> TaskView:
+        made = await self.ask(CreateTaskspace(project=str(self.clone), name=name, **more))
+        return made.taskspace
+
+    async def refusal(self, message: Request[Any]) -> str:
+        with pytest.raises((BusRefusedError, ExplainedError)) as refused:
+            async with asyncio.timeout(45):
+                await self.ask(message)
+        return str(refused.value)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(self.part.run(self.bus))
+            yield
+            running.cancel()
+
+
+@pytest.fixture
+def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tasks:
+    """The part before it runs."""
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(tmp_path)))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    make_template(tmp_path)
+    return Tasks(tmp_path)
+
+
+@pytest.fixture
+async def tasks(idle: Tasks) -> AsyncGenerator[Tasks]:
+    async with idle.running():
+        yield idle
+
+
+def commit(task: TaskView, name: str, text: str) -> None:
+    worktree = Path(task.worktree)
+    (worktree / name).write_text(text)
+    git("add", "-A", cwd=worktree)
+    git("commit", "-qm", f"change {name}", cwd=worktree)
+
+
+@pytest.mark.requirement("daemon.recovered-first")
+async def test_a_request_waits_until_the_last_run_is_recovered(idle: Tasks) -> None:
+    async with asyncio.TaskGroup() as group:
+        early = group.create_task(idle.ask(ListTaskspaces()))
+        for _ in range(100):
+            # What it would ask for is read in a thread.
+            await asyncio.to_thread(int)
+        was_answered = early.done()
+        async with idle.running():
+            found = await early
+
+    assert not was_answered
+    assert found.total == 0
+
+
+@pytest.mark.requirement("daemon.one-home")
+async def test_a_second_daemon_names_the_one_that_has_the_tasks(
+    idle: Tasks, tmp_path: Path
+) -> None:
+    socket = tmp_path / "first"
+    socket.touch()
+    StateMark(idle.home, socket).put()
+
+    said = await idle.refusal(ListTaskspaces())
+    assert f"process {os.getpid()}, at {socket}" in said
+    assert f"SYMPOSIUM_SOCKET={socket}" in said
+
+
+@pytest.mark.requirement("daemon.one-home")
+@pytest.mark.parametrize("why", ["nothing", "its socket", "its process", "our socket", "damaged"])
+def test_a_mark_of_no_living_daemon_is_passed_over(tmp_path: Path, why: str) -> None:
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    for each in (mine, theirs):
+        each.touch()
+    mark = StateMark(tmp_path, mine)
+    file = tmp_path / "taskspaces.daemon"
+    StateMark(tmp_path, mine if why == "our socket" else theirs).put()
+    if why == "its socket":
+        theirs.unlink()
+    elif why == "its process":
+        file.write_text(f'{{"pid": {NOBODY}, "socket": "{theirs}"}}')
+    elif why == "damaged":
+        file.write_text("{")
+    elif why == "nothing":
+        file.unlink()
+
+    assert mark.other() is None
+
+
+@pytest.mark.requirement("daemon.one-home")
+def test_a_daemon_takes_only_its_own_mark_away(tmp_path: Path) -> None:
+    one, two = (StateMark(tmp_path, tmp_path / name) for name in ("one", "two"))
+    (tmp_path / "two").touch()
+    two.put()
+    one.take_away()
+    left = one.other()
+    two.take_away()
+
+    assert left == (os.getpid(), str(tmp_path / "two"))
+    assert list(tmp_path.glob("taskspaces.daemon")) == []
+
+
+@pytest.mark.requirement("tasks.by-message")
+async def test_a_task_is_found_shown_and_renamed(tasks: Tasks) -> None:
+    task = await tasks.new("Fix login", description="the button")
+    branch = await tasks.ask(FindTaskspace(named=str(task.branch)))
+    other = Path(tasks.clone.parent / "by-hand")
+    git("worktree", "add", "-q", "-b", "mine", str(other), cwd=tasks.clone)
+    adopted = await tasks.ask(AdoptTaskspace(worktree=str(other), name="Adopted"))
+    renamed = await tasks.ask(RenameTaskspace(taskspace_uuid=task.id, name="Repair login"))
+    listed = await tasks.ask(ListTaskspaces(project=str(tasks.clone)))
+    shown = await tasks.ask(ShowTaskspace(taskspace_uuid=task.id))
+
+    assert [each.id for each in branch.taskspaces] == [task.id]
+    assert renamed.taskspace.name == "Repair login"
+    assert {each.name for each in listed.taskspaces} == {"Repair login", "Adopted"}
+    assert adopted.taskspace.worktree == str(other)
+    assert (shown.taskspace.name, shown.taskspace.description) == ("Repair login", "the button")
+
+
+@pytest.mark.requirement("tasks.by-message")
+async def test_a_snapshot_is_brought_back_by_undo_and_by_its_name(tasks: Tasks) -> None:
+    task = await tasks.new("Fix login")
+    file = Path(task.worktree) / "README.md"
+    first = await tasks.ask(SnapshotTaskspace(taskspace_uuid=task.id, reason="first"))
+    file.write_text("second")
+    await tasks.ask(SnapshotTaskspace(taskspace_uuid=task.id, reason="second"))
+    file.write_text("third")
+    await tasks.ask(SnapshotTaskspace(taskspace_uuid=task.id, reason="third"))
+    await tasks.ask(UndoTaskspace(taskspace_uuid=task.id))
+    undone = file.read_text()
+    back = await tasks.ask(UndoTaskspace(taskspace_uuid=task.id, snapshot=first.snapshot.ref))
+
+    assert (undone, file.read_text()) == ("second", "# Sample\n")
+    assert back.now.tree == first.snapshot.tree
+
+
+@pytest.mark.requirement("tasks.by-message")
+async def test_a_task_with_work_is_deleted_and_restored_with_it(tasks: Tasks) -> None:
+    task = await tasks.new("Fix login")
+    file = Path(task.worktree) / "new.txt"
+    safe = await tasks.ask(ReportTaskspace(taskspace_uuid=task.id))
+    file.write_text("work")
+    unsafe = await tasks.ask(ReportTaskspace(taskspace_uuid=task.id))
+    await tasks.refusal(RemoveTaskspace(taskspace_uuid=task.id, only_if_safe=True))
+    wrong = await tasks.refusal(RemoveTaskspace(taskspace_uuid=task.id, branch="maybe"))
+    is_there = file.exists()
+    removed = await tasks.ask(RemoveTaskspace(taskspace_uuid=task.id))
+    is_gone = not there(task.worktree)
+    restored = await tasks.ask(RestoreTaskspace(taskspace_uuid=task.id))
+
+    assert (safe.is_safe, unsafe.is_safe, is_there, is_gone) == (True, False, True, True)
+    assert "branch is auto, keep or drop" in wrong
+    assert removed.lines == (
+        "Fix login is deleted",
+        f"`symposium task undo {task.id}` brings it back, for 14 days",
+    )
+    assert (restored.taskspace.id, file.read_text()) == (task.id, "work")
+    deletions = [each for each in tasks.bus.heard if isinstance(each, TaskspaceWillDelete)]
+    assert [each.taskspace_uuid for each in deletions] == [task.id]
+
+
+@pytest.mark.requirement("tasks.by-message")
+@pytest.mark.parametrize("is_archived_before", [True, False])
+async def test_a_task_that_is_deleted_for_good_is_gone_with_its_session(
+    tasks: Tasks, *, is_archived_before: bool
+) -> None:
+    task = await tasks.new("Fix login")
+    (Path(task.worktree) / "new.txt").write_text("work")
+    tasks.store.add(SessionSpec(task.id, SessionKind.ACP, ("agent",), "/"))
+    if is_archived_before:
+        await tasks.ask(RemoveTaskspace(taskspace_uuid=task.id))
+    kept = tasks.store.ids()
+    removed = await tasks.ask(RemoveTaskspace(taskspace_uuid=task.id, archived_for_good=True))
+
+    assert "there is no way back" in removed.lines[-1]
+    assert (kept, tasks.store.ids()) == ([task.id], [])
+    await tasks.refusal(RestoreTaskspace(taskspace_uuid=task.id))
+
+
+@pytest.mark.requirement("tasks.by-message")
+async def test_a_task_lands_and_one_in_its_way_says_what_to_do(tasks: Tasks) -> None:
+    first, second = [await tasks.new(name) for name in ("first", "second")]
+    for task in (first, second):
+        commit(task, "README.md", f"by {task.name}\n")
+    wrong = await tasks.refusal(LandTaskspace(taskspace_uuid=first.id, join="squash"))
+    landed = await tasks.ask(LandTaskspace(taskspace_uuid=first.id))
+    shown = await tasks.ask(ShowLanding(taskspace_uuid=first.id))
+    again = await tasks.ask(LandTaskspace(taskspace_uuid=first.id))
+    conflict = await tasks.ask(LandTaskspace(taskspace_uuid=second.id))
+
+    assert "join is rebase or merge" in wrong
+    assert landed.outcome == "landed"
+    assert landed.lines[0].startswith("first has landed on ")
+    assert any(each.startswith("would conflict with second: README.md") for each in landed.lines)
+    assert (shown.stage, shown.landed) == ("", landed.commit)
+    assert again.lines[0].startswith("first has nothing to land: ")
+    assert (conflict.outcome, conflict.commit) == ("conflict", None)
+    assert conflict.lines[0].endswith("nothing was changed")
+    assert any(f"symposium task land {second.id[:8]} --resolve" in each for each in conflict.lines)
+    assert git("show", "main:README.md", cwd=tasks.clone) == "by first"
+
+
+@pytest.mark.requirement("tasks.by-message")
+async def test_what_nobody_has_is_named_and_cleared_only_when_asked(tasks: Tasks) -> None:
+    task = await tasks.new("Fix login")
+    left = str(UUID(int=7))
+    own = {"SYMPOSIUM_TASKSPACE": left}
+    tasks.store.add(SessionSpec(left, SessionKind.ACP, ("agent",), "/", own, title="Old"))
+    tasks.store.write_state(left, SessionState(Status.EXITED))
+    for id_ in (task.id, str(UUID(int=8))):
+        env = own if id_ != task.id else {"SYMPOSIUM_TASKSPACE": task.id}
+        tasks.store.add(SessionSpec(id_, SessionKind.ACP, ("agent",), "/", env))
+    orphan = tasks.clone.parent / "by-hand"
+    git("worktree", "add", "-q", "-b", "mine", str(orphan), cwd=tasks.clone)
+    looked = await tasks.ask(CollectTaskspaces(project=str(tasks.clone)))
+    before = sorted(tasks.store.ids())
+    done = await tasks.ask(CollectTaskspaces(is_applied=True))
+
+    line = "the session of Old, a task that is deleted for good"
+    assert looked.lines == (line,)
+    assert looked.orphans == (str(orphan),)
+    assert done.lines == (f"{line}, is gone",)
+    assert (len(before), len(tasks.store.ids())) == (3, 2)
+    assert left not in tasks.store.ids()
+
+
+@pytest.mark.requirement("tasks.trust-by-digest")
+async def test_a_set_up_runs_once_its_content_is_trusted(tasks: Tasks) -> None:
+    upstream = tasks.clone.parent / "upstream"
+    (upstream / ".symposium").mkdir()
+    (upstream / ".symposium" / "workspace.toml").write_text('setup = ["touch done"]')
+    git("add", "-A", cwd=upstream)
+    git("commit", "-qm", "set-up", cwd=upstream)
+    task = await tasks.new("Fix login")
+    shown = await tasks.ask(ShowTaskspace(taskspace_uuid=task.id, is_whole=True))
+    done = Path(task.worktree) / "done"
+    other = await tasks.refusal(RetryTaskspace(taskspace_uuid=task.id, trusted="0" * 64))
+    was_done = done.exists()
+    made = await tasks.ask(RetryTaskspace(taskspace_uuid=task.id, trusted=shown.digest))
+
+    assert "something else by now" in other
+    assert (was_done, done.exists()) == (False, True)
+    assert made.taskspace.standing == "ready"
+
+
+@pytest.mark.requirement("tasks.by-message")
+async def test_another_agent_is_refused_once_one_has_worked_or_runs(tasks: Tasks) -> None:
+    task = await tasks.new("Fix login")
+    await tasks.ask(RemoveTaskspace(taskspace_uuid=task.id))
+    archived = await tasks.refusal(RetryTaskspace(taskspace_uuid=task.id))
+    await tasks.ask(RestoreTaskspace(taskspace_uuid=task.id))
+    spec = SessionSpec(task.id, SessionKind.ACP, ("eliza",), "/")
+    tasks.store.add(spec)
+    tasks.store.write_state(task.id, SessionState(Status.EXITED, acp_session="one"))
+    worked = await tasks.refusal(RetryTaskspace(taskspace_uuid=task.id, agent="claude"))
+    lock = tasks.store.lock(task.id)
+    runs = await tasks.refusal(RetryTaskspace(taskspace_uuid=task.id, agent="claude"))
+    os.close(lock)
+
+    assert "archived" in archived
+    assert "its agent has worked already" in worked
+    assert "its agent runs" in runs
