@@ -32,3 +32,13 @@ def test_second_function_for_a_type_is_an_error() -> None:
     with pytest.raises(ValueError, match="snapshot_taskspace is answered already"):
         answers.to(SnapshotTaskspace, heard)
     assert answers.announcements.keys() == {"log_progress", "snapshot_taken"}
+
+
+@pytest.mark.requirement("bus.one-listener")
+def test_two_parts_that_answer_the_same_are_an_error() -> None:
+    one, two = Answers(), Answers()
+    one.to(SnapshotTaskspace, heard)
+    two.to(SnapshotTaskspace, heard)
+
+    with pytest.raises(ValueError, match="answered twice: snapshot_taskspace"):
+        one.extend(two)

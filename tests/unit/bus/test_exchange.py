@@ -5,14 +5,15 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec import Raw
 
 from symposium.bus import endpoint as exchange_module
 from symposium.bus.endpoint import CONNECT_TIMEOUT, GRACE, Exchange, Pending
-from symposium.bus.envelope import Envelope, Sender, write_envelope
+from symposium.bus.envelope import Envelope, Sender, read_envelope, write_envelope
 from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedError
 from symposium.bus.handlers import Answers
 from symposium.bus.messages.agents import DeleteTaskspace, LogProgress
-from symposium.bus.messages.broker import DaemonStatus
+from symposium.bus.messages.broker import DaemonStatus, Log
 
 DELETE = DeleteTaskspace(project_path="/p", taskspace_uuid="u")
 LOG = LogProgress(project_path="/p", taskspace_uuid="u", message="m")
@@ -129,3 +130,68 @@ async def test_a_request_that_may_not_be_repeated_fails_when_its_connection_is_l
         exchange.lost("the daemon is gone")
 
     assert "whether it was done is not known" in errors[0].hint
+
+
+@pytest.mark.requirement("bus.one-budget")
+async def test_a_request_is_sent_once_to_a_connection() -> None:
+    wire = Wire(is_up=True)
+    exchange = exchange_on(wire, connect_timeout=60.0)
+    async with asking(exchange, BusLostError):
+        exchange.resend()
+        first = len(wire.sent)
+        exchange.lost("the daemon is gone")
+        exchange.resend()
+        exchange.resend()
+        both = len(wire.sent)
+        exchange.give_up(BusLostError("it does not come back", ""))
+
+    assert (first, both) == (1, 2)
+
+
+@pytest.mark.requirement("bus.cancel-announced")
+@pytest.mark.parametrize("is_up", [True, False])
+async def test_a_request_that_is_canceled_is_canceled_where_it_was_sent(*, is_up: bool) -> None:
+    wire = Wire(is_up=is_up)
+    exchange = exchange_on(wire, connect_timeout=60.0)
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(exchange.request(DaemonStatus()))
+        await asyncio.sleep(0)
+        asking.cancel()
+    wire.is_up = True
+    exchange.resend()
+
+    sent = [read_envelope(each) for each in wire.sent]
+    assert [each.type for each in sent] == (["daemon_status", "cancel_request"] if is_up else [])
+    if is_up:
+        assert sent[0].id.encode() in bytes(sent[1].payload)
+
+
+@pytest.mark.requirement("bus.post-refused")
+@pytest.mark.parametrize(
+    ("payload", "delivered"),
+    [
+        (b'{"success":true,"data":{"delivered":2}}', 2),
+        (b'{"success":false,"error":"no","code":"forbidden","data":{"delivered":2}}', None),
+        (b'{"success":true}', None),
+    ],
+)
+async def test_an_announcement_counts_as_delivered_only_if_the_broker_says_so(
+    payload: bytes, delivered: int | None
+) -> None:
+    wire = Wire(is_up=True)
+    exchange = exchange_on(wire)
+    found: list[int | None] = []
+
+    async def post() -> None:
+        try:
+            found.append(await exchange.post(Log(level="info", message="m")))
+        except BusRefusedError:
+            found.append(None)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(post())
+        await asyncio.sleep(0)
+        id_ = read_envelope(wire.sent[0]).id
+        exchange.take(Envelope("response", id_, Sender("/"), Raw(payload)))
+
+    assert found == [delivered]

@@ -16,7 +16,7 @@ from symposium.bus.connect import (
     meeting_place,
     reach,
 )
-from symposium.daemon.daemon import RealPaths
+from symposium.daemon.daemon import FRESH, RealPaths
 
 
 @pytest.mark.requirement("daemon.place")
@@ -55,6 +55,23 @@ def test_another_users_directory_is_refused(
 
     with pytest.raises(PlaceError, match="belongs to user"):
         check_directory(place)
+
+
+@pytest.mark.requirement("daemon.private")
+def test_a_daemon_in_a_directory_of_another_user_is_not_spoken_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = MeetingPlace(tmp_path / "run" / "s", tmp_path / "log")
+    make_directory(place)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place.socket))
+        listening.listen()
+        listening.settimeout(0)
+        monkeypatch.setattr(os, "getuid", lambda: 4242)
+        with pytest.raises(PlaceError, match="belongs to user"):
+            reach(place)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
 
 
 @pytest.mark.requirement("daemon.private")
@@ -100,3 +117,19 @@ def test_a_path_is_canonical_when_links_and_dots_are_gone(tmp_path: Path) -> Non
     assert RealPaths()("relative") is None
     assert RealPaths()("/a\0b") is None
     assert RealPaths()("/") == ()
+
+
+@pytest.mark.requirement("bus.route-directory")
+def test_a_path_is_looked_up_again_once_it_is_old(tmp_path: Path) -> None:
+    now = [0.0]
+    real = RealPaths(lambda: now[0])
+    link = tmp_path / "link"
+    found: list[str] = []
+    for target, at in (("one", 0.0), ("two", FRESH - 0.1), ("two", FRESH)):
+        (tmp_path / target).mkdir(exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(tmp_path / target)
+        now[0] = at
+        found.append((real(str(link)) or ("",))[-1])
+
+    assert found == ["one", "one", "two"]

@@ -1,7 +1,7 @@
 """Announcements of what changes in tasks and in the inbox."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +18,11 @@ from symposium.bus.messages.changes import (
     TaskspaceChanged,
     TaskspaceGone,
 )
+from symposium.daemon.tasks.channels import Channels
+from symposium.daemon.tasks.notices import TaskNotice
+from symposium.daemon.tasks.notifying import Notifying
 from symposium.daemon.tasks.task_news import TaskNews
+from symposium.taskspaces.events import Removed
 from symposium.taskspaces.trash import Consent
 
 
@@ -178,3 +182,58 @@ async def test_nothing_is_announced_while_nobody_listens(scene: Scene, served: S
         running.cancel()
 
     assert bus.box.values == []
+
+
+@pytest.mark.requirement("tasks.announced-inbox")
+async def test_the_inbox_announces_that_a_deleted_task_asks_no_more(
+    scene: Scene, served: Served
+) -> None:
+    made = await scene.make("asks")
+    clock = Clock()
+    bus = Listener(clock)
+    news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(news.run(bus))
+        await scene.engine.records.signal(made.id, "one?")
+        hear(scene, news)
+        came = await bus.next(InboxChanged)
+        await scene.engine.trash.delete(made.id, Consent.ARCHIVE)
+        for event in scene.events:
+            if isinstance(event, Removed):
+                news.hear(event)
+        gone = await bus.next(InboxChanged)
+        running.cancel()
+
+    assert [each.item for each in gone.settled] == [each.id for each in came.added]
+    assert gone.waiting == 0
+
+
+@pytest.mark.requirement("tasks.notify")
+async def test_a_user_who_could_not_be_told_is_told_later_and_one_who_looks_is_not(
+    scene: Scene, served: Served, tmp_path: Path
+) -> None:
+    made = await scene.make("asks")
+    views = [1]
+    (tmp_path / "config.jsonc").write_text('{"notify": {"command": ["tell"]}}')
+    notifying = Notifying(scene.engine, served.inbox, tmp_path, lambda: views[0])
+    told: list[list[str]] = []
+
+    def teller(*, works: bool) -> Callable[[Channels, Sequence[TaskNotice]], Awaitable[bool]]:
+        async def tell(channels: Channels, notices: Sequence[TaskNotice]) -> bool:
+            assert channels.command == ("tell",)
+            told.append([reason for each in notices for reason in each.reasons])
+            return works
+
+        return tell
+
+    entry = await scene.engine.records.signal(made.id, "one?")
+    await notifying.look(1000.0, teller(works=True))
+    views[0] = 0
+    await notifying.look(2000.0, teller(works=False))
+    await notifying.look(3000.0, teller(works=True))
+    await notifying.look(4000.0, teller(works=True))
+    await scene.engine.records.signal(made.id, "two?")
+    await served.inbox.put_off(f"question:{entry.number + 1}")
+    await notifying.look(5000.0, teller(works=True))
+
+    assert told == [["question: one?"], ["question: one?"]]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from tests.support.web import Web, reply, serving
@@ -207,6 +208,28 @@ async def test_an_https_webhook_is_reached_through_the_users_proxy(
         assert not await post("https://hooks.example/secret", b"{}")
     assert seen[0].startswith(b"CONNECT hooks.example:443 HTTP/1.")
     assert b"secret" not in seen[0]
+
+
+@pytest.mark.requirement("tasks.webhook")
+async def test_an_https_webhook_that_needs_no_proxy_is_posted_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[bytes] = []
+
+    def note(connection: socket.socket) -> None:
+        seen.append(connection.recv(1 << 16))
+
+    with raw_server(note) as webhook:
+        # Nobody listens there.
+        monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        assert not await post(webhook.replace("http:", "https:"), b"{}")
+        was_reached = bool(seen)
+        if not was_reached:
+            place = urlsplit(webhook)
+            socket.create_connection((str(place.hostname), place.port or 0)).close()
+    assert was_reached
 
 
 @pytest.mark.requirement("tasks.webhook")

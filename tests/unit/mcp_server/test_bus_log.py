@@ -15,11 +15,12 @@ def test_what_is_logged_meanwhile_is_passed_on_but_for_the_bus_itself() -> None:
     ours.setLevel(logging.DEBUG)
     with logged_to(said.append):
         ours.debug("too much")
+        ours.info("begun")
         ours.warning("odd: %s", "x" * LONGEST)
         ours.error("wrong")
         bus.error("would never end")
     ours.error("afterwards")
 
-    assert [each.level for each in said] == ["warn", "error"]
-    assert said[0].message.startswith("symposium.mcp_server.x: odd: x")
-    assert len(said[0].message) == LONGEST
+    assert [each.level for each in said] == ["info", "warn", "error"]
+    assert said[1].message.startswith("symposium.mcp_server.x: odd: x")
+    assert len(said[1].message) == LONGEST

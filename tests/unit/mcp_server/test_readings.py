@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,16 @@ async def test_a_report_that_fails_ends_nothing(tmp_path: Path) -> None:
             await call_tool(workplace, "expand_reference", {"id": "main.md"})
 
     assert reported(bus.asked) == [("main.md", "built-in")] * 2
+
+
+@pytest.mark.requirement("guidance.read-visible")
+async def test_a_prompt_that_names_texts_is_reported_by_its_hash(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("guidance_read", Done())
+    workplace = workplace_in(tmp_path, bus)
+    async with reporting(workplace, bus):
+        workplace.readings.note_prompt("yiasou", "the text")
+    (found,) = [each for each in bus.asked if isinstance(each, GuidanceRead)]
+
+    assert (found.id, found.layer) == ("yiasou", "")
+    assert found.sha256 == sha256(b"the text").hexdigest()

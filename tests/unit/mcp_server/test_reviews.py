@@ -12,6 +12,7 @@ from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusLostError, BusRefusedError
 from symposium.bus.handlers import Asked
 from symposium.bus.messages.editor import UserFeedback
+from symposium.errors import NotFoundError
 from symposium.mcp_server import review_desk, reviews
 from symposium.mcp_server.review_desk import ReviewDesk
 from symposium.mcp_server.workplace import Workplace
@@ -228,3 +229,22 @@ async def test_a_review_that_cannot_be_kept_is_not_asked_for(
     assert answer.is_error
     assert "cannot store a review" in answer.text
     assert bus.asked == []
+
+
+@pytest.mark.requirement("reviews.removed")
+async def test_a_review_that_was_removed_is_not_answered(tmp_path: Path) -> None:
+    word = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(ReviewDesk(tmp_path / "reviews").watch("gone", word))
+        await asyncio.sleep(0)
+        watching.cancel()
+
+    assert not word.is_set()
+
+
+@pytest.mark.requirement("reviews.removed")
+def test_an_unknown_review_names_those_that_are_known(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError) as unknown:
+        ReviewDesk(tmp_path / "reviews").find("gone")
+
+    assert unknown.value.hint == "known: none has been requested"

@@ -52,6 +52,8 @@ def test_two_writers_of_one_timeline_number_its_entries_without_holes(tmp_path: 
     two.add("link", {"to": "4"})
 
     assert [entry.seq for entry in TimelineStore(tmp_path).read("s")] == [1, 2, 3, 4]
+    (file,) = tmp_path.iterdir()
+    assert b"\n\n" not in file.read_bytes()
 
 
 @pytest.mark.requirement("timelines.bounded")
@@ -96,6 +98,15 @@ def test_summaries_come_latest_first_and_of_one_directory_if_asked(tmp_path: Pat
 
 
 @pytest.mark.requirement("timelines.list")
+def test_a_timeline_that_has_no_beginning_hides_no_other(tmp_path: Path) -> None:
+    store = TimelineStore(tmp_path)
+    store.open("half").add("prompt", {"text": "x"})
+    begin(store, "whole")
+
+    assert [each.session for each in store.summaries()] == ["whole"]
+
+
+@pytest.mark.requirement("timelines.list")
 def test_a_session_that_is_not_kept_is_an_error_that_says_what_is(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="timeline list"):
         TimelineStore(tmp_path).read("nobody")
@@ -104,7 +115,7 @@ def test_a_session_that_is_not_kept_is_an_error_that_says_what_is(tmp_path: Path
 @pytest.mark.requirement("timelines.origin")
 def test_the_goal_of_a_row_of_hand_overs_is_that_of_its_beginning(tmp_path: Path) -> None:
     store = TimelineStore(tmp_path)
-    for session, before in (("a", "c"), ("b", "a"), ("c", "b"), ("d", "gone")):
+    for session, before in (("a", "c"), ("b", "a"), ("c", "b"), ("d", "gone"), ("e", "c")):
         begin(store, session, goal=f"goal of {session}")
         store.open(session).add("link", {"from": before})
     begin(store, "x", goal="root")
@@ -118,6 +129,7 @@ def test_the_goal_of_a_row_of_hand_overs_is_that_of_its_beginning(tmp_path: Path
     assert goal("d") == "goal of d"
     # A circle ends somewhere.
     assert goal("c").startswith("goal of")
+    assert goal("e").startswith("goal of"), "also one that the session itself is not in"
 
 
 @pytest.mark.requirement("timelines.damaged-lines")
