@@ -10,7 +10,7 @@ from tests.support.chaos import add_submodule
 from tests.support.taskspace_scenes import Scene, git, store_of, tree_of
 
 from symposium.taskspaces.model import Taskspace
-from symposium.taskspaces.snapshots import kept
+from symposium.taskspaces.snapshots import file_restore, kept
 from symposium.taskspaces.snapshots.branches import commit_inside
 
 
@@ -279,7 +279,8 @@ async def test_hard_links_attributes_and_pipes_come_back(scene: Scene) -> None:
     (worktree / "one").write_text("shared", encoding="utf-8")
     os.link(worktree / "one", worktree / "src/two")
     os.setxattr(worktree / "README.md", "user.note", b"mine")
-    os.mkfifo(worktree / "pipe", 0o640)
+    os.mkfifo(worktree / "pipe")
+    (worktree / "pipe").chmod(0o662)
     await keep(scene, made)
 
     run("rm one src/two pipe README.md; mkdir pipe", worktree)
@@ -287,7 +288,47 @@ async def test_hard_links_attributes_and_pipes_come_back(scene: Scene) -> None:
 
     assert (worktree / "one").samefile(worktree / "src/two")
     assert os.getxattr(worktree / "README.md", "user.note") == b"mine"
-    assert stat.S_ISFIFO((worktree / "pipe").lstat().st_mode)
+    assert (worktree / "pipe").lstat().st_mode == stat.S_IFIFO | 0o662
+
+
+@pytest.mark.requirement("snapshots.permissions")
+async def test_large_files_come_back_with_content_mode_and_name(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_restore, "_LARGE", 10)
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    (worktree / "small").write_bytes(b"x" * 9)
+    (worktree / "large").write_bytes(b"y" * 10)
+    for name in ("small", "large"):
+        (worktree / name).chmod(0o640)
+    before = tree_of(await keep(scene, made))
+
+    run("rm small large", worktree)
+    await scene.engine.history.undo(made.id)
+
+    assert tree_of(worktree) == before
+    modes = [(worktree / name).stat().st_mode & 0o777 for name in ("small", "large")]
+    assert modes == [0o640, 0o640]
+    left = list((scene.root / "state").rglob("incoming/*"))
+    assert left == []
+
+
+@pytest.mark.requirement("snapshots.unheld")
+async def test_what_turned_into_something_else_turns_back_without_a_note(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    (worktree / "folder/inside").mkdir(parents=True)
+    (worktree / "folder/inside/file").write_text("held", encoding="utf-8")
+    before = tree_of(await keep(scene, made))
+
+    run("rm -r folder README.md link; echo x >folder; mkdir README.md link", worktree)
+    run("echo x >README.md/made; ln -s nowhere link/made", worktree)
+    await keep(scene, made)
+    restored = await scene.engine.history.undo(made.id)
+
+    assert tree_of(worktree) == before
+    assert restored.notes == ()
 
 
 @pytest.mark.requirement("snapshots.permissions")
