@@ -18,8 +18,10 @@ from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.broker import Present
 from symposium.bus.messages.tasks import (
     AdoptTaskspace,
+    AnswerInbox,
     CreateTaskspace,
     FindTaskspace,
+    ListInbox,
     ListTaskspaces,
     RenameTaskspace,
     RetryTaskspace,
@@ -320,12 +322,7 @@ async def test_what_nobody_has_is_named_and_cleared_only_when_asked(tasks: Tasks
 
 @pytest.mark.requirement("tasks.trust-by-digest")
 async def test_a_set_up_runs_once_its_content_is_trusted(tasks: Tasks) -> None:
-    upstream = tasks.clone.parent / "upstream"
-    (upstream / ".symposium").mkdir()
-    (upstream / ".symposium" / "workspace.toml").write_text('setup = ["touch done"]')
-    git("add", "-A", cwd=upstream)
-    git("commit", "-qm", "set-up", cwd=upstream)
-    task = await tasks.new("Fix login")
+    task = await with_set_up(tasks)
     shown = await tasks.ask(ShowTaskspace(taskspace_uuid=task.id, is_whole=True))
     done = Path(task.worktree) / "done"
     other = await tasks.refusal(RetryTaskspace(taskspace_uuid=task.id, trusted="0" * 64))
@@ -335,6 +332,47 @@ async def test_a_set_up_runs_once_its_content_is_trusted(tasks: Tasks) -> None:
     assert "something else by now" in other
     assert (was_done, done.exists()) == (False, True)
     assert made.taskspace.standing == "ready"
+
+
+async def with_set_up(tasks: Tasks) -> TaskView:
+    """A task whose set-up waits for trust."""
+    upstream = tasks.clone.parent / "upstream"
+    (upstream / ".symposium").mkdir()
+    (upstream / ".symposium" / "workspace.toml").write_text('setup = ["touch done"]')
+    git("add", "-A", cwd=upstream)
+    git("commit", "-qm", "set-up", cwd=upstream)
+    return await tasks.new("Fix login")
+
+
+@pytest.mark.requirement("tasks.trust-by-digest")
+async def test_a_set_up_that_is_trusted_in_the_inbox_runs_there_and_in_the_next_task(
+    tasks: Tasks,
+) -> None:
+    task = await with_set_up(tasks)
+    (item,) = (await tasks.ask(ListInbox())).items
+    await tasks.ask(AnswerInbox(item=item.id, answer="trust"))
+    left = (await tasks.ask(ListInbox())).items
+    second = await tasks.new("second")
+
+    assert (item.kind, item.taskspace, left) == ("trust", task.id, ())
+    assert "touch done" in item.text
+    assert there(f"{task.worktree}/done")
+    assert there(f"{second.worktree}/done")
+
+
+@pytest.mark.requirement("tasks.trust-by-digest")
+async def test_a_set_up_that_changed_after_it_was_shown_is_not_run(tasks: Tasks) -> None:
+    task = await with_set_up(tasks)
+    (item,) = (await tasks.ask(ListInbox())).items
+    file = Path(task.worktree) / ".symposium" / "workspace.toml"
+    file.write_text('setup = ["touch other"]')
+    said = await tasks.refusal(AnswerInbox(item=item.id, answer="trust"))
+
+    assert "its set-up files ask for something else by now" in said
+    assert "+ .symposium/workspace.toml  setup: touch other" in said
+    assert "- .symposium/workspace.toml  setup: touch done" in said
+    assert not there(f"{task.worktree}/done")
+    assert not there(f"{task.worktree}/other")
 
 
 @pytest.mark.requirement("tasks.by-message")

@@ -1,0 +1,80 @@
+"""Connections of the daemon: who says no hello goes, and who did stays."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.inside_daemon import daemon_of
+
+from symposium.bus.envelope import Sender, envelope_of, write_envelope
+from symposium.bus.handlers import Answers
+from symposium.bus.messages.broker import PROTOCOL, DaemonStatus, Hello
+from symposium.bus.protocol import Role
+from symposium.daemon import switchboard
+from symposium.daemon.part import Bus
+
+
+class Idle:
+    """A part that does nothing."""
+
+    def answers(self) -> Answers:
+        return Answers()
+
+    async def run(self, bus: Bus) -> None:
+        del bus
+        await asyncio.Event().wait()
+
+    def is_busy(self) -> bool:
+        return False
+
+
+def line(message: Hello | DaemonStatus) -> bytes:
+    return write_envelope(envelope_of(message, Sender("/"))) + b"\n"
+
+
+def hello(protocol: int = PROTOCOL) -> bytes:
+    return line(Hello(protocol=protocol, role=Role.MCP_SERVER, name="test"))
+
+
+async def payload(reader: asyncio.StreamReader) -> Any:
+    return json.loads(await reader.readline())["payload"]
+
+
+@pytest.mark.requirement("daemon.hello-time")
+async def test_a_client_that_says_no_hello_in_time_is_closed_and_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switchboard, "HELLO_TIME", 2.0)
+    async with asyncio.timeout(60), daemon_of(Idle(), tmp_path):
+        reader, writer = await asyncio.open_unix_connection(tmp_path / "run" / "s")
+        writer.write(hello())
+        welcome = await payload(reader)
+        # It came later: the other one's time is over before its own.
+        silent, its_writer = await asyncio.open_unix_connection(tmp_path / "run" / "s")
+        said = await silent.read()
+        its_writer.close()
+        writer.write(line(DaemonStatus()))
+        status = await payload(reader)
+        writer.close()
+
+    assert welcome["success"]
+    assert said == b""
+    assert (status["data"]["connections"], status["data"]["cuts"]) == (1, [])
+
+
+@pytest.mark.requirement("bus.hello")
+async def test_a_client_whose_hello_is_refused_is_answered_and_closed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switchboard, "HELLO_TIME", 1000.0)
+    async with asyncio.timeout(30), daemon_of(Idle(), tmp_path):
+        reader, writer = await asyncio.open_unix_connection(tmp_path / "run" / "s")
+        writer.write(hello(protocol=99))
+        answer = await payload(reader)
+        rest = await reader.read()
+        writer.close()
+
+    assert not answer["success"]
+    assert rest == b""
