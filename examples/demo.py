@@ -121,7 +121,7 @@ async def talk_to_assistant(conversation: Conversation, transcript: Transcript) 
         that=transcript.said == f"README.md has {len(README.split())} words.",
         otherwise=f"the tool of words.py gave {transcript.said!r}",
     )
-    transcript.note("words.py, a mod of 20 lines, gave the agent the tool that counts them")
+    transcript.note("words.py, a mod of a few lines, gave the agent the tool that counts them")
     text = "Which key does the deploy script use?"
     transcript.you(text)
     await conversation.prompt(session, text)

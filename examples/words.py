@@ -1,8 +1,6 @@
 """A mod that gives the agent a tool."""
 
-from symposium import run_mod
-from symposium.chain.tool_mod import ToolMod
-from symposium.chain.tools import ToolServer
+from symposium import ToolMod, ToolServer, run_mod
 
 
 def count_words(text: str) -> int:

@@ -14,10 +14,13 @@ from symposium.chain.mod import (
     from_client,
 )
 from symposium.chain.run_mod import run_mod
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import Content, ToolContext, ToolServer
 
 __all__ = [
     "Answer",
     "ComponentSpec",
+    "Content",
     "Crossing",
     "Drop",
     "Forward",
@@ -27,6 +30,9 @@ __all__ = [
     "Refuse",
     "Reply",
     "RpcError",
+    "ToolContext",
+    "ToolMod",
+    "ToolServer",
     "from_agent",
     "from_client",
     "has_capability",

@@ -39,7 +39,7 @@ def test_a_tool_a_changed_message_and_a_rule_are_seen_at_work(environment: dict[
         "  editor → hide_keys.py → words.py → policy → assistant.py",
         "     you  How many words does README.md have?",
         "   agent  README.md has 6 words.",
-        "          ✔ words.py, a mod of 20 lines, gave the agent the tool that counts them",
+        "          ✔ words.py, a mod of a few lines, gave the agent the tool that counts them",
         "     you  Which key does the deploy script use?",
         "   agent  The deploy script uses the key [hidden key].",
         "          ✔ hide_keys.py, another mod, hid the key before you or a log could see it",
