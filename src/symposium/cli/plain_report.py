@@ -64,7 +64,6 @@ class PlainReport:
         self._calls: dict[str, _Call] = {}
         self._plan = ""
         self._is_thinking = False
-        self._is_interrupted = False
 
     def opened(self, session_id: str) -> None:
         """Show nothing: the user does not need the id of the session."""
@@ -76,7 +75,7 @@ class PlainReport:
         match event:
             case Text("agent", text):
                 self._is_thinking = False
-                self._say(plain_text(text))
+                self._output.write(plain_text(text))
             case Text("thought"):
                 self._thought()
             case ToolCall():
@@ -117,22 +116,16 @@ class PlainReport:
             self._talk("thinking", "")
         self._is_thinking = True
 
-    def _say(self, text: str) -> None:
-        if self._is_interrupted and text:
-            # In a pipe, only a new line shows that something happened in between.
-            self._output.end_line()
-            self._is_interrupted = False
-        self._output.write(text)
-
     def _tool_call(self, call: ToolCall) -> None:
         known = self._calls.get(call.id)
         before = known or _Call(f"call {call.id}", "pending")
         now = self._calls[call.id] = before.and_then(call)
         if known is None:
-            self._is_interrupted = True
+            # In a pipe, only a new line shows that a call lies between two texts.
+            self._output.end_line()
         if known is None or (now.title, now.status) != (before.title, before.status):
             self._talk("tool", f"{now.title}: {now.status}")
-        if now.status == "failed" and (known is None or now != known):
+        if now.status == "failed" and now != known:
             for line in now.lines():
                 self._output.talk(one_line(f"    {line}", width=WIDTH))
 

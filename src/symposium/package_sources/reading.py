@@ -82,7 +82,7 @@ def _inside(source: Source, path: str) -> Path:
     if not file.is_relative_to(root):
         raise PackageError(f"{path[:200]!r} lies outside of {source.name} {source.version}", "")
     parts = [root / each for each in source.place.parts]
-    is_own = not parts or file == root or any(file.is_relative_to(each) for each in parts)
+    is_own = not parts or any(file.is_relative_to(each) for each in parts)
     leads_to_own = any(each.is_relative_to(file) for each in parts)
     if not exists or not (is_own or leads_to_own):
         raise absent

@@ -105,3 +105,20 @@ def test_what_a_call_that_went_well_said_is_not_shown(
     report.update(called("completed", "lots of text", title="look"))
 
     assert capsys.readouterr().err == "[tool] look: completed\n"
+
+
+@pytest.mark.requirement("showing.events")
+def test_a_plan_is_shown_once_for_each_step(
+    report: PlainReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def planned(*statuses: str) -> Any:
+        entries = [{"content": f"step {at}", "status": each} for at, each in enumerate(statuses)]
+        return {"update": {"sessionUpdate": "plan", "entries": entries}}
+
+    for statuses in (("in_progress", "pending"), ("in_progress", "pending"), ("completed",) * 2):
+        report.update(planned(*statuses))
+
+    assert capsys.readouterr().err.splitlines() == [
+        "[plan] 0 of 2 done, now: step 0",
+        "[plan] 2 of 2 done",
+    ]

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
@@ -242,3 +243,23 @@ def test_each_name_has_a_place_of_its_own(names: list[str]) -> None:
     places = [file_name(each) for each in names]
     assert len({each.lower() for each in places}) == len(names)
     assert not any("/" in each or each.startswith(".") for each in places)
+
+
+@pytest.mark.requirement("package-sources.whole-or-absent")
+def test_a_receipt_without_its_source_does_not_count(tmp_path: Path) -> None:
+    store = SourceStore(tmp_path / "kept")
+    packed = archive(tmp_path, {"a/x": b"1"})
+    place = store.keep(Ecosystem.RUST, "a", "1.0.0", packed)
+    shutil.rmtree(place.root)
+
+    assert store.places(Ecosystem.RUST, "a") == []
+    assert store.keep(Ecosystem.RUST, "a", "1.0.0", packed) == place
+    assert [each.name for each in place.root.iterdir()] == ["x"]
+
+
+@pytest.mark.requirement("package-sources.secrets-stay")
+def test_what_is_kept_of_a_package_is_for_its_user_only(tmp_path: Path) -> None:
+    store = SourceStore(tmp_path / "kept")
+    place = store.keep(Ecosystem.RUST, "a", "1.0.0", archive(tmp_path, {"a/x": b"1"}))
+
+    assert place.root.parent.parent.stat().st_mode & 0o077 == 0

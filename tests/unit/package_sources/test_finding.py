@@ -453,6 +453,17 @@ async def test_a_link_in_node_modules_that_leads_away_is_not_followed(
 
 
 @pytest.mark.requirement("package-sources.npm-installed")
+async def test_a_link_to_the_store_of_a_package_manager_is_followed(scene: Scene) -> None:
+    kept = scene.home / "store" / "node_modules" / "left"
+    kept.mkdir(parents=True)
+    (kept / "package.json").write_text(json.dumps({"name": "left", "version": "1.0.0"}))
+    (scene.project / "node_modules").mkdir()
+    (scene.project / "node_modules" / "left").symlink_to(kept)
+
+    assert (await scene.desk(Ecosystem.NPM).find("left")).place.root == kept
+
+
+@pytest.mark.requirement("package-sources.npm-installed")
 async def test_a_directory_of_another_name_is_another_package(scene: Scene) -> None:
     other = in_node_modules(scene, "other", "1.0.0")
     (scene.project / "node_modules" / "left").symlink_to(other)

@@ -1,5 +1,6 @@
 """What lock files say, and what broken ones do not."""
 
+import json
 import os
 from pathlib import Path
 
@@ -195,3 +196,32 @@ def test_a_lock_that_is_a_pipe_or_a_directory_is_none(project: Path) -> None:
     (project / "uv.lock").mkdir()
     assert cargo_pin(project, lambda _: True) is None
     assert python_pin(project, lambda _: True) is None
+
+
+@pytest.mark.requirement("package-sources.lock-files")
+def test_a_lock_of_npm_names_the_versions_of_one_package_only(project: Path) -> None:
+    versions = {
+        "": "9.9.9",
+        "node_modules/b": "2.0.0",
+        "node_modules/b/node_modules/a": "1.0.0",
+        "node_modules/c/node_modules/a": "1.5.0",
+        "node_modules/c/node_modules/d": "3.0.0",
+    }
+    rows = {path: {"version": version} for path, version in versions.items()}
+    (project / "package-lock.json").write_text(json.dumps({"packages": rows}))
+
+    assert npm_pin(project, "a".__eq__) == Pinned("package-lock.json", ("1.0.0", "1.5.0"))
+
+
+@pytest.mark.requirement("package-sources.lock-files")
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("uv.lock", '[[package]]\nname = "a"\nversion = 1\n'),
+        ("Pipfile.lock", '{"default": {"a": "1.0.0", "b": {"version": 5}}}'),
+    ],
+)
+def test_a_version_of_the_wrong_type_is_none(project: Path, file: str, text: str) -> None:
+    (project / file).write_text(text)
+
+    assert python_pin(project, lambda other: other in {"a", "b"}) is None

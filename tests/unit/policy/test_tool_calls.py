@@ -105,6 +105,7 @@ def test_an_edit_is_judged_by_every_file_that_it_names(
         ({"command": "ls", "env": [{"name": "LANG", "value": "C"}]}, Effect.ALLOW),
         ({"command": "ls", "args": "-l"}, Effect.ASK),
         ({"command": "ls", "cwd": ""}, Effect.ALLOW),
+        ({"command": "ls", "args": ["/etc"], "cwd": "src"}, Effect.ASK),
         ({"command": "ls", "cwd": 5}, Effect.ALLOW),
     ],
 )
@@ -148,6 +149,14 @@ def test_a_command_known_by_its_title_alone_is_never_allowed(tmp_path: Path) -> 
         return effect([*actions_of({"kind": "execute", "title": title})], tmp_path)
 
     assert (judged("ls"), judged("rm x")) == (Effect.ASK, Effect.FORBID)
+
+
+@pytest.mark.requirement("policy.whole-call")
+def test_the_diffs_of_a_call_count_beside_its_script() -> None:
+    diffs = [{"type": "diff", "path": "/etc/x"}, {"type": "content", "path": "y"}]
+    call = {"kind": "execute", "rawInput": {"command": "ls"}, "content": diffs}
+
+    assert [*actions_of(call)] == [RunScript("ls"), TouchFile(Access.WRITE, "/etc/x")]
 
 
 @pytest.mark.requirement("policy.whole-call")

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -297,3 +299,27 @@ def test_a_list_says_of_the_registry_only_what_is_not_as_it_should_be() -> None:
     assert Loaded(index, "network", old, is_fresh=True).in_short() == ""
     assert Loaded(index, "cache", old, is_fresh=True).in_short() == ""
     assert Loaded(index, "cache", old, is_fresh=False).in_short() != ""
+
+
+@pytest.mark.requirement("registry.fetch-limits")
+@pytest.mark.parametrize(("most", "is_taken"), [(4, True), (3, False)])
+async def test_an_answer_of_exactly_the_limit_is_taken(
+    most: int, web: Web, tmp_path: Path, *, is_taken: bool
+) -> None:
+    def bare(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        request.end_headers()
+        request.wfile.write(b"1234")
+
+    for path, answer in (("/bare", bare), ("/declared", reply(b"1234"))):
+        web.answers[path] = answer
+        with nullcontext() if is_taken else pytest.raises(FetchError, match="larger than 3"):
+            await fetch(Wish(web.url(path), 5.0, most), tmp_path / "got")
+
+
+@pytest.mark.requirement("registry.offline")
+@pytest.mark.parametrize(("days", "said"), [(0, "today"), (1, "1 day old"), (2, "2 days old")])
+def test_a_copy_says_how_old_it_is(days: int, said: str) -> None:
+    found = Loaded(Index((), (), "", ()), "cache", time.time() - days * 86_400 - 5, is_fresh=False)
+
+    assert found.in_short().endswith(f"({said})")

@@ -3,9 +3,18 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.support.synced_files import SyncedFiles
 
-from symposium.registry.receipts import RECEIPT, Receipt, read_receipt, write_receipt
+from symposium.registry.receipts import (
+    RECEIPT,
+    Receipt,
+    installed,
+    installed_command,
+    installed_versions,
+    read_receipt,
+    write_receipt,
+)
 
 GIVEN = Receipt(
     id="one",
@@ -29,3 +38,28 @@ def test_a_receipt_survives_a_power_failure_once_it_is_written(
     assert synced.lost(tmp_path) == []
     assert read_receipt(tmp_path) == GIVEN
     assert (tmp_path / RECEIPT).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.requirement("registry.receipts", "registry.install-versions")
+def test_the_version_that_was_installed_last_counts(tmp_path: Path) -> None:
+    agent = tmp_path / "one"
+    for version, when in (("3.0", 1.0), ("1.0", 3.0), ("2.0", 2.0)):
+        (agent / version).mkdir(parents=True)
+        write_receipt(replace(GIVEN, version=version, when=when), agent / version)
+    (agent / "half").mkdir()
+
+    assert [each.version for each in installed_versions(agent)] == ["3.0", "2.0", "1.0"]
+    assert {name: each.version for name, each in installed(tmp_path).items()} == {"one": "1.0"}
+
+
+@pytest.mark.requirement("registry.receipts")
+def test_only_the_first_two_words_of_a_command_are_paths_of_an_installation(
+    tmp_path: Path,
+) -> None:
+    receipt = replace(GIVEN, argv=("./bin/node", "./main.js", "./config", "-x"))
+    place = tmp_path / "one" / "1.0"
+
+    assert installed_command(tmp_path, receipt).argv == (
+        *(str(place / "bin/node"), str(place / "main.js")),
+        *("./config", "-x"),
+    )

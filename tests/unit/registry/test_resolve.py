@@ -108,3 +108,11 @@ def test_what_is_here_is_started_as_it_is() -> None:
 
     assert isinstance(way, FromLocal)
     assert passing_command(way, "X").argv == ("here", "--acp")
+
+
+@pytest.mark.requirement("registry.resolve-errors")
+def test_a_tool_serves_only_the_way_that_the_entry_has() -> None:
+    for name in ("local", "uvx", "npx", "pipx", "cargo"):
+        other = {key: way for key, way in WAYS.items() if key == "binary"}
+        with pytest.raises(NotFoundError):
+            choose_way(entry(other), "linux-riscv64", name.__eq__)

@@ -13,6 +13,8 @@ from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError, SpecError
 from symposium.registry.added import AddedAgent, id_of
+from symposium.registry.handshake import Handshake
+from symposium.registry.receipts import Receipt, write_receipt
 from symposium.registry.starting import obtain_source
 from symposium.registry.surroundings import Surroundings
 
@@ -105,3 +107,32 @@ def test_an_id_is_made_of_a_name(argv: tuple[str, ...], name: str | None, expect
     assert id_of(Command(argv, {}, name)) == expected
     with pytest.raises(SpecError, match="--id"):
         id_of(Command(("42",)))
+
+
+@pytest.mark.requirement("registry.directory-shadowing")
+def test_an_agent_is_here_once_it_was_added_or_installed(around: Surroundings) -> None:
+    place = around.bin_directory / "two" / "1.0"
+    place.mkdir(parents=True)
+    given = Receipt(
+        id="two",
+        name="Two",
+        version="1.0",
+        source="npm",
+        origin="two@1.0",
+        argv=("./two",),
+        when=1.0,
+    )
+    write_receipt(given, place)
+    around.added.add(AddedAgent("one", ("/bin/one",)))
+
+    assert [around.has_agent(name) for name in ("one", "two", "three")] == [True, True, False]
+
+
+@pytest.mark.requirement("registry.cli-test")
+def test_the_methods_of_a_session_are_those_that_the_agent_offers() -> None:
+    offered: dict[str, Any] = {"loadSession": True, "sessionCapabilities": {"list": {}}}
+    bare = Handshake({}, 0.0).session_methods
+    found = Handshake({"agentCapabilities": offered}, 0.0).session_methods
+
+    assert {*found} - {*bare} == {"session/load", "session/list"}
+    assert all(each.startswith("session/") for each in found)

@@ -292,3 +292,15 @@ def test_what_has_no_archives_name_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "agent-linux").write_bytes(b"ELF")
 
     assert not unpack(tmp_path / "agent-linux", "agent-linux", tmp_path, Room())
+
+
+@pytest.mark.requirement("registry.unpack-safe")
+def test_an_archive_may_hold_exactly_as_much_as_there_is_room_for() -> None:
+    room = Room(files=1, size=3)
+    room.take_file()
+    room.take(3)
+
+    with pytest.raises(UnpackError, match="too many files"):
+        room.take_file()
+    with pytest.raises(UnpackError, match="too large"):
+        room.take(1)

@@ -1,0 +1,134 @@
+"""Coroutines that signals end, and answers that options give."""
+
+import asyncio
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from tests.support.web import serving
+
+from symposium.agent_sessions.session import OF_TASK, SessionKind, SessionSpec, SessionState, Status
+from symposium.cli.agent_names import agent_spec, source_spec
+from symposium.cli.ending import ExitCode
+from symposium.cli.output import Output
+from symposium.cli.permission_options import Permits, allowing_options, chooser_of, denies_unasked
+from symposium.cli.running import run
+from symposium.cli.session_names import is_of_deleted_task
+from symposium.config.component_source import ComponentSource
+from symposium.registry.surroundings import surroundings
+
+ENDS = [
+    (signal.SIGTERM, ExitCode.TERMINATED),
+    (signal.SIGHUP, ExitCode.HUNG_UP),
+    (signal.SIGINT, ExitCode.INTERRUPTED),
+]
+
+
+@pytest.mark.requirement("cli.exit-interrupted")
+@pytest.mark.parametrize(("number", "code"), ENDS)
+def test_a_signal_ends_what_runs_with_a_code_of_its_own(
+    number: signal.Signals, code: ExitCode
+) -> None:
+    cleaned: list[bool] = []
+
+    async def work() -> int:
+        try:
+            os.kill(os.getpid(), number)
+            await asyncio.Event().wait()
+        finally:
+            cleaned.append(True)
+        return 0
+
+    assert (run(work()), cleaned) == (code, [True])
+
+
+@pytest.mark.requirement("cli.exit-interrupted")
+@pytest.mark.parametrize(("number", "code"), ENDS)
+def test_a_signal_while_an_agent_is_fetched_ends_the_command_with_its_code(
+    number: signal.Signals, code: ExitCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
+    monkeypatch.setenv("SYMPOSIUM_REGISTRY", str(tmp_path / "registry.json"))
+    over = threading.Event()
+
+    def interrupt(_: object) -> None:
+        os.kill(os.getpid(), number)
+        over.wait()
+
+    with serving() as web:
+        web.answers["/agent"] = interrupt
+        target = {"archive": web.url("/agent"), "cmd": "./agent"}
+        ways = {"binary": {surroundings(os.environ).platform: target}}
+        agent = {"id": "some-agent", "name": "A", "version": "1.0", "description": "d"}
+        index = {"agents": [{**agent, "distribution": ways}]}
+        (tmp_path / "registry.json").write_text(json.dumps(index))
+
+        with pytest.raises(SystemExit) as of_source:
+            source_spec(ComponentSource("url", web.url("/agent")))
+        with pytest.raises(SystemExit) as of_name:
+            agent_spec("some-agent")
+        over.set()
+
+    assert (of_source.value.code, of_name.value.code) == (code, code)
+
+
+@pytest.mark.requirement("front.json-asked-for")
+def test_an_empty_text_leaves_the_last_line_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(on_broken=str)
+    output.write("a\n")
+    output.write("")
+    output.end_line()
+    output.write("b")
+    output.write("")
+    output.end_line()
+
+    assert capsys.readouterr().out == "a\nb\n"
+
+
+@pytest.mark.requirement("cli.prompt-approve-reads")
+@pytest.mark.parametrize(
+    ("mode", "kind", "chosen"),
+    [
+        ("reads", "read", "rule:approve-reads"),
+        ("reads", "edit", "user"),
+        ("ask", "read", "user"),
+    ],
+)
+def test_the_record_names_the_option_only_where_it_has_answered(
+    mode: str, kind: str, chosen: str
+) -> None:
+    params = {"toolCall": {"kind": kind}}
+
+    assert chooser_of(Permits(mode, "deny"), has_person=True)(params) == chosen
+
+
+@pytest.mark.requirement("cli.prompt-approve-reads")
+def test_what_no_option_allows_is_denied_only_where_nobody_can_be_asked() -> None:
+    permits = [Permits("ask", "deny"), Permits("ask", "fail"), Permits("all", "deny")]
+
+    assert [denies_unasked(each) for each in permits] == [True, False, False]
+    assert allowing_options(Permits("reads", "deny")) == ["--approve-all"]
+
+
+@pytest.mark.requirement("showing.session-ids")
+@pytest.mark.parametrize(
+    ("status", "of_task", "is_there", "is_gone"),
+    [
+        (Status.EXITED, True, False, True),
+        (Status.LOST, True, False, True),
+        (Status.RUNNING, True, False, False),
+        (Status.EXITED, False, False, False),
+        (Status.EXITED, True, True, False),
+    ],
+)
+def test_a_session_of_a_deleted_task_is_over_and_without_its_worktree(
+    status: Status, tmp_path: Path, *, of_task: bool, is_there: bool, is_gone: bool
+) -> None:
+    cwd = tmp_path if is_there else tmp_path / "gone"
+    env = {OF_TASK: "one" if of_task else "two"}
+    spec = SessionSpec("one", SessionKind.ACP, ("x",), str(cwd), env)
+
+    assert is_of_deleted_task(spec, SessionState(status)) is is_gone
