@@ -1,5 +1,6 @@
 """The nursery of `tests/support/nursery.py`: what it forks is as what is started."""
 
+import json
 import os
 import re
 import select
@@ -11,8 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.support.nursery import EXECUTE, NURSERY, PROGRAM
+from tests.support.nursery import EXECUTE, NURSERY, PROGRAM, fork_or_execute
 from tests.support.own_home import DEVELOPER_HOME
+from tests.support.task_desk import until
 
 ROOT: Final = Path(__file__).parents[2]
 WAYS: Final = {
@@ -48,15 +50,15 @@ def flags_of(descriptor: Path) -> str:
     return re.findall(r"flags:\s+(\d+)", info.read_text())[0]
 
 
-def facts(process: "subprocess.Popen[Any]") -> dict[str, Any]:
+def facts(pid: int) -> dict[str, Any]:
     """What the kernel says of a program that runs."""
-    place = Path("/proc", str(process.pid))
+    place = Path("/proc", str(pid))
     stat = (place / "stat").read_text().rpartition(")")[2].split()
     fields = "Umask|SigBlk|SigIgn|SigCgt|Threads|CapEff|Seccomp"
     own = {"group": stat[2], "session": stat[3]}
     return {
         "parent": stat[1],
-        **{name: value == str(process.pid) for name, value in own.items()},
+        **{name: value == str(pid) for name, value in own.items()},
         "name": (place / "comm").read_text(),
         "words": (place / "cmdline").read_bytes(),
         "variables": sorted((place / "environ").read_bytes().split(b"\0")),
@@ -98,7 +100,7 @@ def test_what_is_forked_is_to_the_kernel_as_what_is_started(
             process.stdin.write(INITIALIZE)
             process.stdin.flush()
             assert '"id":1' in process.stdout.readline()
-            seen = facts(process)
+            seen = facts(process.pid)
             process.stdin.close()
         return {**seen, "end": process.returncode}
 
@@ -192,6 +194,110 @@ def test_what_is_started_in_another_way_is_executed(changed: dict[str, Any]) -> 
     before = NURSERY.count
 
     subprocess.run([PROGRAM, "--version"], check=True, stdout=subprocess.DEVNULL, **changed)
+
+    assert NURSERY.count == before
+
+
+@pytest.mark.requirement("house.nursery-servers")
+def test_session_server_is_to_the_kernel_as_one_that_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    symposium: Callable[..., "subprocess.CompletedProcess[str]"],
+) -> None:
+    def look() -> dict[str, Any]:
+        session = symposium("session", "start", "--", "cat").stdout.strip()
+        state = tmp_path / "home" / "sessions" / session / "state.json"
+        seen = until(lambda: state.exists() and facts(json.loads(state.read_text())["keeper"]))
+        assert symposium("session", "kill", session).returncode == 0
+        assert symposium("session", "forget", session).returncode == 0
+        words = seen["words"].replace(session.encode(), b"ID")
+        log = [
+            (number, re.sub(r"/sessions/[^/]+/", "/sessions/ID/", each), flags)
+            for number, each, flags in seen["descriptors"]
+        ]
+        return {**seen, "words": words, "descriptors": log}
+
+    forked, started = twice(monkeypatch, look)
+
+    assert b"symposium.keepers" in started["words"]
+    assert forked == started
+
+
+@pytest.mark.requirement("house.nursery-servers")
+def test_session_server_that_cannot_start_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look() -> tuple[bytes, int]:
+        reading, writing = os.pipe()
+        words = [sys.executable, "-P", "-m", "symposium.keepers", "no id", str(writing)]
+        with subprocess.Popen(words, pass_fds=[writing], start_new_session=True) as process:
+            os.close(writing)
+            with os.fdopen(reading, "rb") as pipe:
+                return pipe.read(), process.wait()
+
+    forked, started = twice(monkeypatch, look)
+
+    assert b"is no id of a session" in started[0]
+    assert forked == started
+
+
+ON_ANOTHER_MACHINE: Final = """
+import subprocess, sys
+from tests.support import nursery, refused
+{change}
+subprocess._fork_exec = nursery.fork_or_execute
+words = [nursery.PROGRAM, "--version"]
+for _ in range(2):
+    print(subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip())
+words = [sys.executable, "-P", "-m", "symposium.keepers", "no id", "2"]
+print(subprocess.run(words, check=True, capture_output=True, text=True, pass_fds=[2]).stderr)
+print(nursery.NURSERY.count)
+"""
+
+
+@pytest.mark.requirement("house.nursery-elsewhere")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("", []),
+        ("refused.refuse_clone_parent()", []),
+        ("refused.refuse_new_arguments()", []),
+        ("", ["setarch", "i686"]),
+        ("nursery.NURSERY = nursery.Nursery(['/bin/true'])", []),
+        ("nursery.NURSERY = nursery.Nursery(['/bin/cat'])", []),
+    ],
+    ids=["usual", "clone", "arguments", "processor", "ends", "odd"],
+)
+def test_where_the_nursery_cannot_work_all_is_executed(
+    change: str, words: Sequence[str], request: pytest.FixtureRequest
+) -> None:
+    source = ON_ANOTHER_MACHINE.format(change=change)
+
+    done = subprocess.run(
+        [*words, sys.executable, "-c", source],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+    first, again, server, count = done.stdout.split("\n", 3)
+    assert done.returncode == 0, done.stderr
+    assert first == again != ""
+    assert "is no id of a session" in server
+    assert int(count) == (3 if request.node.callspec.id == "usual" else 0)
+
+
+@pytest.mark.requirement("house.nursery-elsewhere")
+def test_where_a_python_forks_in_another_way_all_is_executed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def with_more(*given: Any) -> int:
+        return fork_or_execute(*given, "more")
+
+    monkeypatch.setattr(subprocess, "_fork_exec", with_more)
+    before = NURSERY.count
+
+    with pytest.raises(TypeError, match="arguments"):
+        subprocess.run([PROGRAM, "--version"], check=True)
 
     assert NURSERY.count == before
 

@@ -1,10 +1,14 @@
 """Forks `symposium` from a process that has imported it, instead of starting an interpreter.
 
-`fork_or_execute` takes the place of the function of `subprocess` that forks and executes. A command
-of Symposium that is started in the usual way comes from the nursery: a program that has imported
-every subcommand, and only forks. Whatever else is started, or is started in another way, is
-executed as always. The new process is a child of its caller, with the arguments, environment,
-directory, and descriptors that were asked for; it ends as an interpreter ends.
+`fork_or_execute` replaces the function of `subprocess` that forks and executes. A command or a
+session server of Symposium that is started in the usual way comes from the nursery: a program that
+has imported them, and only forks. Every other program is executed as always, and so is every
+program on a machine where the nursery cannot do its work: it tries that when it starts.
+
+A command is a child of its caller, with the arguments, environment, directory, and descriptors that
+were asked for; it ends as an interpreter ends. A session server leaves its caller at once, so its
+caller gets another child that ends at once. What the nursery has forked starts session servers in
+the same way.
 """
 
 import atexit
@@ -14,32 +18,45 @@ import json
 import os
 import pkgutil
 import re
+import secrets
+import select
+import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-EXECUTE: Final[Callable[..., int]] = vars(subprocess)["_fork_exec"]
+EXECUTE: Final[Callable[..., int] | None] = vars(subprocess).get("_fork_exec")
+"""Forks and executes; None where `subprocess` has no such function."""
+
 PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
 
+_SERVER: Final = "session server"
 _STARTS: Final = {
     "script": (PROGRAM,),
     "safe module": (sys.executable, "-P", "-m", "symposium"),
     "module": (sys.executable, "-m", "symposium"),
+    _SERVER: (sys.executable, "-P", "-m", "symposium.keepers"),
 }
 """The ways to start a command; a longer one is not the beginning of another."""
 
 _INTERPRETER: Final = re.compile(rb"(?:PYTHON|LANG=|LANGUAGE=|LC_|LD_)")
 """Variables that an interpreter reads when it starts."""
 
-_LENGTH: Final = struct.Struct("=Q")
+_ARGUMENTS: Final = 23
+"""Arguments of `EXECUTE` in the Pythons that are known."""
+
+_ENDS_AT_ONCE: Final = b"/bin/true"
+
+_LENGTH: Final = struct.Struct("=q")
 _FLAGS: Final = 0x00008000 | 17
 """CLONE_PARENT and SIGCHLD: the child of a child of a test is a child of the test."""
 
@@ -48,82 +65,155 @@ _SET_NAME, _SET_MM, _SET_MM_MAP = 15, 35, 14
 _FAR: Final = 400
 """A descriptor above those that a program is given."""
 
+_INHERITED: Final = "SigBlk|SigIgn|Uid|Gid|Groups|CapEff|Seccomp"
+"""Fields of `/proc/self/status`."""
+
 _SHOWN: Final[list[object]] = []
 """What the kernel reads as our arguments and variables."""
 
 
 class Nursery:
-    """The nursery of this process; it is started when the first command is, and ends with us."""
+    """A process that forks commands; it is started when the first command is, and ends with us.
 
-    def __init__(self) -> None:
+    Attributes:
+        count: the processes that were forked.
+    """
+
+    def __init__(self, command: Sequence[str] = (sys.executable, "-P", __file__)) -> None:
+        self._command = command
         self._lock = threading.Lock()
         self._link: socket.socket | None = None
+        self._kind: Kind | None = None
         self.count = 0
 
-    def fork(self, asked: dict[str, Any], descriptors: Sequence[int]) -> int:
-        """Fork a command; return its process id."""
-        text = json.dumps(asked).encode()
+    def fork(
+        self, asked: Mapping[str, Any], environment: Sequence[bytes], descriptors: Sequence[int]
+    ) -> int | None:
+        """Fork a command; return its process id, or None where it must be executed."""
+        kind = Kind.of_this_process()
         with self._lock:
-            link = self._link = self._link or self._start()
-            socket.send_fds(link, [_LENGTH.pack(len(text))], descriptors)
-            link.sendall(text)
-            self.count += 1
-            return _LENGTH.unpack(_exactly(link, _LENGTH.size))[0]
+            if self._kind is None:
+                self._kind, self._link = kind, self._start()
+            if not self._link or kind != self._kind or not kind.starts_alike(environment):
+                return None
+            child = _ask(self._link, asked, descriptors)
+            self.count += child is not None
+            return child
 
-    def _start(self) -> socket.socket:
+    def _start(self) -> socket.socket | None:
         ours, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-P", __file__, str(theirs.fileno())]
-            nowhere = subprocess.DEVNULL
             process = subprocess.Popen(
-                command,
-                stdin=nowhere,
-                stdout=nowhere,
+                [*self._command, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 cwd="/",
                 # A test ends all that has its home.
                 env={name: os.environ[name] for name in os.environ if "SYMPOSIUM" not in name},
             )
         atexit.register(lambda: (ours.close(), process.wait()))
-        return ours
+        child = _ask(ours, {"way": None}, ())
+        return ours if child and os.waitpid(child, 0)[1] == 0 else None
+
+
+class NurseryAbove:
+    """The nursery that has forked this process, for its session servers."""
+
+    def __init__(self, address: bytes, kind: "Kind") -> None:
+        self._address = address
+        self._kind = kind
+
+    def fork(
+        self, asked: Mapping[str, Any], environment: Sequence[bytes], descriptors: Sequence[int]
+    ) -> int | None:
+        """Fork a session server; return the id of its first process, or None as above."""
+        kind = Kind.of_this_process()
+        if kind != self._kind or not kind.starts_alike(environment):
+            return None
+        with socket.socket(socket.AF_UNIX) as link:
+            try:
+                link.connect(self._address)
+            except OSError:
+                return None
+            return _ask(link, asked, descriptors)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a process passes on to the programs that it starts, beside what it says.
+
+    Attributes:
+        variables: those that an interpreter reads when it starts.
+        status: blocked and ignored signals, user, group, and rights.
+    """
+
+    variables: frozenset[bytes]
+    status: tuple[str, ...]
+    limits: str
+    namespaces: tuple[str, ...]
+
+    @classmethod
+    def of_this_process(cls) -> "Kind":
+        """That of the caller."""
+        status = Path("/proc/self/status").read_text()
+        return cls(
+            frozenset(filter(_INTERPRETER.match, _variables(None))),
+            tuple(re.findall(rf"^(?:{_INHERITED}):.*$", status, re.MULTILINE)),
+            Path("/proc/self/limits").read_text(),
+            tuple(sorted(str(each.readlink()) for each in Path("/proc/self/ns").iterdir())),
+        )
+
+    def starts_alike(self, environment: Sequence[bytes]) -> bool:
+        """Whether an interpreter starts with this environment as it does with ours."""
+        return self.variables == frozenset(filter(_INTERPRETER.match, environment))
 
 
 NURSERY: Final = Nursery()
 
 
 def fork_or_execute(*given: Any) -> int:
-    """Take the place of `subprocess._fork_exec`; leave commands of Symposium to the nursery."""
+    """Replace `subprocess._fork_exec`; leave commands of Symposium to the nursery."""
+    return _start(NURSERY, list(_STARTS), given)
+
+
+def _start(nursery: Nursery | NurseryAbove, ways: Sequence[str], given: Sequence[Any]) -> int:
+    assert EXECUTE
+    asked = _asked(ways, given) if len(given) == _ARGUMENTS else None
+    if asked is None:
+        return EXECUTE(*given)
+    words, descriptors = asked
+    child = nursery.fork(words, _variables(given[5]), descriptors)
+    if child is None:
+        return EXECUTE(*given)
+    if words["way"] == _SERVER:
+        return EXECUTE((_ENDS_AT_ONCE,), (_ENDS_AT_ONCE,), *given[2:])
+    return child
+
+
+def _asked(ways: Sequence[str], given: Sequence[Any]) -> tuple[dict[str, Any], list[int]] | None:
+    """What to ask the nursery for, with the descriptors; None if it is to be executed."""
     words, _, closes, passed, cwd, environment, *others = given
     streams, failing = (others[0], others[3], others[5]), others[7]
     restores, session = others[8:10]
     # The group, the ids of group and user, the umask, and a function to call.
-    is_usual = closes and restores and others[10:16] == [-1, None, None, None, -1, None]
+    is_usual = closes and restores and list(others[10:16]) == [-1, None, None, None, -1, None]
     is_there = cwd is None or Path(os.fsdecode(cwd)).is_dir()
-    variables = _variables(environment)
-    way = _way([os.fsdecode(word) for word in words])
-    if not (way and is_usual and is_there and _alike(variables)):
-        return EXECUTE(*given)
-    kept = [each for each in passed if each != failing]
+    texts = [os.fsdecode(word) for word in words]
+    way = next((each for each in ways if (*texts,)[: len(_STARTS[each])] == _STARTS[each]), None)
+    if not (way and is_usual and is_there):
+        return None
+    kept = [each for each in passed if each > 2 and each != failing]
     asked = {
         "way": way,
-        "words": [os.fsdecode(word) for word in words],
-        "environment": [os.fsdecode(each) for each in variables],
+        "words": texts,
+        "environment": [os.fsdecode(each) for each in _variables(environment)],
         "cwd": os.fsdecode(cwd) if cwd else str(Path.cwd()),
         "umask": _umask(),
         "session": bool(session),
         "targets": [0, 1, 2, *kept],
     }
-    sources = [place if each == -1 else each for place, each in enumerate(streams)]
-    return NURSERY.fork(asked, [*sources, *kept])
-
-
-def _way(words: Sequence[str]) -> str | None:
-    if os.uname().machine not in _CLONE:
-        return None
-    for way, beginning in _STARTS.items():
-        if tuple(words[: len(beginning)]) == beginning:
-            return way
-    return None
+    return asked, [*(place if each == -1 else each for place, each in enumerate(streams)), *kept]
 
 
 def _variables(environment: Sequence[bytes] | None) -> Sequence[bytes]:
@@ -132,48 +222,67 @@ def _variables(environment: Sequence[bytes] | None) -> Sequence[bytes]:
     return environment
 
 
-def _alike(variables: Sequence[bytes]) -> bool:
-    """Whether an interpreter starts with these as it does with ours."""
-    ours = {each for each in _variables(None) if _INTERPRETER.match(each)}
-    return ours == {each for each in variables if _INTERPRETER.match(each)}
-
-
 def _umask() -> int:
     found = re.search(r"^Umask:\s*(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert found
     return int(found[1], 8)
 
 
+def _ask(link: socket.socket, asked: Mapping[str, Any], descriptors: Sequence[int]) -> int | None:
+    """Send a request; return the process id in the answer, None if nothing was forked."""
+    text = json.dumps(asked).encode()
+    try:
+        socket.send_fds(link, [_LENGTH.pack(len(text))], descriptors)
+        link.sendall(text)
+        (child,) = _LENGTH.unpack(_exactly(link, _LENGTH.size))
+    except (OSError, EOFError):
+        # It has ended, or is not ours to reach.
+        return None
+    return child if child > 0 else None
+
+
 def _exactly(link: socket.socket, count: int) -> bytes:
     found = b""
     while len(found) < count:
-        more = link.recv(count - len(found))
-        assert more, "the nursery has ended"
+        if not (more := link.recv(count - len(found))):
+            raise EOFError
         found += more
     return found
 
 
-def _serve(link: socket.socket) -> dict[str, Any] | None:
-    """Fork for whoever asks; returns in the child with what it is to do, or when nobody asks."""
+def _serve(link: socket.socket, others: socket.socket) -> dict[str, Any] | None:
+    """Fork for the test process, and session servers for what was forked.
+
+    Returns:
+        In the child what it is to do; None when the test process has ended.
+    """
     while True:
-        head, descriptors, _, _ = socket.recv_fds(link, _LENGTH.size, 64)
-        if not head:
-            return None
-        head += _exactly(link, _LENGTH.size - len(head)) if len(head) < _LENGTH.size else b""
-        asked = json.loads(_exactly(link, _LENGTH.unpack(head)[0]))
-        if (child := _clone()) == 0:
-            link.detach()
-            return asked | {"sources": descriptors}
-        link.sendall(_LENGTH.pack(child))
-        for each in descriptors:
-            os.close(each)
+        ready, _, _ = select.select([link, others], [], [])
+        with ExitStack() as stack:
+            caller = link if link in ready else stack.enter_context(others.accept()[0])
+            head, descriptors, _, _ = socket.recv_fds(caller, _LENGTH.size, 64)
+            if not head and caller is link:
+                return None
+            head += _exactly(caller, _LENGTH.size - len(head)) if head else b""
+            asked = json.loads(_exactly(caller, _LENGTH.unpack(head)[0]))
+            # A session server leaves whoever starts it: it may be our child.
+            child = os.fork() if asked["way"] == _SERVER else _clone()
+            if child == 0:
+                link.detach()
+                return {**asked, "sources": descriptors}
+            for each in descriptors:
+                os.close(each)
+            caller.sendall(_LENGTH.pack(child))
 
 
 def _clone() -> int:
-    """As `os.fork` does, but the child's parent is ours."""
+    """As `os.fork` does, but the child's parent is ours; -1 where that cannot be."""
+    number = _CLONE.get(os.uname().machine)
+    if number is None:
+        return -1
     python = ctypes.PyDLL(None)
     python.PyOS_BeforeFork()
-    child = python.syscall(_CLONE[os.uname().machine], _FLAGS, None, None, None, None)
+    child = python.syscall(number, _FLAGS, None, None, None, None)
     if child == 0:
         python.PyOS_AfterFork_Child()
     else:
@@ -181,7 +290,15 @@ def _clone() -> int:
     return child
 
 
-def _become(asked: dict[str, Any]) -> Callable[[], Any]:
+def _try() -> bool:
+    """Whether this process can be shown as another one."""
+    _SHOWN.append(_show([b"a", b"b"], [b"C=d"]))
+    place = Path("/proc/self")
+    texts = (place / "cmdline").read_bytes(), (place / "environ").read_bytes()
+    return texts == (b"a\0b\0", b"C=d\0")
+
+
+def _become(asked: Mapping[str, Any]) -> Callable[[], Any]:
     """Be the process that was asked for; return what it is to do."""
     words, way = [os.fsencode(each) for each in asked["words"]], asked["way"]
     variables = [os.fsencode(each) for each in asked["environment"]]
@@ -194,12 +311,12 @@ def _become(asked: dict[str, Any]) -> Callable[[], Any]:
     for name, _, value in (each.partition(b"=") for each in variables):
         os.environb[name] = value
     time.tzset()
-    entry, ours = sys.modules["symposium.__main__"], sys.modules["__main__"]
-    module = None if way == "script" else "symposium"
+    module = None if way == "script" else _STARTS[way][-1]
+    entry, ours = sys.modules[f"{module or 'symposium'}.__main__"], sys.modules["__main__"]
     place = str(entry.__file__) if module else PROGRAM
     # From these click takes the name of the program.
     ours.__package__, ours.__file__ = module, place
-    if way != "safe module":
+    if way in {"script", "module"}:
         sys.path.insert(0, asked["cwd"] if module else str(Path(PROGRAM).parent))
     sys.argv[:] = [place, *asked["words"][len(_STARTS[way]) :]]
     # As the kernel starts a script.
@@ -207,6 +324,8 @@ def _become(asked: dict[str, Any]) -> Callable[[], Any]:
     sys.orig_argv[:] = [os.fsdecode(each) for each in line]
     _SHOWN.append(_show(line, variables))
     ctypes.CDLL(None).prctl(_SET_NAME, b"python" if module else b"symposium", 0, 0, 0)
+    if way == _SERVER:
+        return lambda: sys.exit(entry.main(sys.argv[1:]))
     return entry.main
 
 
@@ -253,15 +372,33 @@ def _show(words: Sequence[bytes], variables: Sequence[bytes]) -> ctypes.Array[ct
 
 def main() -> None:
     """Import everything, fork for whoever asks, and run the command in the child."""
-    with socket.socket(fileno=int(sys.argv[1])) as link:
+    address = f"\0symposium-nursery-{secrets.token_hex(16)}".encode()
+    kind = Kind.of_this_process()
+    # No caller waits for the children of this process.
+    usual = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(fileno=int(sys.argv[1])) as link, socket.socket(socket.AF_UNIX) as others:
+        others.bind(address)
+        others.listen()
         prepare = import_module("symposium.cli.quick_imports").quick_imports
         import_module("symposium.__main__")
         with prepare():
             for module in pkgutil.iter_modules(import_module("symposium.cli.commands").__path__):
                 import_module(f"symposium.cli.commands.{module.name}")
-        asked = _serve(link)
-    if asked:
-        _become(asked)()
+            import_module("symposium.keepers.__main__")
+        asked = _serve(link, others)
+    if asked is None:
+        return
+    signal.signal(signal.SIGCHLD, usual)
+    if asked["way"] is None:
+        os._exit(0 if _try() else 1)
+    run = _become(asked)
+    above = NurseryAbove(address, kind)
+
+    def fork_server(*given: Any) -> int:
+        return _start(above, [_SERVER], given)
+
+    subprocess.__dict__["_fork_exec"] = fork_server
+    run()
 
 
 if __name__ == "__main__":
