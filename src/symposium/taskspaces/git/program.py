@@ -224,6 +224,11 @@ class Git:
         isolation = await asyncio.to_thread(self._isolation)
         return () if isolation is None else isolation.of_worktree
 
+    async def is_bare(self) -> bool:
+        """Whether the clone's configuration says that it has no main checkout."""
+        isolation = await asyncio.to_thread(self._isolation)
+        return isolation is not None and isolation.is_bare
+
     def directories(self) -> GitDirectories | None:
         """Where the repository is; None if there is none."""
         named = self.variables.get("GIT_DIR")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -44,8 +45,7 @@ async def open_repository(path: Path) -> Repository:
     if found is None or done.code:
         hint = "go to a git clone, or make one with git init"
         raise AbsentError(f"{path} is in no git repository: {done.said}", hint)
-    inside = Git(found.common, {"GIT_DIR": str(found.common)})
-    is_bare = await inside.maybe("config", "--type=bool", "core.bare") == "true"
+    is_bare = await git.is_bare()
     root = found.common if is_bare else found.main_checkout
     return Repository(git.at(root), found.common, root, is_bare or root == found.common)
 
@@ -154,22 +154,36 @@ async def find_base(git: Git, wanted: str | None) -> BaseBranch:
     """
     remotes = (await git.text("remote")).split()
     remote = "origin" if "origin" in remotes else next(iter(remotes), None)
-    names = [wanted] if wanted else await _usual(git, remote)
+    if wanted:
+        if found := await _first(git, remote, [wanted]):
+            return found
+        raise AbsentError(f"there is no branch {wanted!r}", "name one that git branch -a lists")
+    # Few repositories have none of the usual names: only then git is asked for more.
+    found = await _first(git, remote, await _usual(git, remote))
+    found = found or await _first(git, remote, await _at_hand(git))
+    if found:
+        return found
+    raise TaskspaceError("the repository has no commit yet", "make a first commit")
+
+
+async def _first(git: Git, remote: str | None, names: Sequence[str]) -> BaseBranch | None:
     for name in names:
         if remote and await _exists(git, f"refs/remotes/{remote}/{name}"):
             return BaseBranch(f"refs/remotes/{remote}/{name}", name, remote)
         if await _exists(git, f"refs/heads/{name}"):
             return BaseBranch(f"refs/heads/{name}", name, None)
-    if wanted:
-        raise AbsentError(f"there is no branch {wanted!r}", "name one that git branch -a lists")
-    raise TaskspaceError("the repository has no commit yet", "make a first commit")
+    return None
 
 
 async def _usual(git: Git, remote: str | None) -> list[str]:
-    names: list[str] = []
+    names = ["main", "master", "develop"]
     if remote and (head := await git.maybe("symbolic-ref", "-q", f"refs/remotes/{remote}/HEAD")):
-        names.append(head.removeprefix(f"refs/remotes/{remote}/"))
-    names += ["main", "master", "develop"]
+        names.insert(0, head.removeprefix(f"refs/remotes/{remote}/"))
+    return names
+
+
+async def _at_hand(git: Git) -> list[str]:
+    names: list[str] = []
     if current := await git.maybe("symbolic-ref", "-q", "--short", "HEAD"):
         names.append(current)
     if first := await git.maybe("for-each-ref", "--count=1", "--format=%(refname)", "refs/heads"):
