@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
@@ -29,6 +30,12 @@ TERMINAL_LOG: Final = "terminal.log"
 
 _SOCKET_NAME: Final = 12
 """Characters of an id in the name of its socket: the whole path has but some hundred bytes."""
+
+
+_EXIT_TIME: Final = 5.0
+"""Seconds that a session server may take to exit after it has written that its session ended."""
+
+_RETRY: Final = 0.02
 
 
 class SessionStore:
@@ -148,6 +155,14 @@ class SessionStore:
             os.close(handle)
             raise SessionError(f"the session {id_} has a keeper already", "") from error
         return handle
+
+    def wait_for_exit(self, id_: str) -> None:
+        """Wait for the server of a session that has ended; return at once for any other."""
+        deadline = time.monotonic() + _EXIT_TIME
+        while self._written(id_).status is Status.EXITED and self.is_kept(id_):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(_RETRY)
 
     def forget(self, id_: str) -> None:
         """Remove what is kept of a session that has ended.

@@ -1,10 +1,13 @@
 """What is kept of sessions: written once, read by all, and true about who lives."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from symposium.__main__ import main
 from symposium.agent_sessions.session import (
     SessionError,
     SessionKind,
@@ -14,7 +17,7 @@ from symposium.agent_sessions.session import (
     Status,
 )
 from symposium.agent_sessions.store import SessionStore
-from symposium.config.paths import Paths
+from symposium.config.paths import Paths, paths
 
 ID = "6f1c2a77-0c0e-4a38-9a5e-2b0d3a1c9f10"
 SPEC = SessionSpec(
@@ -122,3 +125,28 @@ def test_a_session_whose_state_was_never_written_has_not_changed(store: SessionS
     assert store.changed_at(ID) == 0.0
     store.write_state(ID, SessionState(Status.RUNNING))
     assert store.changed_at(ID) > 0.0
+
+
+@pytest.mark.requirement("agent-sessions.forget-ending")
+def test_forget_waits_for_the_server_of_a_session_that_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SessionStore(paths({"SYMPOSIUM_HOME": str(tmp_path / "home")}))
+    directory = store.add(SPEC)
+    lock = store.lock(ID)
+    environment = {"SYMPOSIUM_HOME": str(tmp_path / "home")}
+
+    def exits(seconds: float) -> None:
+        del seconds
+        os.close(lock)
+
+    monkeypatch.setattr(time, "sleep", exits)
+
+    store.write_state(ID, SessionState(Status.RUNNING))
+    runs = CliRunner().invoke(main, ["session", "forget", ID], env=environment)
+    store.write_state(ID, SessionState(Status.EXITED))
+    ends = CliRunner().invoke(main, ["session", "forget", ID], env=environment)
+
+    assert (runs.exit_code, "is running" in runs.stderr) == (1, True)
+    assert ends.exit_code == 0, ends.stderr
+    assert not directory.exists()

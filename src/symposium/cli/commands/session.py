@@ -233,6 +233,7 @@ def forget(sessions: Sequence[str], *, is_every: bool) -> int:
     elif not chosen:
         raise click.UsageError("Missing SESSION; name one, or give --ended for all ended ones.")
     for each in dict.fromkeys(chosen):
+        store.wait_for_exit(each)
         store.forget(each)
     if is_every:
         click.echo(f"removed {counted(len(set(chosen)), 'session')}", err=True)
