@@ -167,8 +167,14 @@ def test_what_waits_for_the_client_is_written_before_the_host_exits(
     host.stdin.close()
     heard = [json.loads(line) for line in host.stdout]
     assert host.wait(45) == 0
-    assert len(heard) == 20002
-    assert heard[-1] == {"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn"}}
+    said = [each["params"]["update"]["content"]["text"] for each in heard if "params" in each]
+    assert said == [*(f"line {number}\n" for number in range(20000)), "Answered."]
+    # On a slow machine the time after the end of input is over before the agent has answered.
+    (answer,) = [each for each in heard if "params" not in each]
+    late = answer.get("error", {}).get("data") == {"reason": "shutting_down"}
+    assert answer["id"] == 2
+    assert late or answer["result"] == {"stopReason": "end_turn"}
+    assert late or heard[-1] == answer
 
 
 @pytest.mark.requirement("process.exit-keeps-protocol-error")
