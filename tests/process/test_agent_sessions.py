@@ -136,14 +136,14 @@ def test_who_lets_go_of_a_terminal_is_told_that_it_goes_on(
     )
     os.close(theirs)
     shown = _shown_until(ours, b"ready")
-    assert b"[Ctrl-\\ lets go, and it goes on]" in shown
+    assert b"[Ctrl-\\ detaches; the agent continues]" in shown
     os.write(ours, b"\x1c")
     shown = _shown_until(ours, b"]")
     code = attached.wait(PATIENCE)
     os.close(ours)
 
     assert code == 0
-    assert shown.endswith(b"[let go; it goes on]")
+    assert shown.endswith(b"[detached; the agent continues]")
 
 
 @pytest.mark.requirement("agent-sessions.leaving")
@@ -158,14 +158,14 @@ def test_who_looks_at_what_an_agent_reports_is_told_how_to_leave_and_that_it_goe
         command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
-    first = _shown_until(ours, b"speaks to it]")
+    first = _shown_until(ours, b"sends it a prompt]")
     _shown_until(ours, b"end_turn")
     attached.send_signal(leave)
-    last = _shown_until(ours, b"let go; it goes on]")
+    last = _shown_until(ours, b"detached; the agent continues]")
     code = attached.wait(PATIENCE)
     os.close(ours)
 
-    assert b"Ctrl-C lets go" in first
+    assert b"Ctrl-C detaches" in first
     assert f"symposium session say {session}".encode() in first
     assert (code, b"Traceback" in last) == (0, False)
     assert status(store, session) == "running"

@@ -531,4 +531,4 @@ def test_a_timeout_that_is_no_time_is_refused_in_words(
     done = symposium("prompt", "--timeout", written, "Hello")
 
     assert done.returncode == 2
-    assert f"{written!r} is not a number of seconds above 0" in done.stderr
+    assert f"{written!r} is not a positive number of seconds" in done.stderr

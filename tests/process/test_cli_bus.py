@@ -56,8 +56,8 @@ async def test_a_request_is_sent_and_its_reply_printed(home: Yard) -> None:
         (["get_selection"], 4, "nobody who is connected answers"),
         (["reload_window"], 5, "may not send"),
         (["signal_usr"], 4, "did you mean signal_user?"),
-        (["log", "{"], 1, "no JSON"),
-        (["log", "[]"], 1, "no JSON object"),
+        (["log", "{"], 1, "not valid JSON"),
+        (["log", "[]"], 1, "not a JSON object"),
         (["log", "{}"], 1, "required field `level`"),
         (["polo", "--to", "nobody"], 2, "connection:NAME"),
     ],
@@ -152,7 +152,7 @@ async def test_what_was_recorded_is_sent_again_and_the_rest_is_named(home: Yard)
 
     assert len(dry.out.splitlines()) == 1
     assert (sent.code, sent.out.split(": ")[1]) == (0, "delivered 1\n")
-    for reason in ("a log belongs to", "was not kept whole", "a secret was taken out"):
+    for reason in ("a log belongs to", "was recorded incompletely", "a secret was removed"):
         assert reason in sent.err
 
 
@@ -163,7 +163,7 @@ async def test_a_file_that_is_no_recording_is_named_with_its_line(home: Yard) ->
     said = await home.symposium("bus", "replay", str(file))
 
     assert said.code == 1
-    assert f"{file}:1 is no recorded message" in said.err
+    assert f"{file}:1 is not a recorded message" in said.err
 
 
 @pytest.mark.requirement("bus.bridge")

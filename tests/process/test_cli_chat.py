@@ -362,7 +362,7 @@ def test_modes_are_listed_and_set_by_name(symposium: Run) -> None:
         "[mode] Plan",
         "    Chat (chat): Answer and do nothing else.",
         "  ▸ Plan (plan): Say what would be done.",
-        "'nope' is no mode; there are: Chat (chat), Plan (plan)",
+        "'nope' is not a mode; modes: Chat (chat), Plan (plan)",
         "the agent offers no models to choose from",
         "",
     ]
@@ -451,7 +451,7 @@ def test_what_an_agent_says_unasked_stands_above_the_prompt(
 ) -> None:
     (tmp_path / "home").mkdir(exist_ok=True)
     person = chat("--agent", ourselves("run", "--no-registry"))
-    person.until("A name will do as well.")
+    person.until("You can also enter a name.")
     # The prompt is there again, on a line below what was said.
     assert person.until(">").strip() == ">"
     person.type(b"cancel", ENTER)

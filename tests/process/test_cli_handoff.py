@@ -82,7 +82,7 @@ def test_without_a_session_to_hand_over_it_says_how_to_get_one(symposium: Run) -
     unknown = symposium("handoff", "--to", "eliza", "--session", "nobody")
 
     assert (done.returncode, unknown.returncode) == (4, 4)
-    assert "the mod `timeline` keeps it" in done.stderr
+    assert "the mod `timeline` records sessions" in done.stderr
     assert "symposium timeline list" in unknown.stderr
 
 

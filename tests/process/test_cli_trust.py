@@ -66,7 +66,7 @@ def test_one_thing_can_be_named_and_what_is_not_there_is_told(symposium: Run, st
     ]
     wrong = symposium("trust", "grant", "nothing")
     assert wrong.returncode == 4
-    assert "there is: .mcp.json, .symposium/recommendations.toml" in wrong.stderr
+    assert "the workspace stores: .mcp.json, .symposium/recommendations.toml" in wrong.stderr
 
 
 @pytest.mark.requirement("trust.cli", "trust.damage-trusts-nothing")

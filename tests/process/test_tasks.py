@@ -517,13 +517,13 @@ def test_what_has_nothing_to_land_is_told_so_and_is_not_called_landed(desk: Desk
 def test_nothing_young_is_cleared_away_and_a_clone_that_moved_hinders_nobody(desk: Desk) -> None:
     young = desk.new("young", "--agent", "none")
     desk.ok("task", "rm", young["id"])
-    assert "nothing to clear away" in desk.run("task", "gc").stderr
-    assert "nothing to clear away" in desk.run("task", "gc", "--apply").stderr
+    assert "Nothing to remove" in desk.run("task", "gc").stderr
+    assert "Nothing to remove" in desk.run("task", "gc", "--apply").stderr
     stuck = desk.new("stuck", "--agent", "none")
     desk.clone.rename(desk.clone.with_name("moved"))
     told = desk.run("task", "gc", "--apply", "--project", "/")
     assert told.returncode == 0, told.stderr
-    assert "nothing to clear away" in told.stderr, "its snapshots are not in the clone"
+    assert "Nothing to remove" in told.stderr, "its snapshots are not in the clone"
     land = desk.run("task", "land", stuck["id"])
     assert "moved back" in land.stderr
 

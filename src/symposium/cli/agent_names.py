@@ -1,4 +1,4 @@
-"""`--agent` by the ids that `symposium agents list` shows, beside SPECs."""
+"""Read `--agent`: an id of `symposium agents list`, or a SPEC."""
 
 import os
 from collections.abc import Callable
@@ -14,15 +14,15 @@ from symposium.registry.agent_ids import may_be_id
 
 
 def notify(text: str) -> None:
-    """Print what takes time, to standard error."""
+    """Print progress to stderr."""
     click.echo(text, err=True)
 
 
 def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
-    """The SPEC for what stood after an option; an agent that is not here yet is installed.
+    """Return the SPEC for an option's value; install the agent if necessary.
 
     Raises:
-        ExplainedError: it names no agent, or one that cannot be had.
+        ExplainedError: it names no agent, or one that cannot be installed.
     """
     if written is None or not may_be_id(written):
         return written
@@ -52,13 +52,13 @@ def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
 
 
 def configured_agent(named: Callable[[str], str | None] = agent_spec) -> str | None:
-    """The SPEC of the agent that the user's config names; None if it names none.
+    """Return the SPEC of the agent in the user's config; None if it names none.
 
     Args:
         named: reads a name as the caller's `--agent` would.
 
     Raises:
-        ExplainedError: the config cannot be read, or its agent cannot be had.
+        ExplainedError: the config cannot be read, or its agent cannot be installed.
     """
     from symposium.config.user_config import load  # noqa: PLC0415 - only without --agent
 
@@ -76,10 +76,10 @@ def configured_agent(named: Callable[[str], str | None] = agent_spec) -> str | N
 
 
 def source_spec(source: ComponentSource) -> str:
-    """The SPEC for what a config names by its source; what is not here yet is installed.
+    """Return the SPEC for a source in the config; install it if necessary.
 
     Raises:
-        ExplainedError: it cannot be had.
+        ExplainedError: it cannot be installed.
     """
     from peerwire.transports.command import command_json  # noqa: PLC0415 - as above
     from symposium.registry.starting import obtain_source  # noqa: PLC0415 - the same

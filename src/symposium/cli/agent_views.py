@@ -1,4 +1,4 @@
-"""What the commands on agents print: a table or a few lines for people, JSON for programs."""
+"""Output of the agent commands: tables, or JSON."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
@@ -16,17 +16,17 @@ _LAST: Final = 200
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on a line."""
+    """Print one JSON document on a line."""
     print(encode_value(value).decode())
 
 
 def dated(members: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """The same with these members, seconds since 1970, as programs read times (ISO 8601)."""
+    """Convert these members from seconds since 1970 to ISO 8601."""
     return {**members, **{name: iso_of(members[name]) for name in names}}
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as they need to be; what grows too long is cut."""
+    """Print aligned columns; cut cells that are too long."""
     cells = [
         [*(one_line(cell, width=_WIDE) for cell in row[:-1]), one_line(row[-1], width=_LAST)]
         for row in rows
@@ -38,13 +38,13 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def server_json(command: Command, name: str) -> dict[str, Any]:
-    """The stdio form of ACP's McpServer (acp-host §4.10)."""
+    """Format the stdio form of ACP's McpServer (acp-host §4.10)."""
     env = [{"name": key, "value": value} for key, value in command.env.items()]
     return {"name": name, "command": command.argv[0], "args": list(command.argv[1:]), "env": env}
 
 
 def known_json(known: KnownAgent) -> dict[str, Any]:
-    """One agent of the list."""
+    """Format one agent of the list."""
     agent = known.agent
     return {
         "id": known.id,
@@ -59,7 +59,7 @@ def known_json(known: KnownAgent) -> dict[str, Any]:
 
 
 def receipt_json(receipt: Receipt) -> dict[str, Any]:
-    """How an installed agent came here."""
+    """Format the receipt of an installed agent."""
     return {
         "version": receipt.version,
         "source": receipt.source,
@@ -72,7 +72,7 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
 
 
 def handshake_json(shaken: Handshake, command: Command) -> dict[str, Any]:
-    """What an agent says of itself."""
+    """Format the capabilities of an agent."""
     return {
         "command": list(command.argv),
         "seconds": round(shaken.seconds, 3),
@@ -86,12 +86,12 @@ def handshake_json(shaken: Handshake, command: Command) -> dict[str, Any]:
 
 
 def print_handshake(shaken: Handshake) -> None:
-    """The same for people."""
+    """Print the capabilities of an agent as a table."""
     prompt = _true(shaken.capabilities.get("promptCapabilities"))
     logins = [str(each.get("name") or each.get("id")) for each in shaken.auth_methods]
     print_table(
         [
-            ("agent", shaken.agent or "does not say its name"),
+            ("agent", shaken.agent or "unnamed"),
             ("answered in", f"{shaken.seconds:.2f} s"),
             ("ACP version", str(shaken.answer.get("protocolVersion"))),
             ("sessions", ", ".join(name.partition("/")[2] for name in shaken.session_methods)),

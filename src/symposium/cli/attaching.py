@@ -1,4 +1,4 @@
-"""A terminal of ours, given over to a session's for a while."""
+"""Connect this terminal to the terminal of a session."""
 
 import asyncio
 import os
@@ -18,26 +18,26 @@ from symposium.agent_sessions.store import TERMINAL_LOG, SessionStore
 from symposium.cli.ending import ExitCode
 
 LET_GO: Final = b"\x1c"
-"""What is typed to let go: Ctrl-\\."""
+"""The key that detaches: Ctrl-\\."""
 
 _READ: Final = 64 * 1024
 
 
 async def attach_terminal(store: SessionStore, session: str) -> int:
-    """Show a session's terminal and type into it, until it ends or is let go.
+    """Show a session's terminal and type into it, until it ends or the user detaches.
 
     Raises:
         SessionError: it is not running.
     """
     over = asyncio.Event()
-    last_words = "let go; it goes on"
+    last_words = "detached; the agent continues"
 
     def shown(params: Any) -> None:
         _write(b64decode(params["data"]))
 
     def ended(_: Any = None) -> None:
         nonlocal last_words
-        last_words = "it has ended"
+        last_words = "the session has ended"
         over.set()
 
     async with reach(store, session, {OUTPUT: shown, ENDED: ended}, ended) as keeper:
@@ -55,25 +55,25 @@ async def attach_terminal(store: SessionStore, session: str) -> int:
 
         answer = await keeper.ask(ATTACH, _size())
         if sys.stdin.isatty():
-            click.echo("[Ctrl-\\ lets go, and it goes on]", err=True)
+            click.echo("[Ctrl-\\ detaches; the agent continues]", err=True)
         with _raw(), _listening(typed, resized):
             _write(b64decode(answer["scrollback"]))
             await over.wait()
         if sys.stdin.isatty():
-            # The cursor is wherever the program left it.
+            # The program may have left the cursor anywhere: start a new line.
             click.echo(f"\n[{last_words}]", err=True)
     return ExitCode.OK
 
 
 async def show_terminal(store: SessionStore, session: str) -> int:
-    """Print the end of what a session's terminal has shown, and leave; also if it has ended.
+    """Print the last output of a session's terminal, also if the session has ended.
 
     Raises:
         SessionError: there is no such session.
     """
     if store.is_kept(session):
         async with reach(store, session) as keeper:
-            # No size of ours goes with it: whoever works there keeps theirs.
+            # Send no size: it would resize the terminal of an attached user.
             _write(b64decode((await keeper.ask(ATTACH, {}))["scrollback"]))
     elif (log := store.directory(session) / TERMINAL_LOG).exists():
         _write(log.read_bytes())
@@ -95,7 +95,7 @@ def _size() -> dict[str, int]:
 
 @contextmanager
 def _raw() -> Generator[None]:
-    """What is typed goes on as it is; the terminal is as it was afterwards."""
+    """Switch the terminal to raw mode for the block."""
     if not sys.stdin.isatty():
         yield
         return
@@ -111,7 +111,7 @@ def _raw() -> Generator[None]:
 def _listening(typed: Any, resized: Any) -> Generator[None]:
     loop = asyncio.get_running_loop()
     with suppress(PermissionError):
-        # A file as standard input cannot be waited for; there is nothing to type then.
+        # The event loop cannot watch a file; if stdin is one, nothing can be typed.
         loop.add_reader(sys.stdin, typed)
     loop.add_signal_handler(signal.SIGWINCH, resized)
     try:

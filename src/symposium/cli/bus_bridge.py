@@ -1,4 +1,4 @@
-"""Carries lines between our standard streams and the bus, until one of them ends."""
+"""Copy lines between stdin and stdout and the bus, until one side ends."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from symposium.cli.ending import ExitCode
 
 
 async def run_bridge(socket: Path | None, compat: Path | None, prefix: str) -> int:
-    """Carry lines until one side ends; the exit code says which (bus §1.6; §7, row 7).
+    """Copy lines until one side ends; the exit code says which (bus §1.6; §7, row 7).
 
     Raises:
         BusError: the daemon cannot be reached.
@@ -48,7 +48,7 @@ async def _reach(options: DaemonOptions) -> Transport:
 
 
 class _Carrier:
-    """Gives what one side writes to the other, no faster than that takes it."""
+    """Copy lines from one side to the other, no faster than the other reads."""
 
     def __init__(self, other: Transport, over: asyncio.Future[ExitCode], code: ExitCode) -> None:
         self._other = other
@@ -73,6 +73,6 @@ class _Carrier:
 
 
 def _short(directory: Path) -> str:
-    """A directory as the reference names it: whole if short, else its last two parts (§1.3)."""
+    """Shorten a directory as the reference does, to its last two parts (§1.3)."""
     parts = directory.parts[1:]
     return str(directory) if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"  # noqa: PLR2004 - as above

@@ -1,4 +1,4 @@
-"""How messages of the bus are shown, chosen and read back: lines for people, JSON for programs."""
+"""Format, select, and read back recorded messages of the bus."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -20,12 +20,12 @@ _WIDTH: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which messages are wanted; nothing named means all.
+    """Filter for messages; an empty field matches all.
 
     Attributes:
-        types: of these types.
-        taskspace: from or about this taskspace.
-        names: sent by a peer whose name, or connection, begins so.
+        types: message types.
+        taskspace: the id of a task that a message is from or about.
+        names: beginnings of the sender's name, or its connection.
     """
 
     types: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class Choice:
     names: tuple[str, ...] = ()
 
     def has(self, passed: Logged) -> bool:
-        """Whether this one is."""
+        """Whether a message matches."""
         if self.types and _type_of(passed) not in self.types:
             return False
         if self.taskspace and self.taskspace.lower() not in passed.line.lower():
@@ -44,7 +44,7 @@ class Choice:
 
 
 def as_text_line(passed: Logged) -> str:
-    """One line for a person: when, who, what, and the beginning of the payload."""
+    """Format time, sender, type, and the beginning of the payload on one line."""
     try:
         message = read_envelope(passed.line.encode())
         payload = bytes(message.payload).decode()
@@ -55,7 +55,7 @@ def as_text_line(passed: Logged) -> str:
 
 
 def as_json_line(passed: Logged) -> str:
-    """One JSON object on a line; `message` where it can be read, else `line`."""
+    """Format one JSON object: with `message` if the line is valid, else with `line`."""
     members: dict[str, Any] = {
         "at": passed.at,
         "by": passed.by,
@@ -70,10 +70,10 @@ def as_json_line(passed: Logged) -> str:
 
 
 def read_recorded(path: Path) -> Iterator[Logged]:
-    """The messages of a file as `tail --json` writes it.
+    """Read the messages of a file written by `tail --json`.
 
     Raises:
-        ExplainedError: a line is none; says which.
+        ExplainedError: a line is no recorded message; names the line.
         OSError: the file cannot be read.
     """
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -88,40 +88,40 @@ def read_recorded(path: Path) -> Iterator[Logged]:
                 line=str(text),
             )
         except (ValueError, KeyError, TypeError) as error:
-            text = f"{path}:{number} is no recorded message"
-            raise SymposiumError(text, "record with: symposium bus tail --json") from error
+            text = f"{path}:{number} is not a recorded message"
+            raise SymposiumError(text, "record messages with: symposium bus tail --json") from error
 
 
 def replayable(recorded: Iterable[Logged]) -> Iterator[tuple[Logged, Envelope | str]]:
-    """Each message with its envelope, or with the reason why it cannot be sent again."""
+    """Return each message with its envelope, or with the reason not to send it again."""
     for passed in recorded:
         try:
             envelope = read_envelope(passed.line.encode())
         except EnvelopeError:
-            yield passed, "it was not kept whole" if passed.line else "it is no message"
+            yield passed, "it was recorded incompletely" if passed.line else "it is not a message"
             continue
         if envelope.type in {"response", "progress", "hello", "cancel_request", "log"}:
-            yield passed, f"a {envelope.type} belongs to a conversation that is over"
+            yield passed, f"a {envelope.type} belongs to a past exchange"
         elif REDACTED in passed.line:
-            yield passed, "a secret was taken out of it"
+            yield passed, "a secret was removed from it"
         else:
             yield passed, envelope
 
 
 def payload_from(text: str) -> Raw:
-    """A payload as it is typed.
+    """Parse a typed payload.
 
     Raises:
-        ExplainedError: it is no JSON object.
+        ExplainedError: it is not a JSON object.
     """
     try:
         value = json.loads(text)
     except ValueError as error:
         raise SymposiumError(
-            f"the payload is no JSON: {error}", 'as in {"message":"hi"}'
+            f"the payload is not valid JSON: {error}", 'example: {"message":"hi"}'
         ) from error
     if not isinstance(value, dict):
-        raise SymposiumError("the payload is no JSON object", 'as in {"message":"hi"}')
+        raise SymposiumError("the payload is not a JSON object", 'example: {"message":"hi"}')
     return Raw(msgspec.json.encode(value))
 
 

@@ -1,4 +1,4 @@
-"""Commands of the chat itself, such as `/models`; all others are the agent's."""
+"""Commands of the chat itself, such as `/models`; others go to the agent."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -10,18 +10,18 @@ from symposium.client.events import Command
 from symposium.client.session_settings import MODE, MODEL, Choice, Setting
 
 LONGEST: Final = 1000
-"""Characters of a line that is not cut to the width of the others."""
+"""Maximum length of a line that is not cut to the usual width."""
 
 LEAVE: Final = frozenset({"/quit", "/exit"})
 
 COMMANDS: Final = (
     Command("help", "List the commands.", ""),
-    Command("models", "List the agent's models, or use NAME.", "[NAME]"),
-    Command("mode", "List the agent's modes, or use NAME.", "[NAME]"),
-    Command("undo", "Undo the last change in a task.", ""),
+    Command("models", "List the agent's models, or select NAME.", "[NAME]"),
+    Command("mode", "List the agent's modes, or select NAME.", "[NAME]"),
+    Command("undo", "Undo the last change of a task.", ""),
     Command("quit", "Leave the chat.", ""),
 )
-"""What the chat offers itself, beside the agent's commands."""
+"""Commands of the chat, listed before the agent's."""
 
 _NAMES: Final = {
     "": "help",
@@ -35,10 +35,10 @@ _NAMES: Final = {
 
 
 class SessionActions(Protocol):
-    """What the commands of a chat do to its session."""
+    """Actions of the chat commands on a session."""
 
     async def choose(self, setting: Setting, choice: Choice) -> None:
-        """Use another model or mode.
+        """Select another model or mode.
 
         Raises:
             ExplainedError: the agent refuses.
@@ -46,7 +46,7 @@ class SessionActions(Protocol):
         ...
 
     async def undo(self) -> Sequence[str]:
-        """Undo the last change; what was done, in lines.
+        """Undo the last change and describe it, line by line.
 
         Raises:
             ExplainedError: it is not possible.
@@ -55,12 +55,12 @@ class SessionActions(Protocol):
 
 
 class ChatCommands:
-    """Runs the commands of one chat.
+    """Run the commands of one chat.
 
     Args:
-        view: shows what they give.
+        view: shows their output.
         keys: lines about the keys, for `/help`.
-        session: what is done to the session.
+        session: the actions on the session.
     """
 
     def __init__(self, view: ChatView, keys: Sequence[str], session: SessionActions) -> None:
@@ -69,7 +69,7 @@ class ChatCommands:
         self._session = session
 
     async def run(self, text: str) -> bool:
-        """Run what was typed; False where it is for the agent."""
+        """Run a typed command; return False if it is for the agent."""
         name, _, argument = text.strip().removeprefix("/").partition(" ")
         if not text.strip().startswith("/") or "\n" in text.strip() or name not in _NAMES:
             return False
@@ -106,8 +106,8 @@ class ChatCommands:
             await self._choose(setting, found[0])
         else:
             several = ", ".join(_named(each) for each in found or setting.choices)
-            trouble = "could be any of" if found else f"is no {kind}; there are"
-            self._view.line(f"{name!r} {trouble}: {several}")
+            problem = f"matches several {kind}s" if found else f"is not a {kind}; {kind}s"
+            self._view.line(f"{name!r} {problem}: {several}")
 
     async def _choose(self, setting: Setting, choice: Choice) -> None:
         try:
@@ -124,17 +124,17 @@ class ChatCommands:
         except ExplainedError as error:
             lines = [f"nothing was undone: {error.message}", *error.hint.splitlines()]
         for line in lines:
-            # Whole: a command in it is there to be copied.
+            # Uncut: the user may want to copy a command from it.
             self._view.detail(one_line(line, width=LONGEST))
 
 
 def is_own(name: str) -> bool:
-    """Whether a command of this name is the chat's."""
+    """Whether the chat has a command of this name."""
     return (bool(name) and name in _NAMES) or f"/{name}" in LEAVE
 
 
 def for_agent(text: str) -> str:
-    """The prompt for the agent: `//models` is the agent's own `/models`."""
+    """Return the prompt for the agent: `//models` is the agent's own `/models`."""
     name = text.lstrip().removeprefix("//").partition(" ")[0].strip()
     return text.lstrip()[1:] if text.lstrip().startswith("//") and is_own(name) else text
 

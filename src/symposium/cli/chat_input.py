@@ -1,4 +1,4 @@
-"""Where a chat's inputs come from: a person at a terminal, with a history, or lines of a pipe."""
+"""Inputs of a chat: typed at a terminal, with a history, or lines of a pipe."""
 
 import asyncio
 import os
@@ -31,26 +31,26 @@ _STATUS_STYLE: Final = Style.from_dict({"bottom-toolbar": "noreverse ansibrightb
 
 
 class Inputs(Protocol):
-    """Gives what a person has to say, one input at a time."""
+    """Source of the user's inputs."""
 
     async def read(self) -> str:
-        """The next input; it may have several lines.
+        """Read the next input; it may have several lines.
 
         Raises:
-            EOFError: there is no more.
+            EOFError: the input has ended.
             KeyboardInterrupt: Ctrl-C, where it is not a signal.
         """
         ...
 
 
 class TypedInputs:
-    """Reads from a terminal: Enter sends, Alt-Enter or Ctrl-J begins another line.
+    """Read from a terminal: Enter sends, Alt-Enter or Ctrl-J starts another line.
 
     Args:
-        history: the file that keeps the inputs of other runs.
-        commands: gives the slash commands there are now.
-        status: gives the status line, given its columns; none without it.
-        paths: gives the paths that begin like what was typed after an `@`.
+        history: the file with the inputs of earlier runs.
+        commands: returns the current slash commands.
+        status: formats the status line for a width; None for no status line.
+        paths: completes a path that was typed after an `@`.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TypedInputs:
         self._ahead: deque[str | None] = deque()
 
     async def read(self) -> str:
-        """The next input; begins with what was typed when an earlier read was canceled."""
+        """Read the next input; it starts with the draft of a canceled read."""
         self.keep_typed()
         if self._ahead:
             return self._next_ahead()
@@ -93,11 +93,11 @@ class TypedInputs:
             sys.stdout.write(held)
 
     def draft(self, text: str) -> None:
-        """Let the next input begin with this text."""
+        """Start the next input with this text."""
         self._draft = text
 
     def keep_typed(self) -> None:
-        """Keep the lines that were typed while nothing was asked: each is an input."""
+        """Queue lines that were typed while no prompt was shown: each is an input."""
         self._ahead += lines_typed_ahead()
 
     def _next_ahead(self) -> str:
@@ -109,12 +109,12 @@ class TypedInputs:
         return text
 
     def above(self, text: str) -> bool:
-        """Show text above the prompt, line by line; False if nobody is being asked."""
+        """Show text above the prompt, line by line; return False without a prompt."""
         if not self._session.app.is_running:
             return False
         lines, end, self._held = (self._held + text).rpartition("\n")
         if end:
-            # Whatever is written beside the prompt's back, it paints over.
+            # The prompt would overwrite text that is written without its knowledge.
             run_in_terminal(lambda: print(lines, flush=True))
         return True
 
@@ -123,7 +123,7 @@ class TypedInputs:
 
 
 def history_file() -> Path:
-    """Where the inputs of chats are kept."""
+    """Locate the file with the inputs of chats."""
     if home := os.environ.get("SYMPOSIUM_HOME"):
         return Path(home) / "state" / "chat-history"
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
@@ -160,7 +160,7 @@ class _Paths(Completer):
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """The paths that begin like the word before the cursor, if it begins with an `@`."""
+        """Complete the word before the cursor as a path, if it begins with an `@`."""
         del complete_event
         if found := _AT_WORD.search(document.text_before_cursor):
             for path in self._paths(found[1]):

@@ -1,4 +1,4 @@
-"""What the status line of a chat shows: agent, model, mode, usage, and directory."""
+"""Status line of a chat: agent, model, mode, usage, and directory."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How a chat looks: the agent's words as they come, and its plan and tool calls as they change."""
+"""Show a chat: the agent's text as it streams, its plan and tool calls as they change."""
 
 import asyncio
 import os
@@ -31,27 +31,27 @@ from symposium.policy.notes import PolicyNote
 
 WIDTH: Final = 100
 WISH_WIDTH: Final = 70
-"""Characters of what was asked: the answer stands after it in the same line."""
+"""Width of a requested action: the decision follows in the same line."""
 
 OUTPUT_LINES: Final = 6
 """Lines of a tool's output that are shown when it has ended."""
 
 PAUSE: Final = 0.3
-"""Seconds without a piece after which a line is shown that has not ended."""
+"""Seconds without new text after which an incomplete line is shown."""
 
 _DIM: Final = "2"
 """The code of dim text."""
 
 MARKS: Final = {"completed": "✔", "in_progress": "▸", "failed": "✘"}
-"""Beside the word, never instead of it."""
+"""Signs shown beside the word for a status."""
 
 
 class ChatView:
-    """Shows what an agent reports, and remembers what is still to be told.
+    """Show the updates of an agent.
 
     Attributes:
         commands: the agent's slash commands, as last announced.
-        status: what the status line shows.
+        status: the content of the status line.
     """
 
     def __init__(self, output: Output, agent: str = "") -> None:
@@ -96,30 +96,30 @@ class ChatView:
         self.line(f"[permission] {shown}: {answer}")
 
     def line(self, text: str) -> None:
-        """Show one line of talk, beside what the agent says."""
+        """Show one line that is not the agent's text."""
         line = one_line(text, width=WIDTH)
         for each in _broken(line) if self._is_coloured else [line]:
             self.detail(each)
 
     def detail(self, line: str) -> None:
-        """Show a line that is safe for a terminal as it stands, blanks too."""
+        """Show a line unchanged; it must be safe for a terminal."""
         self.end_text()
         self._output.write(self._dim(line) + "\n")
 
     def turn_over(self, stop_reason: str) -> None:
-        """Show how a turn has ended, unless it has ended well."""
+        """Show the stop reason, unless the turn ended normally."""
         self.end_turn()
         if stop_reason != "end_turn":
             self.line(f"[stopped: {stop_reason}]")
 
     def clear_line(self) -> None:
-        """Clear what the terminal has echoed of a line that will be typed on at the prompt."""
+        """Clear the echo of a line that the user continues at the prompt."""
         if self._is_coloured:
-            # Up and down again: the line is at its begin, and nothing on it is open.
+            # Up and down again: the cursor is at the start of an empty line.
             self._output.write("\r\x1b[K\x1b[A\n")
 
     def end_turn(self) -> None:
-        """The agent works no longer; show the rest of what it has said."""
+        """Show the rest of the agent's text at the end of a turn."""
         self.end_text()
         self._plan = ()
 
@@ -149,7 +149,7 @@ class ChatView:
             self._waiting = None
 
     def end_text(self) -> None:
-        """Show the rest of a text; what comes next begins a line."""
+        """Show the rest of a text; further output starts a new line."""
         self._stop_waiting()
         if self._text is not None:
             self._output.write(self._text.finish())
@@ -190,7 +190,7 @@ def _columns() -> int:
 
 
 def _broken(line: str) -> list[str]:
-    """One line in lines that the terminal is wide enough for, as deep as the first."""
+    """Wrap a line to the width of the terminal, with the indent of the first line."""
     text = line.lstrip(" ")
     indent = " " * (len(line) - len(text))
     lines = wrapped([Span(text)], max(_columns() - len(indent), NARROWEST))

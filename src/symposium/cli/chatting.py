@@ -1,4 +1,4 @@
-"""A chat with one chain: what `symposium chat` does once its command line has been read."""
+"""Run `symposium chat`: a chat with one chain."""
 
 import asyncio
 import sys
@@ -37,27 +37,27 @@ from symposium.client.wishes import wish_of
 from symposium.errors import StepError, SymposiumError
 
 HELP: Final = (
-    "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up brings back what you wrote.",
-    "Ctrl-C cancels a turn, or twice leaves. / lists the agent's commands, /quit leaves.",
+    "Enter sends, Alt-Enter or Ctrl-J starts a new line, Up recalls an earlier message.",
+    "Ctrl-C cancels a turn; twice leaves. / lists the agent's commands, /quit leaves.",
 )
 
 NO_UNDO: Final = "a chat takes no snapshots of its directory"
 UNDO_HINT: Final = """\
-`git diff` shows what has changed, `git restore PATH` takes it back
-in a task, /undo restores the files: `symposium task new`, then `symposium task chat`"""
+`git diff` shows the changes, `git restore PATH` undoes them
+/undo restores files in a task: `symposium task new`, then `symposium task chat`"""
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """What a chat is to be.
+    """Settings of a chat.
 
     Attributes:
-        chain: whom to talk to.
+        chain: the mods and the agent.
         cwd: the session's directory.
-        permits: who decides on permissions.
-        patience: seconds to wait for each answer; None for ever.
-        settings: how the chain behaves.
-        trace_dir: where to record it, if anywhere.
+        permits: the answers to permission requests.
+        patience: time limit for each response in seconds; None for no limit.
+        settings: settings of the conductor.
+        trace_dir: the directory for a trace; None for no trace.
     """
 
     chain: ChainSpec
@@ -69,12 +69,12 @@ class Chat:
 
     @property
     def agent(self) -> str:
-        """The name of the agent, as the user has chosen it."""
+        """The name of the agent, as chosen by the user."""
         return "agent" if self.chain.agent is None else self.chain.agent.name
 
 
 async def run_chat(chat: Chat) -> int:
-    """Talk until the person leaves or the agent ends; the exit code."""
+    """Chat until the user leaves or the agent ends; return the exit code."""
     task = asyncio.current_task()
     assert task is not None
     output = Output(on_broken=task.cancel)
@@ -83,7 +83,7 @@ async def run_chat(chat: Chat) -> int:
     except asyncio.CancelledError:
         if not output.is_broken:
             raise
-        # It was us, above: to stop everything at once.
+        # `Output` cancels this task when the reader has closed the pipe.
         task.uncancel()
         return ended_by_reader()
 
@@ -96,7 +96,7 @@ class OpenSession:
     id: str
 
     async def choose(self, setting: Setting, choice: Choice) -> None:
-        """Use another model or mode.
+        """Select another model or mode.
 
         Raises:
             ExplainedError: the agent refuses.
@@ -104,16 +104,16 @@ class OpenSession:
         await self.conversation.set_up(self.id, *setting.request(choice))
 
     async def undo(self) -> Sequence[str]:
-        """Nothing can be undone here.
+        """Refuse: a chat has no snapshots.
 
         Raises:
-            ExplainedError: always; its hint says what is possible.
+            ExplainedError: always; its hint names alternatives.
         """
         raise SymposiumError(NO_UNDO, UNDO_HINT)
 
 
 class Chatting:
-    """One chat, from its greeting to its end."""
+    """One chat, from `initialize` until the user leaves."""
 
     def __init__(self, chat: Chat, output: Output) -> None:
         self._chat = chat
@@ -126,7 +126,7 @@ class Chatting:
         self._attachments = Attachments(chat.cwd)
 
     async def run(self) -> int:
-        """Talk until it is over."""
+        """Run the chat and return the exit code."""
         chat = self._chat
         is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
         person = AskPerson(self._ask, self._view.detail, chat.cwd) if is_terminal else None
@@ -189,7 +189,7 @@ class Chatting:
                 return ExitCode.INTERRUPTED
 
     async def _run_turn(self, session: "OpenSession", text: str) -> bool:
-        """Run one turn; whether the person wants to leave."""
+        """Run one turn; return whether the user wants to leave."""
         try:
             attached = self._attachments.blocks(text)
         except AttachmentError as error:
@@ -204,7 +204,7 @@ class Chatting:
                 self._view.turn_over(await turn.run(text, attached))
             except StepError as error:
                 failure = failure_of(error)
-                # An error of the agent ends the turn; the end of the agent ends the chat.
+                # An error response ends the turn; an agent that exits ends the chat.
                 if failure.origin != "agent":
                     raise
                 self._view.end_turn()
@@ -212,7 +212,7 @@ class Chatting:
         return turn.stops > 1
 
     async def _ask(self, prompt: str) -> str:
-        """Ask one question; what was typed before it is an input, and no answer."""
+        """Ask one question; a line typed before it is a message, not an answer."""
         if self._typed is not None:
             self._typed.keep_typed()
         return await ask_line(prompt)
@@ -225,7 +225,7 @@ class Chatting:
 
     def _nobody_there(self, permission: Permission) -> None:
         asked = wish_of(permission.tool_call).text
-        self._view.line(f"[permission] {asked}: nobody is there to ask")
+        self._view.line(f"[permission] {asked}: no terminal to ask the user")
         if self._turn is not None:
             self._turn.stop()
 
@@ -235,8 +235,8 @@ class Chatting:
 
     def _ended(self) -> SymposiumError:
         words = "\n".join(f"| {line}" for line in self._last_words)
-        hint = f"its last words:\n{words}" if words else "it said nothing on stderr"
-        return SymposiumError("the agent, or a mod before it, has ended", hint)
+        hint = f"its last stderr lines:\n{words}" if words else "it wrote nothing to stderr"
+        return SymposiumError("the agent or a mod exited", hint)
 
 
 def _takes_content(initialized: Any) -> bool:

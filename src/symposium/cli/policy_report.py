@@ -1,4 +1,4 @@
-"""Report on the user's rules: whether they are in force, and what is wrong with them."""
+"""Report on the user's policy rules: whether they are in force, and their errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,9 +22,9 @@ class PolicyReport(Struct, frozen=True):
     """The user's rules.
 
     Attributes:
-        file: where they are, or would be.
-        policy: the rules; None where there is no file, or one that cannot be used.
-        error: why the file cannot be used.
+        file: the policy file, which may be missing.
+        policy: the rules; None if the file is missing or invalid.
+        error: the error of an invalid file.
     """
 
     file: Path
@@ -32,7 +32,7 @@ class PolicyReport(Struct, frozen=True):
     error: PolicyError | None = None
 
     def line(self) -> str:
-        """One line, for a status."""
+        """Format one line for `symposium status`."""
         if self.error is not None:
             return f"policy  UNREADABLE, no agent starts: {one_line(str(self.error), width=_WIDTH)}"
         if self.policy is None:
@@ -40,13 +40,13 @@ class PolicyReport(Struct, frozen=True):
         return f"policy  {counted(len(self.policy.rules), 'rule')} ({self.file})"
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Format the report for programs."""
         rules = None if self.policy is None else len(self.policy.rules)
         error = None if self.error is None else str(self.error)
         return {"file": str(self.file), "rules": rules, "error": error}
 
     def problems(self) -> Sequence[tuple[bool, str]]:
-        """Each problem of the rules, and whether it is an error."""
+        """List each problem of the rules, and whether it is an error."""
         if self.error is not None:
             return [(True, str(self.error))]
         policy = self.policy or Policy()
@@ -54,7 +54,7 @@ class PolicyReport(Struct, frozen=True):
 
 
 def policy_report(file: Path | None = None) -> PolicyReport:
-    """The rules in a file, by default the user's own."""
+    """Load the rules of a file. Default: the user's policy file."""
     place = file or policy_file()
     try:
         return PolicyReport(place, load_policy(place))
@@ -63,16 +63,16 @@ def policy_report(file: Path | None = None) -> PolicyReport:
 
 
 def terminal_warning() -> str | None:
-    """What to print where an agent gets a terminal; None where no rule limits agents."""
+    """Return a warning for an agent in a terminal; None if no rule limits agents."""
     policy = policy_report().policy
     if policy is None or all(rule.effect is Effect.ALLOW for rule in policy.rules):
         return None
     return (
         "policy.toml does not apply to this agent: it runs in a terminal and does not ask "
-        "Symposium; docs/how-to/policy.md says what helps"
+        "Symposium; see docs/how-to/policy.md"
     )
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun."""
+    """Format a number with its noun."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""One prompt to one chain: what `symposium prompt` does once its command line has been read."""
+"""Run `symposium prompt`: one prompt to one chain."""
 
 import asyncio
 import sys
@@ -43,52 +43,52 @@ STOP_CODES: Final = {
     "refusal": ExitCode.DENIED,
     "cancelled": ExitCode.INTERRUPTED,
 }
-"""By the agent's reason to stop; one that we do not know is no success."""
+"""Exit code by the agent's stop reason; an unknown reason is an error."""
 
-ADVICE: Final = "refused, because there was no terminal to ask you on: {options} allows it"
+ADVICE: Final = "denied, because there is no terminal to ask you; allow it with {options}"
 
 
 class Report(Protocol):
-    """Shows a turn: as lines for a person, or as JSON."""
+    """Output of a turn: as text, or as JSON."""
 
     def opened(self, session_id: str) -> None:
-        """The session is there."""
+        """Report that the session is open."""
         ...
 
     def update(self, params: Any) -> None:
-        """The agent reports something."""
+        """Report an update of the agent."""
         ...
 
     def decided(self, permission: Permission, decision: Decision) -> None:
-        """A permission was asked for, and decided on."""
+        """Report a decided permission request."""
         ...
 
     def finished(self, stop_reason: str) -> None:
-        """The turn is over."""
+        """Report the end of the turn."""
         ...
 
     def advised(self, advice: str) -> None:
-        """There is something a person may want to do otherwise next time."""
+        """Report advice for the next run."""
         ...
 
     def failed(self, failure: Failure) -> None:
-        """There was no turn, or it broke."""
+        """Report that there was no turn, or that it failed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """What is to be done.
+    """Settings of one prompt.
 
     Attributes:
-        chain: whom to ask.
-        text: what to say.
+        chain: the mods and the agent.
+        text: the prompt.
         cwd: the session's directory.
-        permits: who decides on permissions.
-        patience: seconds to wait for each answer; None for ever.
-        report: makes what shows the turn.
-        settings: how the chain behaves.
-        trace_dir: where to record it, if anywhere.
+        permits: the answers to permission requests.
+        patience: time limit for each response in seconds; None for no limit.
+        report: makes the report that shows the turn.
+        settings: settings of the conductor.
+        trace_dir: the directory for a trace; None for no trace.
     """
 
     chain: ChainSpec
@@ -102,7 +102,7 @@ class Errand:
 
 
 async def run_errand(errand: Errand) -> int:
-    """Send the prompt, show what comes, and give the exit code."""
+    """Send the prompt, show the turn, and return the exit code."""
     task = asyncio.current_task()
     assert task is not None
     output = Output(on_broken=task.cancel)
@@ -112,7 +112,7 @@ async def run_errand(errand: Errand) -> int:
     except asyncio.CancelledError:
         if not output.is_broken:
             raise
-        # It was us, above: to stop everything at once.
+        # `Output` cancels this task when the reader has closed the pipe.
         task.uncancel()
         return ended_by_reader()
     except (ExplainedError, PeerwireError, OSError) as error:
@@ -162,15 +162,17 @@ class _Prompting:
     def _code(self, stop_reason: str) -> ExitCode:
         if self._unattended is not None:
             asked = one_line(wish_of(self._unattended.tool_call).text, width=60)
-            message = f"the agent asked for permission ({asked}), unattended"
+            message = (
+                f"the agent asked for permission ({asked}), but there is no terminal to ask you"
+            )
             options = " or ".join(allowing_options(self._errand.permits))
-            hint = f"allow it with {options}, or run it on a terminal"
+            hint = f"allow it with {options}, or run the command in a terminal"
             self._report.failed(Failure(ExitCode.DENIED, "unattended", message, hint, "cli"))
             return ExitCode.DENIED
         was_denied = bool(self._allowed) and not any(self._allowed)
         if stop_reason == "end_turn" and (was_denied or self._is_forbidden):
             return ExitCode.DENIED
-        # Agents end a turn so where a refused question offers no option that says no.
+        # Agents end a turn as cancelled if a denied request has no option to reject it.
         is_interrupted = self._turn is not None and self._turn.stops > 0
         if stop_reason == "cancelled" and self._is_forbidden and not is_interrupted:
             return ExitCode.DENIED

@@ -1,4 +1,4 @@
-"""A chat with the agent of a task: through its session server, so that the agent outlives it."""
+"""Chat with the agent of a task, through its session server, which outlives the chat."""
 
 import asyncio
 import sys
@@ -38,18 +38,18 @@ from symposium.client.wishes import Wish
 from symposium.errors import SymposiumError
 
 HELP: Final = (
-    "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up brings back what you wrote.",
-    "Ctrl-C cancels a turn, or twice leaves. Ctrl-D or /quit leaves; the agent continues.",
+    "Enter sends, Alt-Enter or Ctrl-J starts a new line, Up recalls an earlier message.",
+    "Ctrl-C cancels a turn; twice leaves. Ctrl-D or /quit leaves; the agent continues.",
 )
 
 BY: Final = "task chat"
-"""Who answered a question, as the inbox and the log name it."""
+"""Name in the inbox and the log for answers given in this chat."""
 
 _Value = TypeVar("_Value")
 
 
 async def chat_with_task(store: SessionStore, session: str) -> int:
-    """Talk with the agent of a task until the user leaves or the session ends.
+    """Chat with the agent of a task until the user leaves or the session ends.
 
     Raises:
         SessionError: it is not running, or does not answer.
@@ -64,25 +64,25 @@ async def chat_with_task(store: SessionStore, session: str) -> int:
     except asyncio.CancelledError:
         if not output.is_broken:
             raise
-        # It was us, above: to stop everything at once.
+        # `Output` cancels this task when the reader has closed the pipe.
         task.uncancel()
         return ended_by_reader()
 
 
 class Reported:
-    """What the session server has reported: shown as it comes, and what follows from it.
+    """State of the agent, from the events of its session server, which it also shows.
 
     Args:
-        output: where the conversation is shown.
-        on_change: called when there may be something else to do.
+        output: shows the conversation.
+        on_change: called when the chat may have something else to do.
 
     Attributes:
-        view: shows it.
-        is_person: whether a user at a terminal is there to answer.
-        is_working: whether the agent is in a turn, or has a prompt that it has not begun.
-        said: prompts from here that the agent has not begun; they are not shown once more.
-        questions: the open ones, by number.
-        asking: the number of the one that the user is being asked.
+        view: shows the events.
+        is_person: whether a user at a terminal can answer.
+        is_working: whether the agent is in a turn or has a waiting prompt.
+        said: prompts sent by this chat that the agent has not started; not shown again.
+        questions: open questions, by number.
+        asking: the number of the question that the user is being asked.
     """
 
     def __init__(self, output: Output, on_change: Callable[[], None]) -> None:
@@ -98,11 +98,11 @@ class Reported:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the agent works, or asks what the user can answer here."""
+        """Whether the agent works, or has a question that the user can answer here."""
         return self.is_working or (bool(self.questions) and self.is_person)
 
     def came(self, event: Any) -> None:
-        """Show an event; one from before `begin` waits."""
+        """Show an event, or hold it until `begin`."""
         if self._early is not None:
             self._early.append(event)
         elif event["seq"] > self._seq:
@@ -114,7 +114,7 @@ class Reported:
 
         Args:
             missed: the events so far.
-            now: how the session server describes the agent.
+            now: the session server's description of the agent.
         """
         begins = max((at for at, each in enumerate(missed) if each["type"] == "prompt"), default=0)
         for at, each in enumerate(missed):
@@ -126,7 +126,7 @@ class Reported:
         for each in early:
             self.came(each)
         if self._seq == now["seq"]:
-            # Nothing has happened since: this is how it is, whatever the log has forgotten.
+            # No event since the description: it is current, even if the log was shortened.
             self.is_working = bool(now["working"] or now["waiting"])
             self.questions = {each["question"]: each for each in now["questions"]}
 
@@ -148,13 +148,13 @@ class Reported:
                 self.questions[data["question"]] = data
                 if not self.is_person:
                     self.view.line(event_text(kind, data).splitlines()[0])
-                    self.view.line("  `symposium inbox` answers it")
+                    self.view.line("  answer it with `symposium inbox`")
             case "settled":
                 self.questions.pop(data["question"], None)
             case _:
                 self.view.line(event_text(kind, data))
                 return
-        # A question that is being asked is not asked once more for what else happens.
+        # Another event must not repeat the question that the user is being asked.
         if self.asking is None or self.asking not in self.questions:
             self._on_change()
 
@@ -170,21 +170,21 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class TaskActions:
-    """What the commands of a chat do to a task; its id is that of its session."""
+    """Actions of the chat commands on a task, whose id is that of its session."""
 
     task: str
 
     async def choose(self, setting: Setting, choice: Choice) -> None:
-        """Settings cannot be changed here.
+        """Refuse: settings cannot be changed here.
 
         Raises:
             ExplainedError: always.
         """
         del choice
-        raise SymposiumError(f"the {setting.kind} of a task's agent cannot be set from here", "")
+        raise SymposiumError(f"cannot change the {setting.kind} of a task's agent here", "")
 
     async def undo(self) -> Sequence[str]:
-        """Restore the worktree as it was before the last change.
+        """Undo the last change in the worktree.
 
         Raises:
             ExplainedError: there is nothing to undo, or the daemon refuses.
@@ -194,10 +194,10 @@ class TaskActions:
 
 
 class TaskChat:
-    """One chat: what the user types is sent, and questions are answered where they are shown.
+    """One chat: sends what the user types, and asks the user the agent's questions.
 
     Args:
-        output: where the conversation is shown.
+        output: shows the conversation.
         task: the id of the task.
     """
 
@@ -207,7 +207,7 @@ class TaskChat:
         self._output = output
         self._person = AskPerson(ask_line, self.agent.view.detail)
         self._inputs: Inputs = StdinLines()
-        # Ctrl-C in this turn, and at an empty prompt: the second of either leaves.
+        # Counts of Ctrl-C in this turn and at an empty prompt: the second of either leaves.
         self._stops = 0
         self._leaves = 0
         self._is_cancelled = False
@@ -216,12 +216,12 @@ class TaskChat:
         self._scope: asyncio.Timeout | None = None
 
     def ended(self) -> None:
-        """The session server has gone."""
+        """Stop: the session server has disconnected."""
         self._is_over = True
         self._wake()
 
     async def run(self, server: KeeperClient) -> int:
-        """Talk; the exit code."""
+        """Run the chat and return the exit code."""
         self._server = server
         missed = await server.ask(WATCH, {"since": 0})
         self.agent.begin(missed["events"], await server.ask(DESCRIBE))
@@ -253,7 +253,7 @@ class TaskChat:
         return ExitCode.OK
 
     async def _attend(self) -> None:
-        """Answer and follow the agent until it has done all, or the user leaves.
+        """Answer and follow the agent until it is idle or the user leaves.
 
         Raises:
             EOFError: the user leaves.
@@ -265,7 +265,7 @@ class TaskChat:
                 await self._follow()
 
     async def _typed(self) -> str | None:
-        """The next input; None if there is something else to do first.
+        """Read the next input; None if there is something else to do first.
 
         Raises:
             EOFError: the user leaves.
@@ -280,7 +280,7 @@ class TaskChat:
             return None
 
     async def _follow(self) -> None:
-        """Show what the agent does; what is typed meanwhile waits for its next turn.
+        """Show the agent's turn; a line typed in the meantime waits for the next turn.
 
         Raises:
             EOFError: the user leaves.
@@ -307,19 +307,19 @@ class TaskChat:
             return
         refusals = [at for at, each in enumerate(options) if _refuses(each)]
         if chosen < 0 and not refusals:
-            self.agent.view.line("[none of the options says no; Ctrl-C cancels the turn]")
+            self.agent.view.line("[no option denies this; Ctrl-C cancels the turn]")
             return
         option = options[chosen if chosen >= 0 else refusals[0]]
         await self._ask(ANSWER, {"question": number, "optionId": option["optionId"], "by": BY})
         self.agent.questions.pop(number, None)
 
     async def _chosen(self, wish: Wish, names: Sequence[str], kinds: Sequence[str]) -> int:
-        """The place of the option; -1 for no."""
+        """Ask the user; return the index of the option, or -1 for no."""
         chosen = await self._person.choose(wish, names, kinds)
         return -1 if chosen is None else chosen
 
     async def _say(self, text: str) -> None:
-        """Send a prompt, or do what it says here.
+        """Send a prompt, or run a command of the chat.
 
         Raises:
             EOFError: the user leaves.
@@ -343,7 +343,7 @@ class TaskChat:
             await self._ask(CANCEL, {})
 
     async def _ask(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Ask the session server; None if it refuses, and the user was shown why."""
+        """Ask the session server; show its refusal and return None."""
         try:
             return await self._server.ask(method, params)
         except SessionError as error:
@@ -352,7 +352,7 @@ class TaskChat:
             return None
 
     async def _unless_woken(self, work: Coroutine[Any, Any, _Value]) -> _Value | None:
-        """What the work gives; None if there is something else to do first."""
+        """Await the work; return None if there is something else to do first."""
         if self._is_woken:
             self._is_woken = False
             work.close()
@@ -376,7 +376,7 @@ class TaskChat:
 
 
 async def _never() -> str:
-    """Nothing, until it is canceled."""
+    """Wait until canceled."""
     await asyncio.Event().wait()
     return ""
 

@@ -1,6 +1,6 @@
-"""Find everything that Symposium keeps for a user, and remove it; tasks' worktrees stay.
+"""Find and remove everything that Symposium stores for a user.
 
-Nothing is removed that holds work: worktrees and branches of tasks are listed and left alone.
+Worktrees and branches of tasks hold work: they are listed and not removed.
 """
 
 import asyncio
@@ -33,20 +33,20 @@ EDITORS: Final = "symposium.editors.known"
 JOURNAL: Final = "taskspaces.db"
 REFS: Final = "refs/symposium/"
 METADATA: Final = ".symposium"
-"""The folder beside worktrees that holds the files of tasks."""
+"""Directory beside worktrees with the files of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What there is.
+    """The stored data of a user.
 
     Attributes:
         editors: names of editors whose settings start Symposium.
-        sessions: ids of agent sessions that run.
+        sessions: ids of running agent sessions.
         kept: live tasks, whose worktrees and branches stay.
         clones: clones that tasks belong to; refs of older versions are removed from them.
-        metadata: folders beside worktrees that hold only files of Symposium.
-        files: files and folders of the user's own directories.
+        metadata: directories beside worktrees with only files of Symposium.
+        files: files and directories below the user's home.
     """
 
     editors: Sequence[str]
@@ -62,7 +62,7 @@ class Installation:
         return not (self.editors or self.sessions or self.metadata or self.files)
 
     def lines(self) -> list[str]:
-        """What is removed and what stays, a line each."""
+        """Format one line for each thing that is removed or stays."""
         lines = [f"editor settings   {name}" for name in self.editors]
         lines += [f"running agent     {id_}" for id_ in self.sessions]
         lines += [f"refs in clone     {clone} ({REFS}*, if any)" for clone in self.clones]
@@ -74,7 +74,7 @@ class Installation:
 
 
 async def find_installation(places: Paths) -> Installation:
-    """Look for everything; changes nothing.
+    """Find all stored data; change nothing.
 
     Raises:
         ExplainedError: the list of tasks cannot be read.
@@ -99,16 +99,16 @@ def _metadata_of(tasks: Sequence[Taskspace]) -> list[Path]:
 
 
 def _outermost(places: Sequence[Path]) -> list[Path]:
-    """Those that exist and lie in no other of them."""
+    """List existing paths that are not inside another one."""
     there = [each for each in places if each.exists()]
     return [each for each in there if not any(other in each.parents for other in there)]
 
 
 async def remove_installation(found: Installation, places: Paths) -> list[str]:
-    """Remove it; what could not be removed, in words.
+    """Remove all of it; return a line for each failure.
 
-    What runs is stopped first, and the list of tasks goes last: an interrupted removal can be
-    repeated.
+    Stops processes first and removes the list of tasks last, so that an interrupted removal can
+    be repeated.
     """
     failures: list[str] = []
     await _stop_daemon(failures)
@@ -117,9 +117,9 @@ async def remove_installation(found: Installation, places: Paths) -> list[str]:
         try:
             await sessions.stop(id_)
         except ExplainedError as error:
-            failures.append(f"the agent {id_} still runs: {error.message}")
+            failures.append(f"the agent {id_} is still running: {error.message}")
     if failures:
-        return failures  # what runs needs its files
+        return failures  # a running process needs its files
     _undo_settings(found.editors, Receipts(places.home / "editors"), failures)
     for clone in found.clones:
         try:
@@ -151,9 +151,9 @@ async def _stop_daemon(failures: list[str]) -> None:
             await client.ready()
             await client.request(StopDaemon())
     except BusUnreachableError:
-        return  # none runs
+        return  # no daemon is running
     except BusError as error:
-        failures.append(f"the daemon still runs: {error.message}")
+        failures.append(f"the daemon is still running: {error.message}")
 
 
 def _undo_settings(editors: Sequence[str], receipts: Receipts, failures: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the agent of a session reports, as it comes."""
+"""Show the events of a session as they come."""
 
 import asyncio
 import json
@@ -26,12 +26,12 @@ _WIDTH = 100
 FOLLOW: Final = click.option(
     "--follow/--no-follow",
     default=True,
-    help="Look on until it ends, or print what there is and leave.",
+    help="Follow until the agent ends, or print the output so far and exit.",
 )
 
 
 async def look(store: SessionStore, session: str, since: int, *, as_json: bool) -> int:
-    """Print what a session's agent was told and has said or shown so far, also if it has ended.
+    """Print the output of a session so far, also if it has ended.
 
     Raises:
         SessionError: there is no such session.
@@ -48,16 +48,14 @@ async def look(store: SessionStore, session: str, since: int, *, as_json: bool) 
 async def watch_events(
     store: SessionStore, session: str, since: int, *, say: str, as_json: bool
 ) -> int:
-    """Print the events after a number, those to come too, until the session ends or is let go.
-
-    A person at a terminal is told how to leave, and that it goes on.
+    """Print past and new events until the session ends or the user leaves.
 
     Args:
-        store: where sessions are.
-        session: which.
-        since: the number of the last event that is known.
-        say: the command that gives the agent a prompt.
-        as_json: whether programs read it.
+        store: the store of sessions.
+        session: the id of the session.
+        since: the number of the last known event.
+        say: the command that sends the agent a prompt, for the hint on a terminal.
+        as_json: whether to print JSON.
 
     Raises:
         SessionError: it is not running.
@@ -65,19 +63,21 @@ async def watch_events(
     events = _Events(since, as_json=as_json)
     over = asyncio.Event()
     is_person = sys.stdin.isatty() and not as_json
-    last_words = "it has ended"
+    last_words = "the session has ended"
 
-    def let_go() -> None:
+    def leave() -> None:
         nonlocal last_words
-        last_words = "let go; it goes on"
+        last_words = "detached; the agent continues"
         over.set()
 
     async with reach(store, session, {EVENT: events.came}, over.set) as keeper:
         answer = await keeper.ask(WATCH, {"since": since})
-        # Who is told how to leave may do so at once.
-        with _leaving(let_go if is_person else None):
+        # Install the handler first: the user may press the key as soon as the hint is shown.
+        with _leaving(leave if is_person else None):
             if is_person:
-                click.echo(f"[Ctrl-C lets go, and it goes on; `{say}` speaks to it]", err=True)
+                click.echo(
+                    f"[Ctrl-C detaches; the agent continues. `{say}` sends it a prompt]", err=True
+                )
             events.begin(answer["events"])
             await over.wait()
     if is_person:
@@ -86,13 +86,13 @@ async def watch_events(
 
 
 @contextmanager
-def _leaving(let_go: Callable[[], None] | None) -> Generator[None]:
-    """A person lets go by Ctrl-C, and by what lets go of a terminal; programs end as always."""
-    signals = () if let_go is None else (signal.SIGINT, signal.SIGQUIT)
+def _leaving(leave: Callable[[], None] | None) -> Generator[None]:
+    r"""Detach on Ctrl-C and Ctrl-\; without a function to call, the signals keep their effect."""
+    signals = () if leave is None else (signal.SIGINT, signal.SIGQUIT)
     loop = asyncio.get_running_loop()
     for each in signals:
-        assert let_go is not None
-        loop.add_signal_handler(each, let_go)
+        assert leave is not None
+        loop.add_signal_handler(each, leave)
     try:
         yield
     finally:
@@ -101,7 +101,7 @@ def _leaving(let_go: Callable[[], None] | None) -> Generator[None]:
 
 
 class _Events:
-    """Puts those that were missed before those that came meanwhile, each once."""
+    """Print past events before those that arrive in the meantime, each once."""
 
     def __init__(self, since: int, *, as_json: bool) -> None:
         self._last = since
@@ -109,7 +109,7 @@ class _Events:
         self._early: list[Any] | None = []
 
     def came(self, event: Any) -> None:
-        """One has come."""
+        """Print an event, or hold it until `begin`."""
         if self._early is not None:
             self._early.append(event)
         elif event["seq"] > self._last:
@@ -117,7 +117,7 @@ class _Events:
             _print(event, as_json=self._as_json)
 
     def begin(self, missed: Sequence[Any]) -> None:
-        """Those that were missed are there."""
+        """Print the past events and the held ones."""
         early, self._early = self._early or [], None
         for event in [*missed, *early]:
             self.came(event)
@@ -137,7 +137,7 @@ def _print(event: Mapping[str, Any], *, as_json: bool) -> None:
         case PolicyNote(text):
             click.echo("\n".join(["", *note_lines(text)]))
         case ToolCall() as call:
-            told = f"[tool] {call.title or call.id}: {call.status or ''}"
-            click.echo(f"\n{one_line(told, width=_WIDTH)}")
+            shown = f"[tool] {call.title or call.id}: {call.status or ''}"
+            click.echo(f"\n{one_line(shown, width=_WIDTH)}")
         case _:
             pass
