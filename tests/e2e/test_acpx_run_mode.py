@@ -99,7 +99,7 @@ def _first_run(acpx: Acpx, stage: RunModeStage) -> None:
     first = f"FAKE read {stage.work}/notes.txt ;; FAKE final That is what it says."
     told = acpx.run("prompt", first)
     assert "| 1 | OpenCode | Found at" in told
-    assert "Your message is kept" in told
+    assert "Your message is saved" in told
     assert "SAVE" in acpx.run("prompt", "1")
     assert not stage.config.exists()
     answered = acpx.run("prompt", "SAVE")
@@ -139,7 +139,7 @@ def _death(acpx: Acpx, stage: RunModeStage) -> None:
     heard = heard_until(slow, "Soon")
     stage.kill_agent()
     told = acpx.finish(slow, heard)
-    assert "was ended by SIGKILL" in told
+    assert "was killed by SIGKILL" in told
     assert slow.returncode == 1
     assert "Alive." in acpx.run("prompt", "FAKE say Alive.")
     assert stage.starts() == 2

@@ -101,7 +101,7 @@ def test_a_day_with_the_sdks_example_over_one_connection(
 def _first_run(it: Example, stage: RunModeStage) -> None:
     it.scene("First start")
     it.hear("Welcome to Symposium!", "Enter a number to select", "to leave.")
-    it.say(f"FAKE read {stage.work}/notes.txt ;; FAKE final That is what it says.", "is kept")
+    it.say(f"FAKE read {stage.work}/notes.txt ;; FAKE final That is what it says.", "is saved")
     it.say("1", "- `SAVE`")
     assert not stage.config.exists()
     it.say("SAVE", "Configuration saved.", "That is what it says.")

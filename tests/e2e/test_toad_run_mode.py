@@ -211,7 +211,7 @@ def _cancel_and_death(it: Toad, stage: RunModeStage) -> None:
     it.scene("The agent is killed in a turn")
     it.say(SLOW, "Soon")
     stage.kill_agent()
-    it.answers("was ended by SIGKILL")
+    it.answers("was killed by SIGKILL")
     it.scene("It is there again")
     it.say("FAKE say Alive.", "Alive.")
     assert stage.starts() == 2

@@ -22,7 +22,7 @@ _VARYING: Final[Sequence[tuple[str, str | Callable[[re.Match[str]], str]]]] = (
     (r"^(pid|uptime|lastPromptTime): .*$", r"\1: ..."),
     (r"p50 [\d.]+ ms, p95 [\d.]+ ms", "p50 <time>, p95 <time>"),
     # Said where a start takes long; Toad may break the line anywhere in it.
-    (r"^The agent is being started, or installed\..*?chooses another one\.\n+", ""),
+    (r"^The agent is being started or installed\..*?chooses another agent\.\n+", ""),
     # The scripted model repeats what the tool said, cut where it gets long.
     (r"\s*\[last\b(?:\s+tool\s+result:)?[^\]]*(?:\]|\Z)", ""),
     # A slow reply is stretched by dots, as many as there was time for.

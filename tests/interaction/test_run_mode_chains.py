@@ -108,7 +108,7 @@ async def test_an_image_that_a_later_agent_cannot_take_is_left_out_and_told(tmp_
         it.editor.ask(1, "session/prompt", {"sessionId": "t", "prompt": prompt})
         assert (await agent.read())["params"]["prompt"] == [prompt[0], prompt[2]]
         note = (await it.editor.read())["params"]["update"]["content"]["text"]
-        assert "cannot take image: 1 block was left out" in note
+        assert "cannot read image: 1 block was removed" in note
 
 
 @pytest.mark.requirement("run-mode.adapt-load")
@@ -253,7 +253,7 @@ async def test_a_failed_start_is_told_to_all_who_wait_and_not_remembered(tmp_pat
         agent.refuse(await agent.read(), -32000, "log in first")
         said = await it.editor.reads(6)
         assert {each["id"] for each in said if "id" in each} == {1, 2}
-        assert str(said).count("wants you to log in") == 2
+        assert str(said).count("requires a login") == 2
         it.editor.ask(3, "session/new", {"cwd": "/"})
         again = await it.greeted(2)
         again.answer(await again.read(), {"sessionId": "s"})
@@ -270,7 +270,7 @@ async def test_an_agent_that_dies_while_it_is_greeted_is_a_failed_start(tmp_path
         await agent.read()
         await agent.hang_up()
         _, _, told = await it.editor.reads(3)
-        assert "closed its side" in told["params"]["update"]["content"]["text"]
+        assert "closed the connection" in told["params"]["update"]["content"]["text"]
 
 
 @pytest.mark.requirement("run-mode.death-is-alone")
@@ -474,7 +474,7 @@ async def test_agents_and_mods_that_there_are_can_be_listed(tmp_path: Path) -> N
         await it.begin()
         agents = "".join(await it.say("/symposium:agents"))
         assert "| 2 | Other | Another one |" in agents
-        assert "**Of new sessions:** Claude Code\n" in agents
+        assert "**Agent of new sessions:** Claude Code\n" in agents
         mods = "".join(await it.say("/symposium:mods"))
         assert "1. [x] sparkle\n2. [ ] ferris\n" in mods
         assert "| 1 | tag | Tags everything |" in mods
@@ -613,7 +613,7 @@ async def test_a_death_is_noticed_while_its_chain_is_frozen(tmp_path: Path) -> N
         await it.say("/symposium:config", "s")
         await agent.hang_up()
         texts, answer = await it.said(turn)
-        assert "closed its side" in "".join(texts)
+        assert "closed the connection" in "".join(texts)
         assert answer["error"]["code"] == INTERNAL_ERROR
 
 

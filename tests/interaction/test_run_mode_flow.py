@@ -91,8 +91,8 @@ async def test_a_saved_agent_is_for_new_sessions_and_the_chat_says_so(tmp_path: 
         diff, told, saved = await it.say("SAVE")
         assert diff == "```diff\n- agent Claude Code\n+ agent Other\n```\n\n"
         assert told == (
-            "New sessions use Other; this one stays with Claude Code. "
-            "Open a new thread or session to use it.\n\n"
+            "New sessions use Other; this session continues with Claude Code. "
+            "To use it, open a new thread or session.\n\n"
         )
         assert saved == "Configuration saved. Returning to your session.\n\n"
 
@@ -107,7 +107,7 @@ async def test_saved_mods_are_for_new_sessions_and_the_chat_says_so(tmp_path: Pa
         await it.say("/symposium:config")
         await it.say("2")
         _, told, saved = await it.say("SAVE")
-        assert told.startswith("New sessions use these mods; this one keeps its own. ")
+        assert told.startswith("New sessions use these mods; this session keeps its mods. ")
 
         await it.say("/symposium:config")
         await it.say("2")
@@ -123,7 +123,7 @@ TABLE = (
     "| 1 | Claude Code | AI coding assistant |\n"
     "| 2 | Other | Another one |\n\n"
     "Enter a number to select, or `cancel` to leave.\n"
-    "A name will do as well.\n"
+    "You can also enter a name.\n"
 )
 
 

@@ -62,7 +62,7 @@ async def test_an_agent_that_makes_no_session_is_told_in_one(tmp_path: Path) -> 
         answer, _, told = await it.editor.reads(3)
         assert answer["result"]["sessionId"]
         text = told["params"]["update"]["content"]["text"]
-        assert "wants you to log in first" in text
+        assert "requires a login" in text
         assert text.endswith(CHOICES)
 
 

@@ -124,7 +124,7 @@ async def test_an_answer_that_fails_changes_nothing_and_is_told(tmp_path: Path) 
         offering(it, "one")
         await it.begin()
         assert await update(it) == "one?"
-        assert await it.say("break") == ["Nothing is changed: it broke\n\n"]
+        assert await it.say("break") == ["Nothing was changed: it broke\n\n"]
 
 
 @pytest.mark.requirement("recommendations.chat-command")

@@ -151,7 +151,7 @@ async def test_a_start_that_fails_says_why_and_keeps_what_was_sent(tmp_path: Pat
     ("command", "told"),
     [
         ("/symposium:recap", NOTHING_SAID),
-        ("/symposium:recommendations", "There is nothing to trust"),
+        ("/symposium:recommendations", "There is nothing to decide"),
         ("symposium:nonsense", "Unknown command: `symposium:nonsense`"),
         ("/symposium:status", "This session has no agent."),
     ],
@@ -176,7 +176,7 @@ async def test_nor_where_the_agent_does_not_start(tmp_path: Path) -> None:
         session, _ = await it.without_agent()
         (told,) = await it.say("/symposium:recap", session)
         assert told.startswith(NOTHING_SAID)
-        assert (await it.say("/symposium:retry", session))[0] == "It is still so.\n\n"
+        assert (await it.say("/symposium:retry", session))[0] == "The problem is still there.\n\n"
         it.write_config(CONFIG)
         turn = it.prompt("Hello", session)
         agent = await it.greeted()

@@ -216,7 +216,7 @@ async def test_a_death_ends_the_turn_with_its_reason_and_the_next_session_works(
         await agent.read()
         await agent.hang_up()
         texts, answer = await it.said(turn)
-        assert "not started again" in "".join(texts)
+        assert "not restarted" in "".join(texts)
         error = answer["error"]
         assert (error["code"], error["data"]["reason"]) == (-32603, "component_exited")
         assert error["data"]["component"] == "claude"
@@ -374,7 +374,7 @@ async def test_a_death_leaves_the_menu_open_until_it_is_left(
         await agent.hang_up()
         assert (await it.editor.read())["params"]["update"] == PLAN
         told = (await it.editor.read())["params"]["update"]["content"]["text"]
-        assert "not started again" in told
+        assert "not restarted" in told
         assert (await it.say("1"))[0] == "Mod `sparkle` is now disabled.\n\n"
         farewell = (await it.say(word))[-1]
         assert farewell.startswith(f"Configuration {done}. Please start a new session.")

@@ -64,7 +64,7 @@ async def test_a_turn_that_goes_on_is_ended_with_its_agent_and_the_next_prompt_w
         second = await it.greeted(2)
         second.answer(await second.read(), {"sessionId": "n"})
         told = (await it.editor.read())["params"]["update"]["content"]["text"]
-        assert "`claude` went on after it was told to stop, and was ended." in told
+        assert "`claude` did not stop when asked, so it was killed." in told
         assert "not answered" not in told
         prompt = await second.read()
         assert prompt["params"]["prompt"][0]["text"] == "again"

@@ -41,9 +41,7 @@ async def test_after_the_login_the_prompt_that_was_refused_is_answered(tmp_path:
         agent = await begun(it)
         told = await refused(it, agent)
         assert "no token" in told
-        assert (
-            "1. **Account** - Opens example.org. The agent does it by itself; it may open" in told
-        )
+        assert "1. **Account** - Opens example.org. The agent runs the login; it may open" in told
         assert "2. **Terminal** - In a terminal:" in told
 
         turn = it.prompt("1")
@@ -66,7 +64,7 @@ async def test_who_has_logged_in_elsewhere_says_retry(tmp_path: Path) -> None:
     async with run_scene(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
-        assert "for you to do" in "".join(await it.say("2"))
+        assert "Do this yourself" in "".join(await it.say("2"))
         turn = it.prompt("retry")
         prompt = await agent.read()
         assert prompt["params"]["prompt"][0]["text"] == "Hello"
@@ -146,7 +144,7 @@ async def test_a_session_that_is_refused_for_want_of_a_login_is_opened_after_it(
         assert again["method"] == "session/new"
         agent.refuse(again, AUTH_REQUIRED, "no token")
         texts, _ = await it.said(first)
-        assert "Your message is kept" in "".join(texts)
+        assert "Your message is saved" in "".join(texts)
 
         turn = it.prompt("1", session)
         asked = await agent.read()

@@ -100,8 +100,8 @@ async def test_a_session_is_resumed_by_a_new_agent_and_told_of_in_one_notice(
         turn = await story.dies_in_turn()
         agent = await resumed(story)
         told = await story.notice()
-        assert "`claude` closed its side. It has been started again" in told
-        assert "goes on where it was" in told
+        assert "`claude` closed the connection. It was restarted" in told
+        assert "continues where it left off" in told
         assert "/symposium:retry" in told
         assert (await story.fails(turn))["data"]["reason"] == "component_exited"
 
@@ -136,7 +136,7 @@ async def test_a_history_that_is_replayed_is_not_shown_again_but_news_of_the_sta
             agent.tell("session/update", {"sessionId": "s", "update": call})
         agent.tell("session/update", mode)
         agent.answer(request, {})
-        assert "started again" in await story.notice()
+        assert "restarted" in await story.notice()
         assert await story.fails(turn)
         assert (await it.editor.read())["params"] == mode
         agent.tell("session/update", text("new"))
@@ -178,7 +178,7 @@ async def test_an_interrupted_prompt_is_sent_again_when_the_user_says_so_and_onc
         assert prompt["params"] == {"sessionId": "s", "prompt": [block]}
         agent.answer(prompt, END)
         assert (await it.editor.read())["id"] == turn
-        assert "no message to send again" in "".join(await it.say("/symposium:retry"))
+        assert "no unanswered message" in "".join(await it.say("/symposium:retry"))
         assert agent.unread == []
 
 
@@ -193,7 +193,7 @@ async def test_another_prompt_takes_the_place_of_the_interrupted_one(tmp_path: P
         turn = it.prompt("something else")
         agent.answer(await agent.read(), END)
         assert (await it.editor.read())["id"] == turn
-        assert "no message to send again" in "".join(await it.say("/symposium:retry"))
+        assert "no unanswered message" in "".join(await it.say("/symposium:retry"))
 
 
 @pytest.mark.requirement("stories.a-04-waits")
@@ -206,7 +206,7 @@ async def test_what_is_sent_meanwhile_waits_for_the_agent_in_order(tmp_path: Pat
         it.editor.ask("mode", "session/set_mode", {"sessionId": "s", "modeId": "m"})
         turn = it.prompt("hello")
         agent.answer(request, {})
-        assert "started again" in await story.notice()
+        assert "restarted" in await story.notice()
         first, second = await agent.reads(2)
         assert (first["method"], second["method"]) == ("session/set_mode", "session/prompt")
         agent.answer(second, END)
@@ -244,7 +244,7 @@ async def test_after_three_failures_it_stops_and_says_so_until_the_user_wants_it
             clock.seconds += 100
         turn = await story.dies_in_turn("third")
         told = await story.notice()
-        assert "failed 3 times within 5 minutes and is not started again" in told
+        assert "failed 3 times within 5 minutes and is not restarted" in told
         assert "/symposium:retry" in told
         await story.fails(turn)
 
@@ -272,7 +272,7 @@ async def test_failures_that_are_long_ago_do_not_count(tmp_path: Path) -> None:
         for _ in range(5):
             await story.agent.hang_up()
             await resumed(story)
-            assert "goes on where it was" in await story.notice()
+            assert "continues where it left off" in await story.notice()
             clock.seconds += 151
 
 
@@ -297,13 +297,13 @@ async def test_who_has_to_wait_is_told_at_once_and_of_the_outcome_later(tmp_path
         story = await begun(it, RESUMES)
         turn = await story.dies_in_turn()
         told = await story.notice()
-        assert "closed its side. It is being started again." in told
+        assert "closed the connection. It is being restarted." in told
         assert "/symposium:retry" in told
         await story.fails(turn)
         await resumed(story)
         later = await story.notice()
-        assert "goes on where it was" in later
-        assert "closed its side" not in later
+        assert "continues where it left off" in later
+        assert "closed the connection" not in later
         assert "/symposium:retry" not in later
 
 
@@ -355,7 +355,7 @@ async def test_a_summary_is_sent_when_the_user_asks_for_it_and_the_prompt_after_
 ) -> None:
     async with run_scene(tmp_path, CONFIG) as it:
         story = await begun(it)
-        assert "nothing to tell" in "".join(await it.say("/symposium:recap"))
+        assert "nothing to summarize" in "".join(await it.say("/symposium:recap"))
         turn = it.prompt("What is the word?")
         prompt = await story.agent.read()
         for part in ("It is ", "shibboleth."):
@@ -389,7 +389,7 @@ async def test_a_death_between_turns_is_mended_too_and_offers_nothing(tmp_path: 
         await story.agent.hang_up()
         await resumed(story)
         told = await story.notice()
-        assert "goes on where it was" in told
+        assert "continues where it left off" in told
         assert "/symposium:retry" not in told
 
 

@@ -85,7 +85,7 @@ def test_an_agent_that_does_not_start_is_told_and_changed_in_the_chat(
     told = it.told(session)
     assert reason in told
     assert "`/symposium:config`" in told
-    assert "is kept" in it.say(session, QUESTION)
+    assert "is saved" in it.say(session, QUESTION)
     said = choose_eliza(it, session)
     assert "Configuration saved. Starting your session." in said
     assert said.endswith(ANSWER)
@@ -101,7 +101,7 @@ def test_a_mod_that_ends_is_told_and_switched_off_in_the_chat(start: Start, conf
     told = it.told(session)
     assert "The mod `mine` did not start" in told
     assert "exit code 1" in told
-    assert "then `1`, switches it off" in told
+    assert "type `/symposium:config`, then `1`" in told
     it.say(session, "/symposium:config")
     assert "Mod `mine` is now disabled." in it.say(session, "1")
     assert "Starting your session" in it.say(session, "save")
@@ -120,7 +120,7 @@ def test_a_mistake_in_a_mod_is_shown_with_its_last_words_and_mended_beside_the_c
     session = it.session()
     told = it.told(session)
     assert "SyntaxError" in told
-    assert "is kept" in it.say(session, QUESTION)
+    assert "is saved" in it.say(session, QUESTION)
     config.write_text(text_of("eliza"))
     assert it.say(session, "again").endswith(ANSWER)
     assert it.end() == 0
@@ -135,7 +135,7 @@ def test_a_file_that_is_cut_off_is_told_and_kept_beside_the_new_one(
     it = started_editor(start)
     session = it.session()
     assert f"{config}:1:" in it.told(session)
-    assert "is kept" in it.say(session, QUESTION)
+    assert "is saved" in it.say(session, QUESTION)
     it.say(session, "/symposium:config")
     it.say(session, "Eliza")
     assert it.say(session, "save").endswith(ANSWER)

@@ -65,7 +65,7 @@ def test_a_killed_agent_is_back_with_its_session(
     answer = it.answer(turn)
     told = it.said.pop(session)
     assert told.count("⚠") == 1
-    assert "was ended by SIGKILL" in told
+    assert "was killed by SIGKILL" in told
     assert "/symposium:retry" in told
     assert answer["error"]["data"]["reason"] == "component_exited"
     # What it had left behind is ended with it.

@@ -1,4 +1,4 @@
-"""Waits in a dialogue for what may take long, such as an agent's start; hears what is typed."""
+"""Wait for slow work, such as an agent's start, and handle input in the meantime."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,39 +10,39 @@ from symposium.run_mode.conversation import Conversation
 from symposium.run_mode.trouble import KEPT
 
 CONFIG_WORDS: Final = CONFIG | {"config"}
-"""What opens the menu in a session that has no agent."""
+"""Inputs that open the menu in a session without an agent."""
 
 SOON: Final = 2.0
-"""Seconds after which the user is told that it takes a while."""
+"""Seconds before the user is informed that the work takes longer."""
 
 STARTING: Final = (
-    "The agent is being started, or installed. What you send meanwhile is kept for it; "
-    "`cancel` stops waiting, and `/symposium:config` chooses another one."
+    "The agent is being started or installed. It receives the messages that you send now. "
+    "`cancel` stops waiting; `/symposium:config` chooses another agent."
 )
 
-LEFT: Final = "Nobody waits for the agent any longer; its start goes on."
+LEFT: Final = "Stopped waiting; the agent continues to start in the background."
 
 _LEAVES: Final = frozenset({"cancel", "back"})
 
 _Result = TypeVar("_Result")
 
 Left: TypeAlias = Literal["cancel", "config"]
-"""What the user wants instead of waiting."""
+"""The user's choice instead of waiting."""
 
 Answer: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""What a command of ours says that needs no agent; None for anything else."""
+"""Answer a Symposium command that needs no agent; None for anything else."""
 
 
 async def attended(
     talk: Conversation, work: Awaitable[_Result], own_answer: Answer, *, is_said: bool = False
 ) -> _Result | Left:
-    """What the work comes to, or what the user wants instead; then it is cancelled.
+    """Return the result of the work, or the user's choice to stop it.
 
     Args:
-        talk: where the user is heard meanwhile.
-        work: what may take long.
-        own_answer: for commands of ours.
-        is_said: the user knows already that it takes a while.
+        talk: the dialog that reads input.
+        work: the slow work.
+        own_answer: answers Symposium commands.
+        is_said: whether the user already knows that it takes longer.
     """
     left: Left | None = None
     caught = Boundary()
@@ -54,7 +54,7 @@ async def attended(
 
     async with asyncio.TaskGroup() as tasks:
         run = tasks.create_task(running())
-        # What is done at once is over before anything that was typed behind it.
+        # Let work that is done at once finish before later input is read.
         await asyncio.wait((run,), timeout=0)
         while left is None and not run.done():
             typed = tasks.create_task(talk.something_typed())

@@ -1,4 +1,4 @@
-"""The ways to log in that an agent offers, as a person is told of them; pure (acp-host §7.1)."""
+"""Login methods of an agent, as text for the user. No I/O (acp-host §7.1)."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -14,19 +14,18 @@ _WIDTH: Final = 300
 EDITOR: Final = "where your editor is started, and restart it"
 
 TERMINAL_META: Final = "terminal-auth"
-"""Where agents of before the stable form put the command for a terminal, and editors said that they
-would run one."""
+"""Member of `_meta` for a terminal login, from before the stable form of the protocol."""
 
 
 class AuthMethod(Struct, frozen=True):
-    """One way.
+    """One login method.
 
     Attributes:
-        id: what `authenticate` is asked with.
-        name: as the agent calls it.
-        opens: what will happen.
-        command: for a terminal, ready to be copied; empty if there is none.
-        is_ours: whether the agent can be asked to do it; otherwise the person has to.
+        id: the id for `authenticate`.
+        name: the agent's name for it.
+        opens: the effect, in one sentence.
+        command: a command to copy into a terminal; empty if not needed.
+        is_ours: whether `authenticate` starts it; otherwise the user has to.
     """
 
     id: str
@@ -39,12 +38,12 @@ class AuthMethod(Struct, frozen=True):
 def auth_methods(
     greeting: Mapping[str, Any], argv: Sequence[str], place: str = EDITOR
 ) -> Sequence[AuthMethod]:
-    """What the answer to `initialize` offers.
+    """Read the login methods from the result of `initialize`.
 
     Args:
-        greeting: that answer.
-        argv: how the agent was started.
-        place: where a variable has to be set for the agent to find it.
+        greeting: that result.
+        argv: the agent's command line.
+        place: where to set a variable, for the text.
     """
     listed = greeting.get("authMethods")
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
@@ -53,10 +52,10 @@ def auth_methods(
 
 
 def login_text(methods: Sequence[AuthMethod], argv: Sequence[str]) -> str:
-    """The ways, numbered, and what can be typed."""
+    """Format the numbered methods and the available inputs."""
     if not methods:
         command = f":\n\n    {shlex.join(argv)}\n\n" if argv else ".\n\n"
-        own = f"The agent names no way to log in. Use its own command in a terminal{command}"
+        own = f"The agent offers no login method. Log in with its command in a terminal{command}"
         return f"{own}Then type `retry`; `cancel` leaves.\n"
     lines = ["To log in:", ""]
     for number, method in enumerate(methods, 1):
@@ -64,7 +63,7 @@ def login_text(methods: Sequence[AuthMethod], argv: Sequence[str]) -> str:
         if method.command:
             lines += ["", f"        {method.command}", ""]
     return "\n".join(
-        [*lines, "", "Type a number. Logged in elsewhere? Type `retry`. `cancel` leaves.", ""]
+        [*lines, "", "Type a number, or `retry` after a login elsewhere. `cancel` leaves.", ""]
     )
 
 
@@ -84,11 +83,11 @@ def _method(entry: Mapping[str, Any], argv: Sequence[str], place: str) -> AuthMe
             command = _command(argv, entry)
             return AuthMethod(method_id, name, f"{said}In a terminal:", command, is_ours=False)
         case "env_var":
-            told = f"{said}Set {_variables(entry)} {place}."
-            return AuthMethod(method_id, name, told, is_ours=False)
+            text = f"{said}Set {_variables(entry)} {place}."
+            return AuthMethod(method_id, name, text, is_ours=False)
         case _:
-            told = f"{said}The agent does it by itself; it may open your browser."
-            return AuthMethod(method_id, name, told)
+            text = f"{said}The agent runs the login; it may open your browser."
+            return AuthMethod(method_id, name, text)
 
 
 def _command(argv: Sequence[str], entry: Mapping[str, Any]) -> str:

@@ -9,27 +9,30 @@ from peerwire.jsonrpc.values import encode_value
 COMMANDS: Final[tuple[dict[str, Any], ...]] = (
     {"name": "symposium:config", "description": "Configure Symposium settings"},
     {"name": "symposium:status", "description": "Show the chain behind this session"},
-    {"name": "symposium:agents", "description": "List the agents that there are"},
-    {"name": "symposium:mods", "description": "List the mods, and those that could be added"},
+    {"name": "symposium:agents", "description": "List the available agents"},
+    {"name": "symposium:mods", "description": "List the mods in use and the mods you can add"},
     {
         "name": "symposium:retry",
-        "description": "Send the message that an agent left open as it ended",
+        "description": "Send the unanswered message again after the agent was restarted",
     },
-    {"name": "symposium:recap", "description": "Tell an agent with a fresh context what was said"},
-    {"name": "symposium:recommendations", "description": "Show what suits this workspace"},
-    {"name": "symposium:help", "description": "Show what Symposium understands in the chat"},
+    {
+        "name": "symposium:recap",
+        "description": "Send a summary of this session to an agent with a fresh context",
+    },
+    {"name": "symposium:recommendations", "description": "Recommend mods for this workspace"},
+    {"name": "symposium:help", "description": "List the Symposium commands"},
 )
-"""Added to whatever the agent offers."""
+"""Symposium's commands, appended to those of the agent."""
 
 COMMANDS_UPDATE: Final = "available_commands_update"
 
 
 OURS: Final = "symposium:"
-"""What every command of ours begins with."""
+"""Prefix of Symposium's commands."""
 
 
 def command(name: str) -> frozenset[str]:
-    """How a command of ours may be typed."""
+    """Return the accepted spellings of a command."""
     return frozenset({f"{OURS}{name}", f"/{OURS}{name}"})
 
 
@@ -43,16 +46,16 @@ RETRY: Final = command("retry")
 RECAP: Final = command("recap")
 
 SHOWING: Final = STATUS | AGENTS | MODS | HELP
-"""Those that change nothing."""
+"""Commands that change nothing."""
 
 
 def our_commands() -> dict[str, Any]:
-    """The update that offers ours alone."""
+    """Make the update that offers only Symposium's commands."""
     return {"sessionUpdate": COMMANDS_UPDATE, "availableCommands": list(COMMANDS)}
 
 
 def with_commands(params: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The params of an agent's list with ours at its end, once each; None for other updates."""
+    """Append Symposium's commands to an agent's list, once each; None for other updates."""
     update = params.get("update")
     if not _is_object(update) or update.get("sessionUpdate") != COMMANDS_UPDATE:
         return None
@@ -63,13 +66,13 @@ def with_commands(params: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def update_line(session_id: str, update: Mapping[str, Any]) -> bytes:
-    """A `session/update` of our own, as a line."""
+    """Format a `session/update` from Symposium as a line."""
     params = encode_value({"sessionId": session_id, "update": update})
     return wire.notification("session/update", params)
 
 
 def text_line(session_id: str, text: str) -> bytes:
-    """A text of our own in a session, as a line."""
+    """Format a text from Symposium in a session as a line."""
     content = {"type": "text", "text": text}
     return update_line(session_id, {"sessionUpdate": "agent_message_chunk", "content": content})
 

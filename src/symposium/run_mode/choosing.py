@@ -129,7 +129,7 @@ def mod_of(text: str, offered: Sequence[ModChoice]) -> ModEntry | str:
         try:
             return _own_mod(parse_command(text))
         except CommandError as error:
-            return f"{code(text)} is no command line: {error}"
+            return f"{code(text)} is not a command line: {error}"
     near = near_names(text, [each.name for each in offered])
     guess = f" Did you mean {code(near[0])}?" if near else ""
     return f"Unknown mod: {code(text)}.{guess}"

@@ -106,7 +106,7 @@ class Composer(Struct, frozen=True):
             name = OTHER_NAMES.get(entry.name, entry.name)
             if entry.source is None and name in seen:
                 parts.notes.append(
-                    f"_The mod `{entry.name}` is left out: it is there already._\n\n"
+                    f"_The mod `{entry.name}` is left out: the chain has it already._\n\n"
                 )
                 continue
             seen.add(name)

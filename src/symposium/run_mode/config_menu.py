@@ -1,7 +1,7 @@
-"""The menu in the chat: what it understands, and what it changes (acp-host §4.7, §4.8).
+"""The menu in the chat: its inputs, and the changes they make (acp-host §4.7, §4.8).
 
-Every submenu is a coroutine that hears until it has what it came for. Knows no editor, no conductor
-and no file.
+Each submenu is a coroutine that reads inputs until it has its result. This module knows no editor,
+no conductor, and no file.
 """
 
 import re
@@ -46,30 +46,30 @@ _CHANGED: Final = (
     "`SAVE` again to overwrite it, or `CANCEL` to keep it."
 )
 _SAVED_ONLY: Final = "The configuration is saved, but the agent did not start."
-_TRY: Final = "Choose another agent with `A`, or mend it and `SAVE` again."
+_TRY: Final = "Choose another agent with `A`, or fix the problem and `SAVE` again."
 _NO_MODS: Final = "No mods configured."
 _COMMANDS: Final = frozenset({"save", "cancel", "agent", "move", "add", "remove"})
 
 
 class Host(Catalogue, Protocol):
-    """What the menu needs of whoever runs it."""
+    """Actions of the menu."""
 
     async def save(self, config: Config) -> Sequence[str]:
-        """Make the config last, and take it into use; what to tell the user.
+        """Save the config and use it; return messages for the user.
 
         Raises:
-            ConfigChangedError: the file says something else than what the menu was opened on.
-            NotStartedError: it is written, and cannot be used.
+            ConfigChangedError: the file has changed since the menu was opened.
+            NotStartedError: it is saved, but its agent does not start.
             ExplainedError: it could not be written.
         """
         ...
 
     async def overwrite(self, config: Config) -> Sequence[str]:
-        """The same, whatever the file says."""
+        """Save the config even if the file has changed."""
         ...
 
     def cancelled(self) -> str:
-        """What to tell the user who leaves without saving."""
+        """Return the message for leaving without saving."""
         ...
 
 
@@ -80,13 +80,13 @@ class NotStartedError(SymposiumError):
 async def first_time(
     talk: Conversation, host: Host, mods: Sequence[SuitedMod], *, welcome: str = WELCOME
 ) -> None:
-    """Choose an agent, then everything else; nothing is written before `SAVE`.
+    """Choose an agent, then the rest; nothing is written before `SAVE`.
 
     Args:
         talk: the dialog.
-        host: the catalog, and where the config is saved.
-        mods: what is enabled unless the user turns it off, with what each does and costs.
-        welcome: what is said first.
+        host: the catalog, and the actions of the menu.
+        mods: the mods to enable by default, with summary and cost.
+        welcome: the first text.
     """
     if welcome:
         talk.say(welcome)
@@ -102,7 +102,7 @@ async def first_time(
 async def import_older(
     talk: Conversation, host: Host, older: Config, mods: Sequence[SuitedMod]
 ) -> None:
-    """Offer what an older layout says; whoever wants it not begins anew (acp-host §4.2)."""
+    """Offer to import the config of an older layout, or to start anew (acp-host §4.2)."""
     talk.say(WELCOME)
     agents = (await host.agents()).agents
     while True:
@@ -123,7 +123,7 @@ async def import_older(
 
 
 async def main_menu(talk: Conversation, host: Host, config: Config) -> None:
-    """Change the config until it is saved or let go."""
+    """Change the config until the user saves or cancels."""
     menu = _Menu(talk, host, config)
     await menu.redisplay()
     while not await menu.step(await talk.hear()):
@@ -131,7 +131,7 @@ async def main_menu(talk: Conversation, host: Host, config: Config) -> None:
 
 
 class _Menu:
-    """One visit to the menu, and the config as it would be saved."""
+    """One visit to the menu, with the unsaved config."""
 
     def __init__(self, talk: Conversation, host: Host, config: Config) -> None:
         self._talk = talk
@@ -145,7 +145,7 @@ class _Menu:
         self._talk.say(render(self._config, choices.agents))
 
     async def step(self, text: str) -> bool:
-        """Do what one input says; whether the menu is left."""
+        """Handle one input; return whether the user left the menu."""
         word = text.lower()
         if word in {"save", "s"}:
             return await self._save()
@@ -160,7 +160,7 @@ class _Menu:
         return False
 
     async def _change_mods(self, text: str) -> bool:
-        """Whether something is changed."""
+        """Change the mods; return whether something changed."""
         is_changed = False
         if is_number(text):
             is_changed = self._toggle(numbered(text, len(self._config.mods)))
@@ -178,26 +178,26 @@ class _Menu:
 
     async def _save(self) -> bool:
         try:
-            told = await attended(self._talk, self._save_with(self._config), _nothing)
+            notes = await attended(self._talk, self._save_with(self._config), _nothing)
         except ConfigChangedError:
             self._save_with = self._host.overwrite
             self._talk.say(_CHANGED)
         except NotStartedError as error:
-            told = [_SAVED_ONLY, error.message, error.hint, _TRY]
-            self._talk.say("\n\n".join(filter(None, told)))
+            texts = [_SAVED_ONLY, error.message, error.hint, _TRY]
+            self._talk.say("\n\n".join(filter(None, texts)))
         except ExplainedError as error:
             self._talk.say(f"Error saving configuration: {error}")
         else:
-            return await self._saved(told)
+            return await self._saved(notes)
         return False
 
-    async def _saved(self, told: Sequence[str] | Left) -> bool:
-        if told == "cancel":
+    async def _saved(self, notes: Sequence[str] | Left) -> bool:
+        if notes == "cancel":
             self._talk.say(_TRY)
-        elif told == "config":
+        elif notes == "config":
             await self.redisplay()
         else:
-            for text in told:
+            for text in notes:
                 self._talk.say(text)
             return True
         return False
@@ -248,11 +248,11 @@ class _Menu:
             offered = (await self._host.mods()).mods
             found = mod_of(what.strip(), [each for each in offered if each.name not in taken])
             if isinstance(found, str):
-                self._talk.say(f"{found} `ADD` lists those that there are.")
+                self._talk.say(f"{found} `ADD` lists the available mods.")
                 return False
             entry = found
         if entry.name in taken:
-            self._talk.say(f"There is a mod {code(entry.name)} already.")
+            self._talk.say(f"The mod {code(entry.name)} is already in the list.")
             return False
         self._config = self._config.with_mods(*self._config.mods, entry)
         self._talk.say(f"Added {code(entry.name)} at position {len(self._config.mods)}.")
@@ -299,5 +299,5 @@ def _named(what: str, config: Config) -> int | None:
 
 
 async def _nothing(text: str) -> None:
-    """No command of ours is known in the menu."""
+    """Answer no Symposium command: the menu has none."""
     del text

@@ -64,8 +64,8 @@ class ConfigMode:
         try:
             loaded = load(self._floor.settings.config)
         except ConfigError as error:
-            self.say(session, f"The configuration cannot be used:\n\n{error}\n\n")
-            self.say(session, "Your session goes on as it was.\n")
+            self.say(session, f"The config file cannot be used:\n\n{error}\n\n")
+            self.say(session, "Your session continues unchanged.\n")
             first.answered()
             return
         self._pause(session)

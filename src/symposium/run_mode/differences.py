@@ -1,4 +1,4 @@
-"""What a save changes, as a diff to read, and who gets it."""
+"""Show what a save changes, as a diff, and which sessions use it."""
 
 from collections.abc import Sequence
 
@@ -8,42 +8,42 @@ from symposium.run_mode.menu_text import agent_label
 
 
 def differences(before: Config | None, after: Config, agents: Sequence[AgentChoice]) -> str:
-    """The lines that go and those that come; empty where nothing changes.
+    """Format the removed and added lines; empty if nothing changes.
 
     Args:
-        before: what the file said.
-        after: what it says now.
-        agents: those on offer, by whose names agents are called.
+        before: the earlier config.
+        after: the saved config.
+        agents: the known agents, for their names.
     """
     if before is None or before.key() == after.key():
         return ""
     old, new = _lines(before, agents), _lines(after, agents)
     if old[0] == new[0] and not _is_same_agent(before, after):
-        # Not as it is written: that may hold keys.
-        new[0] += ", started in another way"
+        # Do not show the command: it may contain keys.
+        new[0] += ", with a different command"
     gone = [f"- {line}" for line in old if line not in new]
     come = [f"+ {line}" for line in new if line not in old]
     return "\n".join(["```diff", *gone, *come, "```", "", ""]) if gone or come else ""
 
 
 def for_whom(here: Config, saved: Config, agents: Sequence[AgentChoice]) -> str:
-    """Who uses what was saved, where the session at hand does not; empty where it does.
+    """Explain which sessions use the saved config; empty if this session does.
 
     Args:
-        here: what the chain of this session was made from.
-        saved: what new sessions get.
-        agents: those on offer, by whose names agents are called.
+        here: the config of this session's chain.
+        saved: the config of new sessions.
+        agents: the known agents, for their names.
     """
     if here.key() == saved.key():
         return ""
     theirs, ours = agent_label(saved.agent, agents), agent_label(here.agent, agents)
     if theirs != ours:
-        told = f"New sessions use {theirs}; this one stays with {ours}."
+        text = f"New sessions use {theirs}; this session continues with {ours}."
     elif _is_same_agent(here, saved):
-        told = "New sessions use these mods; this one keeps its own."
+        text = "New sessions use these mods; this session keeps its mods."
     else:
-        told = "New sessions use this; this one stays as it is."
-    return f"{told} Open a new thread or session to use it."
+        text = "New sessions use this configuration; this session does not change."
+    return f"{text} To use it, open a new thread or session."
 
 
 def _is_same_agent(one: Config, other: Config) -> bool:

@@ -87,7 +87,7 @@ class Lobby:
                     answer = Answer(value=dict(chain.greeting))
         except (ConfigError, RpcError) as error:
             told = _in_a_line(error)
-            _log.warning("no chain at the start; each new session tries again: %s", told)
+            _log.warning("could not start the chain (retrying on session/new): %s", told)
         if answer is None:
             answer = without_agent(as_object(call.crossing.params), version)
         self.offered = as_object(answer.result)
@@ -147,7 +147,7 @@ class Lobby:
         method = call.crossing.method
         loaded = self._load()
         if loaded is None:
-            reason = f"{method}: there is no agent yet; open a new session to choose one"
+            reason = f"{method}: no agent is configured; open a new session to choose one"
             raise RpcError(METHOD_NOT_FOUND, reason)
         chain = await self._floor.supervisor.chain_for(loaded.config)
         inner_id = await self._by_other_names(call, chain)

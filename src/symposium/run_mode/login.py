@@ -1,4 +1,4 @@
-"""Logs in to an agent from the chat: shows the ways, asks the agent, and lets the prompt go on."""
+"""Log in to an agent from the chat: list the methods, ask the agent, and send the prompt."""
 
 import asyncio
 from typing import Any, Final
@@ -19,31 +19,31 @@ from symposium.run_mode.trouble import Trouble, of_chain
 RETRY_WORDS: Final = frozenset({"", "again", "retry", "/symposium:retry", "symposium:retry"})
 _LEAVE_WORDS: Final = frozenset({"cancel", "back"})
 
-_LEFT: Final = "You are not logged in, and your message was not sent. The session is still there.\n"
+_LEFT: Final = "You are not logged in, and your message was not sent. The session stays open.\n"
 _WAITING: Final = "Waiting for the agent. `cancel` stops waiting.\n"
 
 
 class Counter:
-    """Where one agent's ways to log in are to be had."""
+    """Login menu of one agent."""
 
     def __init__(self, chain: OpenChain) -> None:
         self._chain = chain
         self._methods = auth_methods(chain.greeting, chain.command)
 
     def text(self) -> str:
-        """The ways, and what can be typed."""
+        """Format the login methods and the available inputs."""
         return login_text(self._methods, self._chain.command)
 
     def chosen(self, word: str) -> AuthMethod | None:
-        """The way that a number names."""
+        """Return the method with this number."""
         is_number = word.isdecimal() and 0 < int(word) <= len(self._methods)
         return self._methods[int(word) - 1] if is_number else None
 
     async def log_in(self, talk: Conversation, method: AuthMethod) -> bool:
-        """Go one of the ways; whether the agent says that it is done."""
+        """Log in by a method; return whether the agent reports success."""
         if not method.is_ours:
             how = f":\n\n    {method.command}\n\n" if method.command else f". {method.opens}\n\n"
-            talk.say(f"This one is for you to do{how}Then type `retry`.\n")
+            talk.say(f"Do this yourself{how}Then type `retry`.\n")
             return False
         talk.say(_WAITING)
         error = await self._unless_typed(talk, method.id)
@@ -54,7 +54,7 @@ class Counter:
         return False
 
     async def _unless_typed(self, talk: Conversation, method_id: str) -> str | None:
-        """Ask the agent; why it did not work, None if it did."""
+        """Ask the agent; return the error, or None on success."""
         params = encode_value({"methodId": method_id})
         request = OwnRequest(Crossing("authenticate", params, is_request=True))
         async with asyncio.TaskGroup() as tasks:
@@ -65,32 +65,32 @@ class Counter:
             if not asked.done():
                 asked.cancel()
         if asked.cancelled():
-            return "Nobody waits for it any longer."
+            return "Canceled the login."
         error = asked.result().error
-        return None if error is None else f"That did not work: {plain_text(str(error))}"
+        return None if error is None else f"The login failed: {plain_text(str(error))}"
 
 
 def counter_of(floor: Floor, config: Config) -> Counter | None:
-    """Where to log in to the agent of a config; None where it does not run."""
+    """Return the login menu of a config's agent; None if it is not running."""
     chains = [chain for chain in floor.supervisor.chains() if chain.config.key() == config.key()]
     return Counter(chains[0]) if chains else None
 
 
 def trouble_of(floor: Floor, error: RpcError, config: Config) -> Trouble:
-    """Why a session has no agent, with the ways to log in if that is all that is missing."""
+    """Describe why a session has no agent, with the login methods if it needs a login."""
     trouble = of_chain(error, config, floor.settings.config)
     counter = counter_of(floor, config) if error.code == AUTH_REQUIRED else None
     return trouble if counter is None else Trouble(trouble.reason, counter.text())
 
 
 async def logging_in(talk: Conversation, refusal: Refusal) -> None:
-    """The dialogue in a session whose agent wants a login before it answers.
+    """Run the login dialog of a session.
 
-    The prompt that was refused is sent when the dialogue is over, in the turn that ends it.
+    The refused prompt is sent after the dialog, in the turn that ends it.
     """
     session, counter = refusal.session, Counter(refusal.chain)
     reason = plain_text(reason_of(refusal.error))
-    talk.say(f"**The agent wants you to log in first:** {reason}\n\n{counter.text()}")
+    talk.say(f"**The agent requires a login:** {reason}\n\n{counter.text()}")
     while True:
         text = await talk.hear()
         word = text.lower()
@@ -109,7 +109,7 @@ async def logging_in(talk: Conversation, refusal: Refusal) -> None:
 
 
 def reason_of(error: RpcError) -> str:
-    """What the agent says of it."""
+    """Format the agent's own text of the error."""
     data = as_object(error.data)
     more: Any = data.get("details") or data.get("message") or error.data
     return f"{error.message}: {more}" if isinstance(more, str) and more else error.message

@@ -62,11 +62,11 @@ class Memory(Struct):
 
 
 def recap(digest: str) -> str:
-    """What is sent to the agent for a user who asks that it be told what was said."""
+    """Make the prompt that gives the agent a summary of the conversation."""
     return (
-        "You have been started anew and have lost what was said in this conversation. "
-        "This is an excerpt of it, made by the program that passed it on; long parts are cut. "
-        "Take note of it, do nothing else yet, and answer in one sentence.\n\n"
+        "You were restarted and have lost the context of this conversation. Below is an excerpt "
+        "of it, recorded by the program between you and the editor; long parts are cut. "
+        "Read it, do nothing else yet, and answer in one sentence.\n\n"
         f"<conversation>\n{digest}</conversation>"
     )
 

@@ -1,4 +1,4 @@
-"""The dialogue in a session that has no agent yet: waits for it, says what is wrong, tries anew."""
+"""Dialog in a session without an agent: wait for it, show the problem, and try again."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -9,60 +9,60 @@ from symposium.run_mode.config_menu import NotStartedError
 from symposium.run_mode.conversation import Conversation
 from symposium.run_mode.trouble import CHOICES, KEPT, STILL, Trouble
 
-NOT_SENT: Final = "What was kept for it will not be sent.\n\n"
+NOT_SENT: Final = "Your saved message will not be sent.\n\n"
 
 _IDLE_WORDS: Final = frozenset({"", "back", "cancel"})
 _RETRY_WORDS: Final = RETRY | {"again", "retry"}
 
 
 class Ward(Protocol):
-    """What the dialogue needs of whoever runs it."""
+    """The session, as the dialog needs it."""
 
     async def start(self) -> Sequence[str]:
-        """Give the session to the chain of the config as it is now; what to tell the user.
+        """Start the agent of the current config; return messages for the user.
 
         Raises:
-            NotStartedError: it cannot be, still or again.
+            NotStartedError: it does not start.
         """
         ...
 
     async def choose(self, talk: Conversation) -> bool:
-        """Open the menu; whether the session has its agent after it."""
+        """Open the menu; return whether the session has an agent afterwards."""
         ...
 
     async def log_in(self, talk: Conversation, word: str) -> bool | None:
-        """Log in in the way that a number names, and whether that is done; None for no number."""
+        """Log in by the method with this number; return success, or None for no number."""
         ...
 
     async def own_answer(self, text: str) -> str | None:
-        """What a command of ours says that needs no agent; None for anything else."""
+        """Answer a Symposium command that needs no agent; None for anything else."""
         ...
 
     def keeps(self) -> bool:
-        """Whether a message is kept for the agent."""
+        """Whether a message is saved for the agent."""
         ...
 
     def forget(self) -> None:
-        """Keep nothing any more."""
+        """Drop the saved message."""
         ...
 
 
 async def wait_for_start(talk: Conversation, ward: Ward) -> None:
-    """Wait for an agent that takes its time; go on until the session has one."""
+    """Wait for a slow agent; continue until the session has one."""
     talk.say(STARTING)
-    told = await _start(talk, ward, "", is_said=True)
-    if told is not None:
-        await _mend(talk, ward, told)
+    problem = await _start(talk, ward, "", is_said=True)
+    if problem is not None:
+        await _mend(talk, ward, problem)
 
 
 async def mend(talk: Conversation, ward: Ward, trouble: Trouble) -> None:
-    """Say why there is no agent, and go on until there is."""
-    told = trouble.text()
-    talk.say(told)
-    await _mend(talk, ward, told)
+    """Show why there is no agent; continue until there is one."""
+    problem = trouble.text()
+    talk.say(problem)
+    await _mend(talk, ward, problem)
 
 
-async def _mend(talk: Conversation, ward: Ward, told: str) -> None:
+async def _mend(talk: Conversation, ward: Ward, problem: str) -> None:
     while True:
         text = await talk.hear()
         word = text.lower()
@@ -71,7 +71,7 @@ async def _mend(talk: Conversation, ward: Ward, told: str) -> None:
                 return
             talk.say(CHOICES)
         elif word in _IDLE_WORDS:
-            talk.say(told)
+            talk.say(problem)
         elif word not in _RETRY_WORDS and (answer := await ward.own_answer(text)) is not None:
             talk.say(f"{answer}\n{CHOICES}")
         elif (is_done := await ward.log_in(talk, word)) is False:
@@ -79,23 +79,23 @@ async def _mend(talk: Conversation, ward: Ward, told: str) -> None:
         else:
             if is_done is None and word not in _RETRY_WORDS:
                 talk.keep()
-            now = await _start(talk, ward, told, is_said=False)
+            now = await _start(talk, ward, problem, is_said=False)
             if now is None:
                 return
-            told = now
+            problem = now
 
 
 async def _start(talk: Conversation, ward: Ward, before: str, *, is_said: bool) -> str | None:
-    """Try; what is wrong now, or None once the session has its agent."""
+    """Try to start; return the problem, or None once the session has an agent."""
     try:
         notes = await attended(talk, ward.start(), ward.own_answer, is_said=is_said)
     except NotStartedError as error:
-        told = Trouble(error.message, error.hint).text()
+        problem = Trouble(error.message, error.hint).text()
         kept = [KEPT] if ward.keeps() else []
-        is_known = told == before and not talk.is_first_turn
-        for text in [STILL, *kept, CHOICES] if is_known else [told, *kept]:
+        is_known = problem == before and not talk.is_first_turn
+        for text in [STILL, *kept, CHOICES] if is_known else [problem, *kept]:
             talk.say(text)
-        return told
+        return problem
     match notes:
         case "config":
             if await ward.choose(talk):

@@ -22,7 +22,7 @@ from symposium.run_mode.own_request import OwnRequest
 from symposium.run_mode.sessions import Session
 
 NEW_SESSION: Final = "Please start a new session."
-_GONE: Final = "_The agent of this session has ended meanwhile._\n"
+_GONE: Final = "_The agent of this session has ended in the meantime._\n"
 _SEND_TO_SET_UP: Final = " Send any message to set Symposium up."
 _STARTING: Final = "Configuration saved. Starting your session.\n\n"
 
@@ -106,7 +106,7 @@ class MenuHost:
             return []
         kept = save_anew(self._path, config, self.broken)
         self.broken, self._seen = None, _text_of(self._path)
-        return [f"What could not be read is kept as `{kept}`."]
+        return [f"The old content is saved as `{kept}`."]
 
     def _way_on(self) -> str:
         if self._session.chain is not None or self._session.care.health == "reviving":

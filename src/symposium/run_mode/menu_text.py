@@ -1,4 +1,4 @@
-"""What the menus look like: Markdown that reads well where nothing renders it (acp-host §4.7)."""
+"""Text of the menus: Markdown that is readable without rendering (acp-host §4.7)."""
 
 import re
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from symposium.run_mode.choices import AgentChoice, ModChoice
 
 _SHOWN_NUMBERS: Final = 5
 _WAYS_OUT: Final = {"back": "`back` to return", "cancel": "`cancel` to leave"}
-"""How a screen names its way out: one word each, though both are understood."""
+"""The word that a screen offers for leaving it; each screen accepts both."""
 
 SuitedMod: TypeAlias = tuple[ModEntry, str]
-"""A mod, and what it does and costs in one line."""
+"""A mod, with its summary and its cost in one line."""
 
-_NAMES: Final = "A name will do as well."
+_NAMES: Final = "You can also enter a name."
 
 
 def render(config: Config, agents: Sequence[AgentChoice]) -> str:
-    """The main menu: letter by letter as the seed prints it, then what we add to it."""
+    """Format the main menu: exactly the reference's text, then Symposium's additions."""
     numbers = _numbers(len(config.mods))
     marks = {True: "x", False: " "}
     mods = [f"{at}. [{marks[mod.enabled]}] {mod.name}" for at, mod in enumerate(config.mods, 1)]
@@ -46,38 +46,38 @@ def render(config: Config, agents: Sequence[AgentChoice]) -> str:
 
 
 def render_older(older: Config, agents: Sequence[AgentChoice]) -> str:
-    """What an older layout says, and whether to take it over."""
+    """Format the config of an older layout, and the question whether to import it."""
     marks = {True: "x", False: " "}
     mods = [f"{at}. [{marks[mod.enabled]}] {mod.name}" for at, mod in enumerate(older.mods, 1)]
     lines = [
         "# Older Configuration",
         "",
-        "This was set for an earlier version. Taking it over changes nothing there.",
+        "This is the configuration of an earlier version. An import does not change it.",
         "",
         f"**Agent:** {agent_label(older.agent, agents)}",
         "",
         "**Mods:**",
         *(mods or ["(none configured)"]),
         "",
-        "- `1` or `IMPORT` - Take it over",
-        "- `2` or `NEW` - Choose anew",
+        "- `1` or `IMPORT` - Import it",
+        "- `2` or `NEW` - Start with a new configuration",
         "- `CANCEL` - Leave",
     ]
     return "\n".join(lines) + "\n"
 
 
 def render_suited(mods: Sequence[SuitedMod]) -> str:
-    """The mods that a first config enables: what each does, and what it costs."""
+    """Format the mods that a first config enables, with summary and cost."""
     lines = [f"- `{entry.name}`: {text}" if text else f"- `{entry.name}`" for entry, text in mods]
-    turn_off = "They are on unless you turn them off: type the number of a mod, then `SAVE`."
+    turn_off = "They are on. To turn one off, type its number in the menu below, then `SAVE`."
     return "\n".join(["**Mods for this workspace**", "", *lines, "", turn_off])
 
 
 def choices_line(count: int) -> str:
-    """What can be typed in the main menu, on one line.
+    """List the inputs of the main menu on one line.
 
     Args:
-        count: of the mods in it.
+        count: number of the mods in it.
     """
     of_mods = [_numbers(count), "`move X to Y`"] if count else []
     removing = ["`remove X`"] if count else []
@@ -86,7 +86,7 @@ def choices_line(count: int) -> str:
 
 
 def render_agents(agents: Sequence[AgentChoice], way_out: str = "back") -> str:
-    """The agent submenu."""
+    """Format the agent submenu."""
     select = f"Enter a number to select, or {_WAYS_OUT[way_out]}."
     more = [_NAMES] if agents else []
     shown = agent_tables(agents) or ["No agents available."]
@@ -94,30 +94,28 @@ def render_agents(agents: Sequence[AgentChoice], way_out: str = "back") -> str:
 
 
 def agent_tables(agents: Sequence[AgentChoice]) -> list[str]:
-    """The lines of one table of agents, or of two: those that are here, and those to be fetched.
+    """Format one table of agents, or two: installed agents, and agents to install.
 
     Args:
-        agents: those that are here first.
+        agents: the agents, installed ones first.
     """
     rows = [(agent.name, agent.description) for agent in agents]
     here = sum(agent.is_here for agent in agents)
     if here in {0, len(rows)}:
         return table("Agent", rows) if rows else []
     ready, others = table("Agent", rows[:here]), table("Agent", rows[here:], first=here + 1)
-    return ["**Ready**", "", *ready, "", "**To install**, when it is first started", "", *others]
+    return ["**Ready**", "", *ready, "", "**To install**, at the first start", "", *others]
 
 
 def render_mods(mods: Sequence[ModChoice]) -> str:
-    """The mods that can be added."""
+    """Format the mods that can be added."""
     rows = [(mod.name, mod.description) for mod in mods]
-    select = (
-        "Enter a number, a name, or the command line of a mod of your own, or `back` to return."
-    )
+    select = "Enter a number, a name, the command line of your own mod, or `back` to return."
     return _screen("# Add a Mod", "Mod", rows, "No more mods are known.", select)
 
 
 def table(what: str, rows: Sequence[tuple[str, str]], *, first: int = 1) -> list[str]:
-    """The lines of a table of names and descriptions, numbered from `first` on."""
+    """Format a table of names and descriptions, numbered from `first`."""
     cells = [
         f"| {at} | {_cell(name)} | {_cell(text)} |" for at, (name, text) in enumerate(rows, first)
     ]
@@ -130,7 +128,7 @@ def _screen(title: str, what: str, rows: Sequence[tuple[str, str]], none: str, e
 
 
 def agent_label(agent: str | ComponentSource, agents: Sequence[AgentChoice]) -> str:
-    """How the menu names the agent: by the name of a known one, else as it is written."""
+    """Name the agent in the menu: by the name of a known one, else as written."""
     written = agent
     if isinstance(agent, ComponentSource) and agent.kind in {"builtin", "registry"}:
         written = agent.display_name
@@ -147,12 +145,12 @@ def agent_label(agent: str | ComponentSource, agents: Sequence[AgentChoice]) -> 
 
 
 def _without_versions(command: str) -> str:
-    """A command line without the versions of packages, as in `npx -y name@1.2`."""
+    """Remove versions of packages from a command line, as in `npx -y name@1.2`."""
     return re.sub(r"(?<=[^\s@])@[\w.^~-]+(?=\s|$)", "", command)
 
 
 def code(text: str) -> str:
-    """A text as inline code, whatever backticks it holds (CommonMark §6.1)."""
+    """Format a text as inline code, also if it contains backticks (CommonMark §6.1)."""
     if "`" not in text:
         return f"`{text}`"
     longest = max(len(run) for run in re.findall(r"`+", text))

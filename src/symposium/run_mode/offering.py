@@ -20,7 +20,7 @@ from symposium.recommendations.recommendation import identity
 from symposium.trust.screen import effect_line, screen
 from symposium.trust.store import Question
 
-REST: Final = "Anything else goes to the agent, and changes nothing."
+REST: Final = "Any other message goes to the agent and changes nothing."
 
 _TRUST: Final = re.compile(r"trust", re.IGNORECASE)
 _LATER: Final = re.compile(r"not now|no", re.IGNORECASE)
@@ -70,8 +70,9 @@ class TrustOffer:
     def text(self) -> str:
         """The trust screen."""
         return (
-            f"**This workspace stores what you have not allowed yet** (`{_code(self.workspace)}`). "
-            f"None of it is used.\n\n{_fenced(screen(self.questions))}\n\n"
+            f"**This workspace wants to run what you have not decided on** "
+            f"(`{_code(self.workspace)}`). None of it is used.\n\n"
+            f"{_fenced(screen(self.questions))}\n\n"
             f"Answer `trust`, `not now` or `never`. {REST}\n\n"
         )
 
@@ -84,10 +85,10 @@ class TrustOffer:
         items = [each.item for each in self.questions]
         if _TRUST.fullmatch(answer):
             self.adviser.trust.grant(items)
-            return "Trusted, as it was shown. A change of it is asked about again.\n\n"
+            return "Trusted. If it changes, you are asked again.\n\n"
         if _NEVER.fullmatch(answer):
             self.adviser.trust.refuse(items)
-            return "Not used, and not asked about again as long as it stays as it is.\n\n"
+            return "Not used. You are asked again only if it changes.\n\n"
         self.passed.update(map(question_key, self.questions))
         return "Not used.\n\n"
 
@@ -143,13 +144,13 @@ class ChangeOffer:
                 *map(_identity, self.changes.removals),
             ]
             self.passed.update(f"{self.workspace}\0{each}" for each in offered)
-            return "Nothing is changed.\n\n"
+            return "Nothing was changed.\n\n"
         verb = found[1].lower()
         adds, removes = self._chosen(verb, _numbers(found[2]))
         if verb == "never":
             self.adviser.memory.decline(map(_identity, adds))
             self.adviser.memory.keep(map(_identity, removes))
-            return "Nothing is changed, and this is not offered again.\n\n"
+            return "Nothing was changed. This is not offered again.\n\n"
         return self._change([each.recommendation.mod for each in adds], [r.mod for r in removes])
 
     def _chosen(
@@ -163,7 +164,7 @@ class ChangeOffer:
     def _change(self, add: Sequence[ModEntry], remove: Sequence[ModEntry]) -> str:
         loaded = load(self.config)
         if loaded is None:
-            raise ConfigError(f"{self.config} is not there any more", "open a new session")
+            raise ConfigError(f"{self.config} no longer exists", "open a new session")
         mods = _known_mods(loaded.config.mods)
         known = {identity(mod) for mod in mods} | {mod.name for mod in mods}
         new = [mod for mod in add if not {identity(mod), mod.name} & known]
@@ -172,8 +173,8 @@ class ChangeOffer:
         told = [f"Added {_names(new)}."] if new else []
         told += [f"Removed {_names(remove)}."] if remove else []
         if not told:
-            return "Nothing is changed: it is there already.\n\n"
-        return f"{' '.join(told)} New sessions are made so.\n\n"
+            return "Nothing was changed: the config has it already.\n\n"
+        return f"{' '.join(told)} New sessions use this.\n\n"
 
 
 def next_offer(

@@ -1,6 +1,6 @@
-"""The offers that are open in the sessions of one editor connection.
+"""The open offers in the sessions of one editor connection.
 
-What is typed answers an offer only right after it was shown; anything else is the agent's.
+An input answers an offer only right after it was shown; any other input goes to the agent.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from symposium.run_mode.sessions import Session
 
 _log = logging.getLogger(__name__)
 
-NOTHING: Final = "There is nothing to trust and nothing to recommend here.\n"
+NOTHING: Final = "There is nothing to decide and nothing to recommend for this workspace.\n"
 
 
 class Offer(Protocol):
@@ -90,7 +90,7 @@ class Offers:
         try:
             told = await asyncio.to_thread(is_open.offer.do, text)
         except ExplainedError as error:
-            return f"Nothing is changed: {error}\n\n"
+            return f"Nothing was changed: {error}\n\n"
         return told + await self._next(session, anew=False)
 
     def before_turn(self, session: Session) -> None:

@@ -1,4 +1,4 @@
-"""What the commands that only show something say: the agents and the mods that there are."""
+"""Answers of the chat commands that only show something."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from symposium.run_mode.sessions import Session
 
 
 async def overview(text: str, session: Session, floor: Floor) -> str | None:
-    """The answer to a command of ours that changes nothing; None for anything else."""
+    """Answer a command that changes nothing; None for anything else."""
     if text in HELP:
         return help_text()
     if text in STATUS:
-        told = status_text(session, floor.sessions)
-        return "\n".join([told.rstrip(), "", running_text(session)])
+        status = status_text(session, floor.sessions)
+        return "\n".join([status.rstrip(), "", running_text(session)])
     if text in AGENTS:
         return await _agents(floor)
     return await _mods_overview(floor) if text in MODS else None
@@ -38,9 +38,9 @@ async def _agents(floor: Floor) -> str:
         *warning,
         *agent_tables(choices.agents),
         "",
-        f"**Of new sessions:** {chosen}",
+        f"**Agent of new sessions:** {chosen}",
         "",
-        "`/symposium:config`, then `A`, chooses another.",
+        "To choose another, type `/symposium:config`, then `A`.",
         "",
     ]
     return "\n".join(lines)
@@ -56,16 +56,16 @@ async def _mods_overview(floor: Floor) -> str:
     marks = {True: "x", False: " "}
     mods = [f"{at}. [{marks[mod.enabled]}] {mod.name}" for at, mod in enumerate(configured, 1)]
     warning = [f"Warning: {choices.warning}", ""] if choices.warning else []
-    more = ["**More that there are:**", "", *table("Mod", rows), ""] if rows else []
+    more = ["**More mods:**", "", *table("Mod", rows), ""] if rows else []
     lines = [
         "## Mods",
         "",
         *warning,
-        "**Of new sessions:**",
+        "**Mods of new sessions:**",
         *(mods or ["(none configured)"]),
         "",
         *more,
-        "`/symposium:config`, then `ADD`, adds one; a number there switches one on or off.",
+        "In the menu of `/symposium:config`, `ADD` adds a mod; its number turns it on or off.",
         "",
     ]
     return "\n".join(lines)

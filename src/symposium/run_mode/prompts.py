@@ -1,4 +1,4 @@
-"""What is in a prompt: text for us or for the agent, and kinds of content an agent may not take."""
+"""Content of prompts: text for Symposium or the agent, and blocks an agent cannot take."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -14,26 +14,26 @@ _NEEDS: Final = {"image": "image", "audio": "audio", "resource": "embeddedContex
 
 
 def blocks_of(params: Any) -> list[Any]:
-    """The content blocks of a prompt."""
+    """Return the content blocks of a prompt."""
     blocks = as_object(params).get("prompt")
     return cast("list[Any]", blocks) if isinstance(blocks, list) else []
 
 
 def prompt_text(params: Any) -> str:
-    """The text blocks of a prompt, joined with a space and trimmed."""
+    """Join the text blocks of a prompt with spaces, trimmed."""
     blocks = [as_object(block) for block in blocks_of(params)]
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
     return " ".join(text for text in texts if isinstance(text, str)).strip()
 
 
 def suit(crossing: Crossing, offered: Mapping[str, Any], greeting: Mapping[str, Any]) -> str | None:
-    """Leave out of a prompt what this agent cannot take though another promised it.
+    """Remove blocks from a prompt that this agent cannot take, though another one could.
 
-    ACP v1 cannot take a promise back, so a session of a later config may have less than the editor
-    was told (acp-host §4.9).
+    ACP v1 cannot withdraw a capability, so the agent of a later config may support less than the
+    editor knows (acp-host §4.9).
 
     Returns:
-        A note for the user, if something was left out.
+        A note for the user if something was removed.
     """
     missing = _accepted(offered) - _accepted(greeting)
     if not missing:
@@ -46,17 +46,19 @@ def suit(crossing: Crossing, offered: Mapping[str, Any], greeting: Mapping[str, 
     crossing.replace(method=None, params={**crossing.params, "prompt": kept})
     kinds = ", ".join(sorted({_kind(block) for block in left_out}))
     count = f"{len(left_out)} block{'s were' if len(left_out) > 1 else ' was'}"
-    return f"_The agent of this session cannot take {kinds}: {count} left out of your message._\n\n"
+    return (
+        f"_The agent of this session cannot read {kinds}: {count} removed from your message._\n\n"
+    )
 
 
 def help_text() -> str:
-    """What can be typed to us."""
+    """List the Symposium commands."""
     lines = [f"- `/{command['name']}` - {command['description']}" for command in COMMANDS]
     return "\n".join(["## Symposium", "", *lines, "", "Everything else goes to the agent.", ""])
 
 
 def status_text(session: Session, sessions: Sessions) -> str:
-    """The chain behind a session, and what else is open on this connection."""
+    """Describe the chain of a session, and the other sessions of this connection."""
     chain = session.chain
     if chain is None:
         return "This session has no agent.\n"

@@ -56,7 +56,7 @@ def _age_of_list() -> str:
         return ""  # the listing says why
     if loaded.is_fresh or loaded.trouble:
         return ""
-    return f"{loaded.in_short()}; `list` shows it again once it was renewed"
+    return f"{loaded.in_short()}; an update is running, `list` shows its result"
 
 
 def registry_mods() -> ModChoices:

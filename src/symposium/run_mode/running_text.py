@@ -1,4 +1,4 @@
-"""What a session's chain adds and how its MCP servers are reached, as the chat shows it."""
+"""Show the latency of a session's mods, and how its MCP servers are reached."""
 
 from symposium.chain.monitoring import Latency
 from symposium.chain.runner import reaches
@@ -7,14 +7,14 @@ from symposium.run_mode.sessions import Session
 
 
 def running_text(session: Session) -> str:
-    """The same as `symposium status` says of it."""
+    """Format the session's part of `symposium status`."""
     chain = session.chain
     return "" if chain is None else "\n".join([*_mod_latencies(chain), *_servers(chain, session)])
 
 
 def _mod_latencies(chain: OpenChain) -> list[str]:
     rows = [f"- `{name}`: {_added(latency)}" for name, latency in chain.running.latencies]
-    return ["**What each mod adds:**", "", *rows, "", ""] if rows else []
+    return ["**Latency of each mod:**", "", *rows, "", ""] if rows else []
 
 
 def _servers(chain: OpenChain, session: Session) -> list[str]:
@@ -25,5 +25,5 @@ def _servers(chain: OpenChain, session: Session) -> list[str]:
 
 def _added(latency: Latency | None) -> str:
     if latency is None:
-        return "nothing has passed it yet"
+        return "no messages yet"
     return f"p50 {latency.p50:g} ms, p95 {latency.p95:g} ms"

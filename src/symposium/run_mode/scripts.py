@@ -25,8 +25,8 @@ from symposium.run_mode.sessions import Session
 from symposium.run_mode.trouble import of_file
 
 ANEW: Final = (
-    "The configuration cannot be read, so it is made anew. "
-    "`SAVE` keeps what it says now beside the new one.\n"
+    "The config file cannot be read, so you set up a new one. "
+    "`SAVE` saves the old content beside it.\n"
 )
 
 _WITHOUT_AGENT: Final = {
@@ -115,7 +115,7 @@ class _Ward:
             trouble = of_file(error)
             raise NotStartedError(trouble.reason, trouble.mend) from error
         if loaded is None:
-            raise NotStartedError("There is no configuration any more.", "")
+            raise NotStartedError("The config file no longer exists.", "")
         return await give_agent(self._floor, self._session, loaded.config)
 
     async def choose(self, talk: Conversation) -> bool:

@@ -1,4 +1,4 @@
-"""What a user sends after an agent's end: the message it left open, or what was said before."""
+"""Commands after an agent's restart: send the unanswered message, or a summary."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -14,11 +14,11 @@ from symposium.run_mode.revival_text import NOTHING_SAID, NOTHING_TO_SEND
 from symposium.run_mode.sessions import Session
 
 PassOn: TypeAlias = Callable[[Call, Session], None]
-"""Gives a prompt to the session's chain."""
+"""Forward a prompt to the session's chain."""
 
 
 class SecondTry:
-    """Takes `/symposium:retry` and `/symposium:recap`; each becomes a turn of the agent's."""
+    """Handle `/symposium:retry` and `/symposium:recap`; each becomes a turn of the agent."""
 
     def __init__(self, floor: Floor, revivals: Revivals, pass_on: PassOn) -> None:
         self._floor = floor
@@ -26,7 +26,7 @@ class SecondTry:
         self._pass_on = pass_on
 
     def retry(self, call: Call, session: Session) -> None:
-        """Send the interrupted prompt; start the agent before, if it was given up."""
+        """Send the interrupted prompt; first restart the agent if recovery has stopped."""
         care = session.care
         if care.health == "stopped":
             self._revivals.start_again(session)
@@ -40,7 +40,7 @@ class SecondTry:
         self._pass_on(call, session)
 
     def recap(self, call: Call, session: Session) -> None:
-        """Tell the agent what was said; the interrupted prompt can still be sent afterwards."""
+        """Send a summary to the agent; keep the interrupted prompt for a later retry."""
         if self._waits(call, session, self.recap):
             return
         digest = session.care.memory.digest()
@@ -54,7 +54,7 @@ class SecondTry:
         session.care.interrupted = interrupted
 
     def _waits(self, call: Call, session: Session, again: PassOn) -> bool:
-        """Whether the session has no agent at the moment: the call waits, or is refused."""
+        """Queue or refuse the call if the session has no agent; return whether it did."""
         return self._revivals.keeps(Waiting(call, lambda: again(call, session)), session)
 
     def _say_and_end(self, call: Call, session: Session, text: str) -> None:

@@ -20,7 +20,7 @@ from symposium.run_mode.revival import Revivals
 from symposium.run_mode.second_try import SecondTry
 from symposium.run_mode.sessions import Session
 
-_NOT_SET_UP: Final = "The session has no agent yet; send a message to set Symposium up"
+_NOT_SET_UP: Final = "The session has no agent yet; send a message to set up Symposium"
 
 
 class SessionDesk:

@@ -1,4 +1,4 @@
-"""Why a session has no agent, said so that whoever reads it in the chat can mend it."""
+"""Messages in the chat about a session without an agent: the reason and the fix."""
 
 import shlex
 from collections.abc import Mapping
@@ -14,75 +14,75 @@ from symposium.config.component_source import shown_agent
 from symposium.config.user_config import Config, ConfigError
 
 LAST_WORDS: Final = 8
-"""Lines of a program's standard error that are shown."""
+"""Number of the last stderr lines of a program that are shown."""
 
 NO_AGENT: Final = "**This session has no agent yet.**"
 
 CHOICES: Final = (
-    "- `/symposium:config` - choose another agent, or switch mods off; "
-    "`SAVE` goes on in this session\n"
-    "- or mend it, and send any message: each one tries anew\n"
+    "- `/symposium:config` - choose another agent, or turn mods off; "
+    "`SAVE` continues this session\n"
+    "- or fix the problem and send any message to try again\n"
 )
-"""What can be typed in a session that has no agent; every screen there ends with it."""
+"""Available inputs in a session without an agent; every screen there ends with them."""
 
-KEPT: Final = "Your message is kept: the agent answers it as soon as there is one."
+KEPT: Final = "Your message is saved; the agent answers it as soon as it runs."
 
-STILL: Final = "It is still so."
+STILL: Final = "The problem is still there."
 
 _LOG_IN: Final = (
-    "Log in with the agent's own command in a terminal, then send any message here: "
-    "it tries anew.\n\n"
+    "Log in with the agent's own command in a terminal, then send any message here to try "
+    "again.\n\n"
 )
 
 
 _OURS: Final = frozenset({"component_start_failed", "config"})
-"""Reasons of our own, whose detail says it all."""
+"""Reasons that Symposium gives itself; their detail is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What stands between a session and its agent.
+    """The reason why a session has no agent.
 
     Attributes:
         reason: what is wrong, and where; Markdown.
-        mend: how to mend it; may be empty.
+        mend: what to do about it; may be empty.
     """
 
     reason: str
     mend: str = ""
 
     def text(self) -> str:
-        """All of it, with what can be typed now."""
+        """Format the reason, the fix, and the available inputs."""
         mend = f"{self.mend.rstrip()}\n\n" if self.mend else ""
         return f"{NO_AGENT} {self.reason.rstrip()}\n\n{mend}{CHOICES}"
 
 
 def of_file(error: ConfigError) -> Trouble:
-    """A config file that cannot be used."""
-    mend = (
-        "Nothing in it is changed; should you choose anew, what it says is kept beside the new one."
-    )
-    return Trouble(f"The configuration cannot be used:\n\n{error}", mend)
+    """Describe a config file that cannot be used."""
+    mend = "The file is unchanged. If you set up a new one, the old content is saved beside it."
+    return Trouble(f"The config file cannot be used:\n\n{error}", mend)
 
 
 def of_chain(error: RpcError, config: Config, path: Path) -> Trouble:
-    """A chain that does not start, or makes no session.
+    """Describe a chain that does not start or opens no session.
 
     Args:
-        error: what came instead.
-        config: what the chain was made from.
-        path: where that stands.
+        error: the error of the start.
+        config: the config of the chain.
+        path: the config file.
     """
     data = as_object(error.data)
     if data.get("reason") == "policy":
-        return Trouble(f"No agent starts while your rules cannot be read:\n\n{data.get('detail')}")
+        return Trouble(
+            f"Your policy rules cannot be read, so no agent starts:\n\n{data.get('detail')}"
+        )
     name = str(data.get("component") or data.get("mod") or "")
     mods = {mod.name for mod in config.mods if mod.enabled}
     if name in mods:
         who = f"The mod `{name}`"
         place = "It is one of the mods"
         number = [mod.name for mod in config.mods].index(name) + 1
-        mend = f"`/symposium:config`, then `{number}`, switches it off. "
+        mend = f"To turn it off, type `/symposium:config`, then `{number}`. "
     else:
         agent = shown_agent(config.agent)
         who, place, mend = f"The agent `{agent}`", "It is the agent", ""
@@ -91,24 +91,24 @@ def of_chain(error: RpcError, config: Config, path: Path) -> Trouble:
 
 
 def failure_manner(error: RpcError) -> str:
-    """What a component did instead of starting: the rest of a sentence about it."""
+    """Complete the sentence about a component that did not start."""
     data = as_object(error.data)
     if error.code == AUTH_REQUIRED:
-        return f"wants you to log in first: {_shown(error)}"
+        return f"requires a login: {_shown(error)}"
     match data.get("reason"):
         case "component_exited":
             return f"did not start: it{_ended(data)}"
         case "initialize_timeout":
-            wait = f"has not answered `initialize` within {data.get('seconds')} seconds"
-            return f"{wait}; is it one that speaks ACP?"
+            wait = f"did not answer `initialize` within {data.get('seconds')} seconds"
+            return f"{wait}; check that it speaks ACP."
         case "missing_capability":
-            return f"needs `{data.get('capability')}`, which neither the editor nor a mod has."
+            return f"needs `{data.get('capability')}`, which neither the editor nor a mod offers."
         case _:
             return f"did not start: {_version(data) or _shown(error)}"
 
 
 def _version(data: Mapping[str, Any]) -> str:
-    """Both protocol versions and what to do, for a component that speaks another one."""
+    """Describe a mismatch of protocol versions, and what to do."""
     if data.get("reason") != VERSION_MISMATCH:
         return ""
     answered, selected = data.get("answered"), data.get("selected")
@@ -121,26 +121,26 @@ def _ended(data: Mapping[str, Any]) -> str:
     words = cast("list[Any]", argv if isinstance(argv, list) else [])
     command = f" (`{shlex.join(map(str, words))}`)" if words else ""
     if data.get("signal") is not None:
-        how = f"was ended by {data['signal']}"
+        how = f"was killed by {data['signal']}"
     elif data.get("exitCode") is not None:
-        how = f"ended with exit code {data['exitCode']}"
+        how = f"exited with code {data['exitCode']}"
     else:
-        how = "closed its side"
+        how = "closed the connection"
     tail = plain_text(str(data.get("stderrTail") or "")).strip().splitlines()[-LAST_WORDS:]
     if not tail:
-        return f"{command} {how}, and said nothing. Is it one that speaks ACP?"
+        return f"{command} {how} and wrote nothing to stderr. Check that it speaks ACP."
     said = "\n".join(f"    {line}" for line in tail)
-    return f"{command} {how}. Its last words:\n\n{said}"
+    return f"{command} {how}. Its last stderr lines:\n\n{said}"
 
 
 def _shown(error: RpcError) -> str:
-    """An agent's own error: its text, and whatever it adds for people."""
+    """Format an agent's own error, with the details it adds for the user."""
     if isinstance(error.data, str):
         more = error.data
     else:
         data = as_object(error.data)
         if data.get("reason") in _OURS:
-            # Whoever reads a SPEC takes it for an option of the command line.
+            # The reader of a SPEC names an option of the command line in its errors.
             return str(data.get("detail")).removeprefix("--agent: ")
         known = [data.get(name) for name in ("detail", "details", "message", "fault", "reason")]
         more = next((text for text in known if isinstance(text, str) and text), "")

@@ -271,7 +271,7 @@ async def test_a_mod_under_both_of_its_names_runs_once() -> None:
 
     components = made.chain.blueprint().mods
     assert [each.name for each in components].count("guidance") == 1
-    assert "`guidance` is left out: it is there already" in made.notes[0]
+    assert "`guidance` is left out: the chain has it already" in made.notes[0]
 
 
 @pytest.mark.requirement("run-mode.mod-python")

@@ -273,12 +273,12 @@ def test_what_is_here_and_what_must_be_fetched_stand_apart() -> None:
         "| # | Agent | Description |\n"
         "|---|-------|-------------|\n"
         "| 1 | Eliza | Built in |\n\n"
-        "**To install**, when it is first started\n\n"
+        "**To install**, at the first start\n\n"
         "| # | Agent | Description |\n"
         "|---|-------|-------------|\n"
         "| 2 | Goose |  |\n\n"
         "Enter a number to select, or `back` to return.\n"
-        "A name will do as well.\n"
+        "You can also enter a name.\n"
     )
     assert "**" not in render_agents([here, away])
     assert "**" not in render_agents([fetched])
@@ -415,7 +415,7 @@ async def test_the_setup_welcomes_and_offers_then_shows_the_menu_with_every_mod(
     explained = (
         "**Mods for this workspace**\n\n"
         "- `sparkle`: Guides the agent. About 620 tokens a session.\n- `cargo`\n\n"
-        "They are on unless you turn them off: type the number of a mod, then `SAVE`."
+        "They are on. To turn one off, type its number in the menu below, then `SAVE`."
     )
     assert it.said[1] == ["Agent set to `Claude Code`.", explained, shown(config)]
     assert it.host.saved == [config]
@@ -552,7 +552,7 @@ async def test_a_mod_of_ones_own_is_added_by_its_command_line(
     [
         ("9", "Invalid index. Please enter 1-1."),
         ("tga", "Unknown mod: `tga`. Did you mean `tag`?"),
-        ("a 'b", "`a 'b` is no command line: "),
+        ("a 'b", "`a 'b` is not a command line: "),
     ],
 )
 async def test_what_names_no_mod_is_said_and_the_mods_shown_again(word: str, refusal: str) -> None:
@@ -567,7 +567,7 @@ async def test_what_names_no_mod_is_said_and_the_mods_shown_again(word: str, ref
 @pytest.mark.requirement("run-mode.menu-add-invalid")
 async def test_a_mod_that_is_there_is_not_added_twice() -> None:
     it = await visit(THREE, "add /opt/cargo")
-    assert it.said[1] == ["There is a mod `cargo` already."]
+    assert it.said[1] == ["The mod `cargo` is already in the list."]
 
 
 @pytest.mark.requirement("run-mode.menu-add")

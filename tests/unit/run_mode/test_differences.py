@@ -30,8 +30,10 @@ def test_agents_of_one_name_are_told_apart_without_what_may_be_a_key() -> None:
 
     _, gone, come, _, _ = lines(here, there)
 
-    assert (gone, come) == ("- agent goose", "+ agent goose, started in another way")
-    assert for_whom(here, there, AGENTS).startswith("New sessions use this; this one stays as")
+    assert (gone, come) == ("- agent goose", "+ agent goose, with a different command")
+    assert for_whom(here, there, AGENTS).startswith(
+        "New sessions use this configuration; this session does not change"
+    )
 
 
 @pytest.mark.requirement("run-mode.menu-save-tells")

@@ -88,7 +88,7 @@ def test_what_suits_is_offered_and_added_by_an_answer_alone(scene: Scene) -> Non
     assert "runs: npx -y two" in text
     assert "sets: KEY=v" in text
     assert scene.config.read_text() == CONFIG
-    assert scene.do("add") == "Added `one`, `two`. New sessions are made so.\n\n"
+    assert scene.do("add") == "Added `one`, `two`. New sessions use this.\n\n"
     assert scene.mods() == ["own", "one", "two"]
     after = scene.config.read_text()
     for kept in ("// mine", '{ "name": "own" }, // by hand', "/* between */"):
@@ -101,7 +101,7 @@ def test_what_suits_is_offered_and_added_by_an_answer_alone(scene: Scene) -> Non
 def test_some_of_it_can_be_added_and_the_rest_is_offered_again(scene: Scene) -> None:
     scene.users(USERS)
     (scene.workspace / "x").write_text("")
-    assert scene.do("ADD 2") == "Added `two`. New sessions are made so.\n\n"
+    assert scene.do("ADD 2") == "Added `two`. New sessions use this.\n\n"
     assert scene.mods() == ["own", "two"]
     offer = scene.offer()
     assert offer is not None
@@ -139,12 +139,12 @@ def test_what_no_longer_suits_is_taken_away_by_an_answer_alone(scene: Scene) -> 
     assert "- 1. two (`x` no longer exists)" in offer.text()
     assert not offer.takes("add")
     before = scene.config.read_text()
-    assert scene.do("never") == "Nothing is changed, and this is not offered again.\n\n"
+    assert scene.do("never") == "Nothing was changed. This is not offered again.\n\n"
     assert scene.config.read_text() == before
     (scene.home / "recommendation-answers.json").write_text(
         (scene.home / "recommendation-answers.json").read_text().replace('"kept"', '"unkept"')
     )
-    assert scene.do("remove") == "Removed `two`. New sessions are made so.\n\n"
+    assert scene.do("remove") == "Removed `two`. New sessions use this.\n\n"
     assert scene.mods() == ["own", "one"]
     assert "// by hand" in scene.config.read_text()
 
@@ -169,7 +169,7 @@ def test_what_was_added_by_hand_meanwhile_is_not_added_twice(scene: Scene) -> No
     offer = scene.offer()
     assert offer is not None
     scene.config.write_text(CONFIG.replace('"own"', '"one"'))
-    assert offer.do("add") == "Nothing is changed: it is there already.\n\n"
+    assert offer.do("add") == "Nothing was changed: the config has it already.\n\n"
     assert scene.mods() == ["one"]
 
 
