@@ -209,7 +209,7 @@ def test_what_was_refused_since_nobody_was_there_ends_with_how_to_allow_it(
 
     last = done.stderr.splitlines()[-1]
     assert "no terminal" in last
-    assert "--approve-all or --approve-reads allows it" in last
+    assert "allow it with --approve-all or --approve-reads" in last
     # Whoever has said --deny knows; a program reads it in the events.
     assert "--approve-all" not in denied.stderr
     assert as_json.stderr == ""
@@ -242,7 +242,7 @@ def test_the_last_words_of_an_agent_that_dies_are_shown_once(
 
     assert done.returncode == 1
     assert [done.stderr.count(each) for each in ("some words", "RuntimeError: kaputt")] == [1, 1]
-    assert "[… what stands above]" in done.stderr
+    assert "[… shown above]" in done.stderr
 
 
 @pytest.mark.requirement("cli.prompt-permission-no-tty")

@@ -297,7 +297,7 @@ def test_the_log_says_in_words_why_there_is_no_chain_yet(
     config.write_text(config_text("no-such-program --acp"))
     it = editor()
     _, said = it.process.communicate(timeout=45)
-    (line,) = [each for each in said.splitlines() if "no chain" in each]
+    (line,) = [each for each in said.splitlines() if "could not start the chain" in each]
 
     assert "no-such-program" in line
     assert "{'" not in line

@@ -68,8 +68,8 @@ def test_characters_that_no_program_can_have_are_told_in_the_chat(
         ("/tmp", "could not start `/tmp`: Permission denied"),
         ("{pipe}", "did not start: could not start"),
         ("elisa", "did not start: 'elisa' is neither a built-in agent"),
-        ("initialize=exit:3", "exit code 3"),
-        ("new=error:-32000:Authentication required", "log in first"),
+        ("initialize=exit:3", "exited with code 3"),
+        ("new=error:-32000:Authentication required", "requires a login"),
         ("new=error:-32603:Query closed", "Query closed"),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_mod_that_ends_is_told_and_switched_off_in_the_chat(start: Start, conf
     session = it.session()
     told = it.told(session)
     assert "The mod `mine` did not start" in told
-    assert "exit code 1" in told
+    assert "exited with code 1" in told
     assert "type `/symposium:config`, then `1`" in told
     it.say(session, "/symposium:config")
     assert "Mod `mine` is now disabled." in it.say(session, "1")

@@ -137,7 +137,7 @@ class _Slash(Completer):
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """The commands that begin like what was typed, as long as it is one slash word."""
+        """Complete a typed word with a slash to the commands that begin with it."""
         del complete_event
         typed = document.text
         if not typed.startswith("/") or "\n" in typed:

@@ -1,6 +1,6 @@
-"""Lets other programs of the user ask what this host is doing; costs nothing while nobody asks.
+"""Serve a status report of this host on a Unix socket; costs nothing between requests.
 
-A socket in the runtime directory, for the user alone: whoever connects gets one line of JSON.
+The socket is in the user's private runtime directory. A client gets one line of JSON.
 """
 
 import asyncio
@@ -19,21 +19,21 @@ from peerwire.jsonrpc.transport import Overlong
 from symposium.cli.hosts import hosts_folder
 
 PARENT: Final = "SYMPOSIUM_HOST"
-"""The variable by which a host finds out that it was started inside another."""
+"""Variable that tells a host that another host has started it."""
 
 _BEGIN_AFTER: Final = 0.2
-"""Seconds after the start: nobody is to wait for this."""
+"""Delay after the start in seconds, so that the socket does not slow it down."""
 
 _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
 async def told_of(kind: str, report: Callable[[], Mapping[str, Any]]) -> AsyncGenerator[None]:
-    """Answer whoever asks, inside the block.
+    """Serve the report while the block runs.
 
     Args:
-        kind: the command that runs.
-        report: says what it is doing.
+        kind: the running command.
+        report: makes the report.
     """
     parent = os.environ.get(PARENT)
     os.environ[PARENT] = str(os.getpid())
@@ -51,7 +51,7 @@ async def told_of(kind: str, report: Callable[[], Mapping[str, Any]]) -> AsyncGe
             try:
                 listening.append(_listen(lambda: {**about, **report()}, tasks))
             except OSError as error:
-                _log.debug("nobody can ask what this host does: %s", error)
+                _log.debug("cannot serve the status of this host: %s", error)
 
         timer = asyncio.get_running_loop().call_later(_BEGIN_AFTER, begin)
         try:
@@ -63,19 +63,19 @@ async def told_of(kind: str, report: Callable[[], Mapping[str, Any]]) -> AsyncGe
 
 
 class _Deaf:
-    """Listens to nobody: whoever connects is told, and says nothing."""
+    """Receiver that ignores everything a client sends."""
 
     def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
-        """Let it be."""
+        """Ignore the lines."""
 
     def writing_paused(self) -> None:
-        """It is one line."""
+        """Do nothing: the report is one line."""
 
     def writing_resumed(self) -> None:
-        """It is one line."""
+        """Do nothing: the report is one line."""
 
     def ended(self, error: Exception | None) -> None:
-        """It has its line."""
+        """Do nothing: the report was sent."""
 
 
 def _listen(
@@ -99,13 +99,13 @@ def _listen(
 
 
 def make_private(folder: Path) -> None:
-    """Make a directory that is ours alone, or see that it is.
+    """Make a private directory of this user, or check that it is one.
 
     Raises:
-        PermissionError: it is somebody else's, a link, or open to others.
+        PermissionError: it belongs to another user, is a link, or is open to others.
     """
     make_private_directory(folder)
     found = folder.lstat()
     is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     if not is_ours or stat.S_IMODE(found.st_mode) & 0o077:
-        raise PermissionError(f"{folder} is not a directory of ours alone")
+        raise PermissionError(f"{folder} is not a private directory of this user")

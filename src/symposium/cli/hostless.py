@@ -1,4 +1,4 @@
-"""What runs though no host does: the daemon, and the agents of tasks and sessions."""
+"""Processes that run without a host: the daemon, and agents of tasks and sessions."""
 
 import os
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from symposium.config.paths import paths
 
 
 def running_daemon() -> int | None:
-    """The daemon's process; it is not asked, and none is started."""
+    """Return the pid of the daemon from its lock file, without a connection."""
     lock = meeting_place().life_lock
     try:
         pid = int(lock.read_text(encoding="utf-8"))
@@ -20,6 +20,6 @@ def running_daemon() -> int | None:
 
 
 def held_agents() -> Sequence[str]:
-    """The sessions whose agents run without a host."""
+    """List the sessions whose agents run without a host."""
     store = SessionStore(paths())
     return [each for each in store.ids() if store.is_kept(each)]

@@ -1,4 +1,4 @@
-"""Asks the hosts that run what they are doing; one that has died is cleared away."""
+"""Ask the running hosts for their status; remove the sockets of crashed hosts."""
 
 import json
 import os
@@ -12,18 +12,18 @@ from typing import Any, Final, cast
 from symposium.config.paths import paths
 
 PATIENCE: Final = 1.0
-"""Seconds that a host gets to answer."""
+"""Time limit for the answer of a host, in seconds."""
 
 _LARGEST: Final = 16 * 1024 * 1024
 
 
 def hosts_folder() -> Path:
-    """Where each host has its socket."""
+    """Return the directory with the socket of each host."""
     return paths().runtime / "hosts"
 
 
 def running_hosts() -> Sequence[Mapping[str, Any]]:
-    """What every host says of itself, the oldest first; one that does not answer, its number."""
+    """Collect the report of every host, the oldest first; only the pid of a silent host."""
     folder = hosts_folder()
     if not _is_ours(folder):
         return []
@@ -49,7 +49,7 @@ def _ask(path: Path) -> Mapping[str, Any] | None:
                 parts.append(part)
             value: Any = json.loads(b"".join(parts))
         except (ConnectionRefusedError, FileNotFoundError):
-            # Whoever listened there has died: the kernel says so, whatever number was given anew.
+            # No process listens on the socket, even if its pid was reused.
             with suppress(OSError):
                 path.unlink()
             return None

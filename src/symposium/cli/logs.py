@@ -1,4 +1,4 @@
-"""Where log records go: to stderr, which is for talk."""
+"""Log records and the stderr of components, on stderr."""
 
 import logging
 import re
@@ -13,23 +13,23 @@ FORM: Final = "symposium %(levelname)s %(name)s: %(message)s"
 
 
 QUOTE: Final = "| "
-"""Before a line that a component has written."""
+"""Prefix of a line that a component has written."""
 
-ABOVE: Final = f"{QUOTE}[… what stands above]"
-"""In place of lines that were shown as they came."""
+ABOVE: Final = f"{QUOTE}[… shown above]"
+"""Replacement for lines that were already shown."""
 
 REMEMBERED: Final = 100
-"""Lines that are known to have been shown."""
+"""Number of shown lines to remember."""
 
 _FAULT: Final = r"mod \S+ (?:failed on|returned nothing for|wants) "
-"""What a mod written with our library says of itself."""
+"""Beginning of an error that `symposium`'s mod library logs."""
 
 _log = logging.getLogger(__name__)
 _faults = logging.getLogger(FAULTS)
 
 
 def set_up_logs(level: str) -> None:
-    """Log to stderr, from this level on."""
+    """Log to stderr at this level and above."""
     root = logging.getLogger()
     stderr = logging.StreamHandler()
     stderr.setFormatter(logging.Formatter(FORM))
@@ -38,7 +38,7 @@ def set_up_logs(level: str) -> None:
 
 
 def hush() -> None:
-    """Log nothing but what mods do wrong: for a command that says itself what else is wrong."""
+    """Log only faults of mods, for a command that reports its other errors itself."""
     logging.getLogger().addHandler(logging.NullHandler())
     stderr = logging.StreamHandler()
     stderr.setFormatter(logging.Formatter(FORM))
@@ -48,14 +48,14 @@ def hush() -> None:
 
 
 class ComponentTalk:
-    """Logs what components write to their stderr: as news where a mod has failed, else as talk."""
+    """Log the stderr of components: as an error if a mod has failed, else as information."""
 
     def __init__(self) -> None:
         self._in_traceback: set[str] = set()
         self._shown: deque[str] = deque(maxlen=REMEMBERED)
 
     def __call__(self, component: str, line: bytes) -> None:
-        """Take one line."""
+        """Log one line."""
         text = line.decode(errors="replace")
         if self._tells_fault(component, text):
             _faults.error("%s! %s", component, plain_text(text))
@@ -66,10 +66,10 @@ class ComponentTalk:
                 self._shown.append(plain_text(text).rstrip())
 
     def not_yet_shown(self, lines: Sequence[str]) -> list[str]:
-        """These lines of a message, without the last words in them that have been shown already.
+        """Remove quoted lines from a message that were already shown.
 
         Args:
-            lines: those that quote a component begin with `QUOTE`.
+            lines: the message; a quoted line begins with `QUOTE`.
         """
         left: list[str] = []
         for line in lines:
@@ -84,7 +84,7 @@ class ComponentTalk:
             self._in_traceback.add(component)
             return True
         if component in self._in_traceback:
-            # It ends with the line that names the exception, the first that is not indented.
+            # A traceback ends with its first line without an indent, the exception.
             if not text.startswith((" ", "\t")):
                 self._in_traceback.discard(component)
             return True
@@ -92,4 +92,4 @@ class ComponentTalk:
 
 
 log_stderr: Final = ComponentTalk()
-"""Takes a component's name and a line."""
+"""Logs a line of a component's stderr."""

@@ -46,7 +46,7 @@ Line = Sequence[Span]
 
 
 def markdown_lines(source: str, width: int, style: str = "") -> list[str]:
-    """Lines of a Markdown text; code stays as it is, whatever its width.
+    """Format a Markdown text as lines; code stays unchanged, whatever its width.
 
     Args:
         source: Markdown; may come from an untrusted program.

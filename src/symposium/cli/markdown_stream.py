@@ -74,7 +74,7 @@ class _Block:
         return self.kind == "text"
 
     def settled(self) -> str:
-        """What can be shown of it before its end has come: nothing that may still change."""
+        """Format the part that further input cannot change."""
         source = "\n".join(self._lines)
         if self.kind == "quote" or "|" in source or not is_settled(source):
             return ""
@@ -91,7 +91,7 @@ class _Block:
         return shown + unseen
 
     def rest(self) -> str:
-        """What of it was not shown yet."""
+        """Return the part that was not shown yet."""
         return self._unseen(held=0)
 
     def _unseen(self, held: int) -> str:
@@ -156,7 +156,7 @@ class MarkdownStream:
         return shown
 
     def _early(self) -> str:
-        """What can be shown of a paragraph, or of a line of code, that has not ended."""
+        """Format the visible part of an incomplete paragraph or line of code."""
         if len(self._partial) > LARGEST_BLOCK:
             return self._overlong()
         if self._fence is not None or len(self._partial) < self._tried + self._step():
@@ -276,10 +276,10 @@ def _painted(line: str, code: str, style: str) -> str:
 
 
 def _clean(line: str) -> str:
-    """The line without control characters; a carriage return at its end belongs to its end."""
+    """Remove control characters and a carriage return before the newline."""
     return plain_text(line.removesuffix("\r").expandtabs(4))
 
 
 def _after(begin: str, line: str) -> str:
-    """What is still to be shown of a line; all of it, on a new line, if its begin has changed."""
+    """Return the rest of a line; the whole line, on a new line, if its beginning changed."""
     return line.removeprefix(begin) if line.startswith(begin) else f"\n{line}"

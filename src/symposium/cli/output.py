@@ -1,4 +1,4 @@
-"""Standard output for data and standard error for talk, as a front end writes them."""
+"""Write data to stdout and messages to stderr, for a front end."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import click
 
 
 class Output:
-    """Writes data as it comes; `on_broken` is called once when nobody reads it any more."""
+    """Write data at once; call `on_broken` once when the reader has closed the pipe."""
 
     def __init__(self, on_broken: Callable[[], object]) -> None:
         self._on_broken = on_broken
@@ -17,7 +17,7 @@ class Output:
         self.is_broken = False
 
     def show_above(self, above: Callable[[str], bool]) -> None:
-        """Let a prompt show data above itself; it says whether it has, or is not there."""
+        """Let a prompt show data above itself; it returns whether it did."""
         self._above = above
 
     def write(self, text: str) -> None:
@@ -42,8 +42,8 @@ class Output:
             self._on_broken()
 
     def talk(self, line: str) -> None:
-        """Write one line for a person."""
-        # On a terminal both streams share a line; in a pipe the data stays as it is.
+        """Write one line for the user."""
+        # On a terminal both streams share a line; in a pipe the data stays unchanged.
         if self._is_terminal:
             self.end_line()
         click.echo(line, err=True)

@@ -62,8 +62,8 @@ ON_DEMAND: Final[Mapping[str, Mapping[str, Callable[..., Any]]]] = {
 }
 """Modules that are executed when something first reads one of their names.
 
-Each has stand-ins for the names that every start reads. None may be imported with `*`: the names
-are not there yet.
+Each has stand-ins for the names that every start reads. Do not import them with `*`: the names do
+not exist yet.
 """
 
 
@@ -183,7 +183,7 @@ class _OnDemandModule(ModuleType):
 
 
 class _State:
-    """How far a module is: it is loaded by one thread."""
+    """Loading state of a module, which one thread loads."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

@@ -1,4 +1,4 @@
-"""Opens what records a chain; imported only where something is to be recorded."""
+"""Open the recorders of a chain; imported only if something is recorded."""
 
 import os
 from collections.abc import Generator, Sequence
@@ -14,7 +14,7 @@ from symposium.chain.trace import Recorder, open_trace
 def recorders(
     secrets: Sequence[str], trace_dir: str | None, log_dir: str | None
 ) -> Generator[tuple[Recorder | None, DebugLog | None]]:
-    """A trace and a debug log, each where a directory for it was given; closed after the block.
+    """Open a trace and a debug log where a directory is given; close them after the block.
 
     Raises:
         RecordingError: a directory cannot be made or written to.

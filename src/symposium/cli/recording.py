@@ -1,4 +1,4 @@
-"""What is recorded of a chain: its messages as a trace, the lines of its wires as a debug log."""
+"""Record a chain: its messages as a trace, the lines of its transports as a debug log."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -12,11 +12,11 @@ from symposium.chain_spec import ChainSpec
 
 
 class Recorded(Struct, frozen=True):
-    """A chain that is recorded, or not.
+    """Recording of a chain, possibly none.
 
     Attributes:
-        settings: for its conductor.
-        client: makes the client's transport one whose lines are logged.
+        settings: the settings of its conductor.
+        client: wraps the client's transport to log its lines.
     """
 
     settings: Settings
@@ -27,7 +27,7 @@ class Recorded(Struct, frozen=True):
 def recorded(
     chain: ChainSpec, settings: Settings, *, trace_dir: str | None, log_dir: str | None = None
 ) -> Generator[Recorded]:
-    """Record what a chain does inside the block, each into a new file of its directory.
+    """Record a chain in the block, into new files of the given directories.
 
     Raises:
         RecordingError: a directory cannot be made or written to.

@@ -9,9 +9,9 @@ from symposium.cli.ending import ExitCode
 
 
 def run(work: Coroutine[Any, Any, int]) -> int:
-    """Run it to its end; its exit code, or that of the signal that ended it.
+    """Run the work and return its exit code, or that of the signal that ended it.
 
-    A signal cancels the work, which ends what it has started; a second Ctrl-C gives up waiting.
+    A signal cancels the work, which stops what it has started; a second Ctrl-C stops waiting.
     """
     with asyncio.Runner() as runner:
         loop = runner.get_loop()

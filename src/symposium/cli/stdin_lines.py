@@ -1,4 +1,4 @@
-"""Lines of standard input, read without a thread, so that whoever waits can be cancelled."""
+"""Read lines of stdin without a thread, so that the reader can be cancelled."""
 
 import asyncio
 import os
@@ -21,10 +21,10 @@ class StdinLines:
         self._is_over = False
 
     async def read(self) -> str:
-        """The next line.
+        """Read the next line.
 
         Raises:
-            EOFError: there are no more.
+            EOFError: the input has ended.
         """
         while b"\n" not in self._held and not self._is_over:
             await _readable()
@@ -41,16 +41,16 @@ async def ask_line(prompt: str) -> str:
     """Show a prompt on stderr and wait for a line that is typed after it.
 
     Raises:
-        EOFError: the person has ended the input.
+        EOFError: the user has ended the input.
     """
-    # What was typed before the question was there is no answer to it.
+    # A line typed before the question was shown is not an answer to it.
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
     click.echo(prompt, err=True, nl=False)
     return await StdinLines().read()
 
 
 def lines_typed_ahead() -> list[str | None]:
-    """Whole lines that wait at the terminal, without waiting; None is the end of input.
+    """Read complete lines that are waiting at the terminal; None marks the end of input.
 
     Alt-Enter joins a line with the next one.
     """
@@ -74,7 +74,7 @@ async def _readable() -> None:
     try:
         loop.add_reader(STDIN, ready.set)
     except PermissionError:
-        return  # a file always is
+        return  # a file is always readable
     try:
         await ready.wait()
     finally:

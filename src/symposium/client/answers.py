@@ -1,4 +1,4 @@
-"""What our client answers when the agent asks it: permissions, and files below its directory."""
+"""Answer the agent's requests: permissions, and files below the session's directory."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from symposium.client.permissions import (
 )
 
 CAPABILITIES: Final = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": False}
-"""What we say at `initialize` that we do; terminals are not among it."""
+"""Client capabilities in `initialize`, without terminals."""
 
 WRITE_OPTIONS: Final = (
     Option("allow", "Allow", "allow_once"),
@@ -36,7 +36,7 @@ OnDecision = Callable[[Permission, Decision], None]
 
 
 class ReadTextFile(InSession, frozen=True, rename="camel"):
-    """Of `fs/read_text_file`."""
+    """Params of `fs/read_text_file`."""
 
     path: str
     line: int | None = None
@@ -44,20 +44,20 @@ class ReadTextFile(InSession, frozen=True, rename="camel"):
 
 
 class WriteTextFile(InSession, frozen=True, rename="camel"):
-    """Of `fs/write_text_file`."""
+    """Params of `fs/write_text_file`."""
 
     path: str
     content: str
 
 
 class Answers:
-    """Answers one agent's requests; `withdraw` ends the questions that are open.
+    """Answer one agent's requests; `withdraw` ends open questions.
 
     Args:
         cwd: the directory whose files the agent may reach.
         decider: decides on permissions.
-        on_decision: told each question and its answer.
-        patience: what is left for the agent's answer; stands still while it waits for ours.
+        on_decision: receives each question and its decision.
+        patience: the timeout for the agent, paused while it waits for the user.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Answers:
         self._calls = KnownCalls()
 
     def handlers(self) -> dict[str, RequestHandler]:
-        """By method; what is not here is answered `-32601`."""
+        """Handlers by method; another method is answered with `-32601`."""
         return {
             "session/request_permission": self._permission,
             "fs/read_text_file": self._read,
@@ -80,16 +80,16 @@ class Answers:
         }
 
     def heard(self, params: Any) -> None:
-        """Take what the agent reports: a question may be about it."""
+        """Store a reported tool call: a question may refer to it."""
         self._calls.heard(params)
 
     def withdraw(self) -> None:
-        """The turn is cancelled: nobody need answer what is open (acp-host §7.1)."""
+        """End open questions when the turn is cancelled (acp-host §7.1)."""
         for scope in self._open:
             scope.reschedule(asyncio.get_running_loop().time())
 
     def forget_grants(self) -> None:
-        """A new turn begins: what was allowed in the last one is to be asked again."""
+        """Forget the permissions of the last turn when a new one begins."""
         self._granted.clear()
 
     async def _permission(self, request: Request) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Answers:
     async def _write(self, request: Request) -> dict[str, Any]:
         params = read_params(request.params, WriteTextFile)
         self._files.check(params.path)
-        # Who was allowed to edit a file need not ask again to write it.
+        # An agent that was allowed to edit a file need not ask again to write it.
         if params.path not in self._granted:
             decision = await self._decide(Permission(self._writing(params), WRITE_OPTIONS))
             if not (isinstance(decision, Chosen) and decision.option.allows):
@@ -120,11 +120,11 @@ class Answers:
         return {}
 
     def _writing(self, params: WriteTextFile) -> ToolCall:
-        """What is asked for an agent that has not asked itself."""
+        """Make the question for an agent that writes without asking."""
         try:
             old = self._files.read(params.path)
         except RpcError:
-            # There is none yet, or it is no text.
+            # The file does not exist yet or is not text.
             old = ""
         change = Change(params.path, old, params.content)
         title = f"write {params.path}"

@@ -1,4 +1,4 @@
-"""One chain, talked to: it is begun, asked for sessions, and given prompts."""
+"""Client of one chain: initialize it, open sessions, and send prompts."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -19,22 +19,22 @@ from symposium.client.permissions import Decider
 from symposium.errors import PatienceError, StepError
 
 CLIENT: Final = {"name": "symposium", "title": "Symposium", "version": "0.1.0"}
-"""How we introduce ourselves."""
+"""`clientInfo` in `initialize`."""
 
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How a client behaves.
+    """Settings of a client.
 
     Attributes:
         cwd: the directory of its sessions, absolute; the agent reaches no file outside it.
         decider: decides on permissions.
-        on_update: told the params of each `session/update`, in order.
-        on_decision: told each permission asked for, and what was decided.
-        patience: seconds to wait for each answer of the agent, those in which it waits for a
-            decision left out; None for ever.
+        on_update: receives the params of each `session/update`, in order.
+        on_decision: receives each permission request and its decision.
+        patience: time limit for each response of the agent in seconds, without the time it waits
+            for a decision; None for no limit.
         servers: MCP servers for its sessions, as ACP declares them.
     """
 
@@ -50,7 +50,7 @@ class Conversation:
     """The client's end of one chain; made by `converse`.
 
     Attributes:
-        opened: the agent's answer to `session/new`, for `on_open`: its modes and options.
+        opened: the result of `session/new`, for `on_open`: modes and options.
     """
 
     def __init__(
@@ -65,28 +65,28 @@ class Conversation:
         self.opened: Any = None
 
     async def initialize(self) -> dict[str, Any]:
-        """Begin the chain, and hear what the agent can do.
+        """Start the chain and return the result of `initialize`.
 
         Raises:
-            StepError: it could not be begun.
+            StepError: the chain could not be started.
         """
         params = {"protocolVersion": 1, "clientCapabilities": CAPABILITIES, "clientInfo": CLIENT}
-        # The conductor has a limit on it, and knows which component is silent.
+        # The conductor has its own timeout here and can name the silent component.
         return await self._ask("initialize", params)
 
     async def log_in(self, method: str) -> None:
-        """Let the agent go one of its own ways to log in, however long a person takes there.
+        """Log in by a method of the agent, without a timeout: the user may take long.
 
         Raises:
-            StepError: it did not work, or the agent has ended.
+            StepError: the login failed, or the agent has ended.
         """
         await self._ask("authenticate", {"methodId": method})
 
     async def new_session(self, on_open: Callable[[str], object]) -> str:
-        """Open a session; its id, which `on_open` is told before any update that follows.
+        """Open a session and return its id, after `on_open` and before any update.
 
         Raises:
-            StepError: the agent gave none.
+            StepError: the agent opened none.
             PatienceError: it did not answer in time.
         """
         params = self._setting()
@@ -103,7 +103,7 @@ class Conversation:
         return session_id
 
     async def continue_session(self, session_id: str, method: str) -> None:
-        """Go on with a session of an earlier process; a replay comes before this returns.
+        """Continue a session of an earlier process; returns after a replay.
 
         Args:
             session_id: as the agent named it.
@@ -118,12 +118,12 @@ class Conversation:
     async def prompt(
         self, session_id: str, text: str, attached: Sequence[Mapping[str, Any]] = ()
     ) -> str:
-        """Run one turn; the agent's reason to stop.
+        """Run one turn and return the stop reason.
 
         Args:
             session_id: as the agent named it.
-            text: what the user says.
-            attached: content blocks that go with it.
+            text: the user's prompt.
+            attached: additional content blocks.
 
         Raises:
             StepError: the agent answered with an error, or has ended.
@@ -140,7 +140,7 @@ class Conversation:
         return _text(result, "stopReason") or "none given"
 
     async def set_up(self, session_id: str, method: str, params: Mapping[str, Any]) -> Any:
-        """Change a setting of a session; the agent's answer.
+        """Change a setting of a session and return the agent's answer.
 
         Raises:
             StepError: the agent refuses, or has ended.
@@ -154,7 +154,7 @@ class Conversation:
         self._answers.withdraw()
 
     async def unless_over(self, wait: Awaitable[_Result]) -> _Result:
-        """Wait for something that is not the agent's; the wait ends when the chain does.
+        """Wait for something other than the agent, at most until the chain ends.
 
         Raises:
             ConnectionClosedError: the chain has ended.
@@ -172,7 +172,7 @@ class Conversation:
             self._scope = None
 
     def over(self) -> None:
-        """The chain has ended; for whoever runs it."""
+        """Report that the chain has ended."""
         self._is_over = True
         if self._scope is not None:
             self._scope.reschedule(asyncio.get_running_loop().time())
@@ -204,7 +204,7 @@ class Conversation:
 async def converse(
     instantiate: Instantiator, terms: Terms, settings: Settings
 ) -> AsyncGenerator[Conversation, None]:
-    """A chain in this process, and the client's end of it; all of it has ended after the block."""
+    """Run a chain in this process and return its client; both end with the block."""
     ours, theirs = memory_pair()
     patience = Patience(terms.patience)
     answers = Answers(terms.cwd, terms.decider, terms.on_decision, patience)
@@ -241,6 +241,6 @@ def _text(result: Any, name: str) -> str | None:
 
 
 def _only(group: ExceptionGroup[Exception]) -> Exception:
-    """What the block raised, without the group that the tasks have put around it."""
+    """Unwrap the one exception of the block from the group of its tasks."""
     (first, *others) = group.exceptions
     return group if others or isinstance(first, ExceptionGroup) else first

@@ -1,6 +1,6 @@
-"""What an agent reports while it works, read from `session/update` for a front end to show.
+"""Read `session/update` into events that a front end can show.
 
-An update that is not of a known shape is named, never dropped (acp-host §7.3 T2).
+An update of an unknown shape is shown by its name, never dropped (acp-host §7.3 T2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ class Text:
     """A piece of text.
 
     Attributes:
-        speaker: `agent`, `thought` (what the agent thinks aloud) or `user` (an echo).
-        text: as it came; not safe for a terminal.
+        speaker: `agent`, `thought` (the agent's reasoning) or `user` (an echo).
+        text: the unchanged text; not safe for a terminal.
     """
 
     speaker: str
@@ -26,7 +26,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a tool call makes of a file, or of a piece of it; a new one has no old text."""
+    """A change of a file or a part of it; a new file has no old text."""
 
     path: str
     old: str
@@ -35,17 +35,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call, or a change of one; what an update leaves out is None.
+    """A tool call or an update of one; members missing from an update are None.
 
     Attributes:
-        id: which call.
-        title: what it does, for people.
-        status: `pending`, `in_progress`, `completed`, `failed`, or one that is new to us.
+        title: a description for the user.
+        status: `pending`, `in_progress`, `completed`, `failed`, or an unknown one.
         kind: `read`, `edit`, `execute` and so on.
         output: the text that it has produced so far.
-        paths: the files that it says it is about.
-        changes: what it would make of files, as far as it shows that.
-        command: what it would have a shell run, where it says so.
+        paths: the files that it names.
+        changes: the changes of files that it shows.
+        command: the shell command that it shows.
         input: the arguments of the tool, as the agent names them.
     """
 
@@ -70,7 +69,7 @@ class PlanEntry:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The whole plan, as it stands now."""
+    """The whole current plan."""
 
     entries: tuple[PlanEntry, ...]
 
@@ -86,7 +85,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """All the slash commands there are now."""
+    """All current slash commands."""
 
     commands: tuple[Command, ...]
 
@@ -96,9 +95,9 @@ class Usage:
     """Tokens in the agent's context, and the cost of the session so far.
 
     Attributes:
-        used: tokens that are in use.
-        size: tokens that there is room for.
-        cost: amount and currency; empty where the agent does not report it.
+        used: tokens in use.
+        size: size of the context in tokens.
+        cost: amount and currency; empty if the agent does not report it.
     """
 
     used: int
@@ -108,14 +107,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModeChange:
-    """The session has another mode now."""
+    """A change of the session's mode."""
 
     mode_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class OptionsChange:
-    """All the options of the session, as the agent wrote them."""
+    """All options of the session, as written by the agent."""
 
     options: tuple[Mapping[str, Any], ...]
 
@@ -129,11 +128,11 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Something else.
+    """Another update.
 
     Attributes:
-        kind: what the agent calls it.
-        note: what of it can be said in a few words; may be empty.
+        kind: its name on the wire.
+        note: a short description; may be empty.
     """
 
     kind: str
@@ -146,7 +145,7 @@ SessionState: TypeAlias = Usage | ModeChange | OptionsChange | Title
 Event: TypeAlias = Text | ToolCall | Plan | Commands | PolicyNote | SessionState | Other
 
 LARGEST_NUMBER: Final = 10**15
-"""Above all tokens and costs; Python refuses to print an integer of thousands of digits."""
+"""Limit above all real numbers: Python refuses to print an integer of thousands of digits."""
 
 _SPEAKERS: Final = {
     "agent_message_chunk": "agent",
@@ -156,7 +155,7 @@ _SPEAKERS: Final = {
 
 
 def read_event(update: Any) -> Event:
-    """What an update says; never raises, whatever the agent wrote."""
+    """Read an update; never raises, whatever the agent wrote."""
     members = _mapping(update)
     return read_note(members) or _read_report(members)
 

@@ -1,4 +1,4 @@
-"""The files that an agent may reach through its client: those below one directory, no others."""
+"""Files that an agent may reach through its client: only those below one directory."""
 
 from pathlib import Path
 from typing import Final
@@ -7,20 +7,20 @@ from localio.files import regular_content
 from peerwire.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 
 LARGEST: Final = 16 * 1024 * 1024
-"""Bytes of the largest file that is read for an agent."""
+"""Maximum size of a file that is read for an agent, in bytes."""
 
 
 class Files:
-    """Reads and writes text below a root; a link that leads out of it is out of it."""
+    """Read and write text below a root; a link that leaves the root is outside."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
 
     def read(self, path: str, *, line: int | None = None, limit: int | None = None) -> str:
-        """The text of a file, or `limit` lines of it from `line` on, counted from 1.
+        """Read a file, or `limit` lines of it from `line`, counted from 1.
 
         Raises:
-            RpcError: it is not there, outside, too large or no text.
+            RpcError: the file is missing, outside, too large, or not text.
         """
         place = self._inside(path)
         try:
@@ -39,7 +39,7 @@ class Files:
         return "".join(text.splitlines(keepends=True)[first:last])
 
     def write(self, path: str, content: str) -> None:
-        """Make the file, with the directories above it, or replace what is in it.
+        """Write the file; create it and its directories if necessary.
 
         Raises:
             RpcError: it is outside, or cannot be written.
@@ -52,10 +52,10 @@ class Files:
             raise _refusal(path, error) from error
 
     def check(self, path: str) -> None:
-        """See whether a path is one of ours.
+        """Check that a path is below the root.
 
         Raises:
-            RpcError: it is outside, or no absolute path.
+            RpcError: it is outside, or not absolute.
         """
         self._inside(path)
 

@@ -1,4 +1,4 @@
-"""What an agent has said of its tool calls so far: a question may name one and say no more."""
+"""Cache of reported tool calls: a question may name a call without its details."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -7,20 +7,20 @@ from typing import Any, Final
 from peerwire.jsonrpc.values import as_object
 
 MOST: Final = 100
-"""Calls that are remembered; the oldest go first."""
+"""Maximum number of cached calls; the oldest are dropped first."""
 
 _UPDATES: Final = frozenset({"tool_call", "tool_call_update"})
 _OVER: Final = frozenset({"completed", "failed"})
 
 
 class KnownCalls:
-    """Remembers the calls that are not over."""
+    """Cache of the calls that have not ended."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
 
     def heard(self, params: Any) -> None:
-        """Take the params of a `session/update`."""
+        """Store the tool call of a `session/update`."""
         session = as_object(params)
         update = as_object(session.get("update"))
         if update.get("sessionUpdate") not in _UPDATES:
@@ -34,7 +34,7 @@ class KnownCalls:
             self._known.popitem(last=False)
 
     def completed(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """The params of a question, its tool call with what was said of it before."""
+        """Complete the tool call in a question's params from the cache."""
         call = as_object(question.get("toolCall"))
         known = self._known.get(_key(question, call), {})
         return {**question, "toolCall": {**known, **_said(call)}}
@@ -45,5 +45,5 @@ def _key(session: Mapping[str, Any], call: Mapping[str, Any]) -> tuple[str, str]
 
 
 def _said(call: Mapping[str, Any]) -> dict[str, Any]:
-    """Its members; one that is left out, null or empty leaves what was said before."""
+    """Return the members with a value; an empty one does not replace an earlier value."""
     return {name: value for name, value in call.items() if value not in (None, [], {}, "")}

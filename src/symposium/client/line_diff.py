@@ -1,4 +1,4 @@
-"""What has changed between two texts, as lines for a person; pure."""
+"""Diff of two texts as lines for the user. No I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from difflib import SequenceMatcher
 from typing import Final
 
 CONTEXT: Final = 3
-"""Lines that are shown around a change."""
+"""Unchanged lines that are shown around a change."""
 
 MOST_COMPARED: Final = 3000
-"""Lines on one side that are held against each other; of longer ones all go and all come."""
+"""Maximum number of lines to compare; of a longer text, every line counts as changed."""
 
 _FEW: Final = 400
-"""Lines of which each is looked at; of more, those that stand everywhere do not count."""
+"""Number of lines above which frequent lines are ignored in the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class LineDiff:
 
 
 def line_diff(old: str, new: str) -> LineDiff:
-    """What makes the new text of the old one."""
+    """Compare the old text with the new one."""
     # Not splitlines: a form feed or a lone carriage return ends no line of a file.
     before, after = _lines(old), _lines(new)
     first = _common(before, after)
     last = _common(before[first:][::-1], after[first:][::-1])
-    # What both begin and end with need not be compared, but for what is shown of it.
+    # A common beginning and end need no comparison, except for the shown context.
     lead, trail = min(first, CONTEXT), min(last, CONTEXT)
     before = before[first - lead : len(before) - last + trail]
     after = after[first - lead : len(after) - last + trail]
@@ -56,7 +56,7 @@ def _replaced(before: Sequence[str], after: Sequence[str], lead: int, trail: int
 def _compared(before: Sequence[str], after: Sequence[str]) -> LineDiff:
     shown: list[str] = []
     added = removed = 0
-    # Somebody waits for the answer: of long texts a good one soon is better than the best one.
+    # The user waits: for long texts, a good diff soon is better than the best diff later.
     is_long = max(len(before), len(after)) > _FEW
     matcher = SequenceMatcher(None, before, after, autojunk=is_long)
     for number, group in enumerate(matcher.get_grouped_opcodes(CONTEXT)):
@@ -81,7 +81,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines both begin with."""
+    """Count the lines that both begin with."""
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:

@@ -1,4 +1,4 @@
-"""How long an agent is waited for; the clock stands still while it waits for a person."""
+"""Timeout for an agent, paused while it waits for the user."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator
@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager, contextmanager
 
 
 class Patience:
-    """The time for one answer at a time.
+    """Timeout for one response at a time.
 
     Args:
-        seconds: how long; None for ever.
+        seconds: the time limit; None for no limit.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -19,15 +19,15 @@ class Patience:
 
     @property
     def deadline(self) -> float | None:
-        """When it ends, by the loop's clock; None while it does not."""
+        """The deadline by the loop's clock; None while there is none."""
         return None if self._scope is None else self._scope.when()
 
     @asynccontextmanager
     async def limit(self) -> AsyncGenerator[None]:
-        """Wait inside the block, no longer.
+        """Limit the time of the block.
 
         Raises:
-            TimeoutError: it is over.
+            TimeoutError: the time is over.
         """
         async with asyncio.timeout(self.seconds) as scope:
             self._scope = scope
@@ -38,7 +38,7 @@ class Patience:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Inside the block somebody else is waited for; afterwards the time begins anew."""
+        """Pause the timeout in the block; it starts again afterwards."""
         self._questions += 1
         self._move(None)
         try:

@@ -1,4 +1,4 @@
-"""What an agent asks before it acts, and who decides."""
+"""Permission requests of an agent, and deciders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 from symposium.client.events import ToolCall, read_tool_call
 
 READ_KINDS: Final = frozenset({"read", "search", "think"})
-"""Kinds of tool calls that change nothing; `fetch` speaks to the outside and is none of them."""
+"""Kinds of tool calls that change nothing; not `fetch`, which uses the network."""
 
 
 @dataclass(frozen=True, slots=True)

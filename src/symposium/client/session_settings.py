@@ -32,7 +32,7 @@ class Setting:
         kind: `mode` or `model`.
         current: the id of the choice that is in use.
         choices: in the agent's order.
-        option: the id of the config option; None where the setting is none.
+        option: the id of the config option; None for another setting.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class Setting:
 
 @dataclass(slots=True)
 class SessionSettings:
-    """What can be chosen in one session, as last reported; by `mode` and `model`."""
+    """Models and modes of one session, as last reported; by `mode` and `model`."""
 
     known: dict[str, Setting] = field(default_factory=dict[str, Setting])
 

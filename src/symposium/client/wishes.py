@@ -1,7 +1,6 @@
-"""What an agent wants to do, in the words that a person decides by; nothing here is cut for them.
+"""Describe the action that an agent requests, uncut, so that the user can decide.
 
-Titles are each agent's own: seen were nothing but a path, nothing but the name of a tool, and the
-command itself.
+Titles differ between agents: some are only a path, only the name of a tool, or the command.
 """
 
 import json
@@ -25,7 +24,7 @@ _VERBS: Final = {
     "fetch": "fetch",
     "switch_mode": "switch its mode",
 }
-"""By the kind of the tool call."""
+"""Verbs by the kind of the tool call."""
 
 _ON_FILES: Final = frozenset({"read", "edit", "delete", "move", "search"})
 
@@ -34,11 +33,11 @@ _OTHER: Final = "do this"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What an agent wants to do.
+    """The action that an agent requests.
 
     Attributes:
-        text: in one line that goes on after "wants to"; its end says how much comes and goes.
-        lines: what a person should see before they say yes, and the text has not said.
+        text: one line that completes "wants to"; ends with the number of changed lines.
+        lines: further details that the user must see before deciding.
     """
 
     text: str
@@ -46,7 +45,7 @@ class Wish:
 
 
 def wish_of(call: ToolCall, root: Path | None = None) -> Wish:
-    """What a tool call is for; files below the root are named from there."""
+    """Describe the action of a tool call, with paths relative to the root."""
     verb = _VERBS.get(call.kind or "", _OTHER)
     if call.command:
         return _to_run(call.command)
@@ -59,14 +58,14 @@ def wish_of(call: ToolCall, root: Path | None = None) -> Wish:
     if files and call.kind in _ON_FILES:
         lines = files if len(files) > 1 else ()
         return Wish(f"{verb} {_named(files)}{_also(call, files)}", tuple(lines))
-    # What else is known of it is its arguments: they may be all that matters.
+    # Nothing but the arguments is left to show: they may be all that matters.
     given = json.dumps(dict(call.input), indent=2, ensure_ascii=False, default=str)
     lines = [*given.splitlines()] if call.input else []
     return Wish(f"{verb}: {call.title or f'call {call.id}'}", (*files, *lines))
 
 
 def diff_text(call: ToolCall) -> str:
-    """All that would come and go, file by file; empty where the agent does not show it."""
+    """List added and removed lines by file; empty if the agent does not show them."""
     parts = [f"--- {each.path}\n+++ {each.path}\n{_joined(each)}" for each in call.changes]
     return "\n".join(parts)
 
@@ -97,7 +96,7 @@ def _files(call: ToolCall, root: Path | None) -> list[str]:
 
 
 def _given_path(call: ToolCall) -> Sequence[str]:
-    """The files that only the arguments name."""
+    """List files that only the arguments name."""
     named = [call.input.get(name) for name in PATH_KEYS]
     return [each for each in named if isinstance(each, str) and each]
 
@@ -107,7 +106,7 @@ def _named(files: Sequence[str]) -> str:
 
 
 def _also(call: ToolCall, files: Sequence[str]) -> str:
-    """The agent's own title, where it says more than which file it is about."""
+    """Return the agent's title if it says more than the name of a file."""
     title = (call.title or "").strip()
     names = {PurePath(each).name for each in files}
     return "" if not title or any(name in title for name in names) else f": {title}"
