@@ -6,9 +6,9 @@ PAGE = "reference/acp-methods.md"
 
 HEAD = """# ACP methods
 
-What the two ends of ACP v1 say to each other. A chain carries any other method just as well;
-this is the vocabulary of the ends. Members without which params are refused stand in the third
-column; the fourth names the member of the handshake without which a method is not sent.
+The methods of ACP v1. A chain also forwards any other method. The column Required lists the
+required members of params. The column Needs names the capability in `initialize` without which the
+method is not sent.
 """
 
 GROUPS = (

@@ -1,4 +1,4 @@
-"""The functions of the Dialect, from their definitions."""
+"""Generate the page of the Dialect, from the definitions of its functions."""
 
 from collections.abc import Iterator
 from inspect import getdoc
@@ -12,8 +12,8 @@ PAGE = "reference/dialect.md"
 
 HEAD = f"""# Dialect
 
-A program is one expression; what it comes to is JSON. Locations in walkthroughs are such programs,
-and so is what the tool `ide_operation` takes.
+The Dialect is the language of locations in walkthroughs and of the tool `ide_operation`. A program
+is one expression; its value is JSON.
 
 ```text
 expr   := call | string | number | true | false | null | array | object
@@ -24,10 +24,10 @@ string := "…" or '…' with \\n \\t \\r \\" \\' \\` \\\\ \\/ \\u0041,
           or `…` where a backslash is itself, but in \\`
 ```
 
-Commas may be left out, and may stand at the end. Names of functions may be written in any case, a
-regular expression is best written in backticks. Paths are relative to the base folder; nothing
-outside it is looked at. At most {MOST_CHARACTERS // 1024} KiB, {DEEPEST} levels and {MOST_CALLS}
-calls make a program; a search ends after {PATIENCE:g} seconds and {MOST_HITS} hits.
+Commas are optional, and a trailing one is allowed. The case of function names does not matter.
+Write regular expressions in backticks. Paths are relative to the base folder; files outside of it
+are not used. A program has at most {MOST_CHARACTERS // 1024} KiB, {DEEPEST} levels, and
+{MOST_CALLS} calls; a search ends after {PATIENCE:g} seconds or {MOST_HITS} hits.
 
 `FileRange` is `{{path, start: {{line, column}}, end: {{line, column}}, content?}}`, counted from 1,
 in characters; `SymbolDef` is `{{name, kind?, definedAt: FileRange}}`, `SymbolRef` the same with
@@ -36,11 +36,11 @@ in characters; `SymbolDef` is `{{name, kind?, definedAt: FileRange}}`, `SymbolRe
 
 
 def section(function: type[Function]) -> str:
-    """One function: how it is written, what it gives, what it does."""
+    """One function: its signature, its result, its description."""
     said = getdoc(function) or ""
     also = ", ".join(f"`{name}`" for name in function.ALIASES)
-    parts = [f"## `{signature(function)}`", f"Gives `{function.RESULT}`.", said]
-    return "\n\n".join([*parts, f"Also called {also}."] if also else parts)
+    parts = [f"## `{signature(function)}`", f"Returns `{function.RESULT}`.", said]
+    return "\n\n".join([*parts, f"Other names: {also}."] if also else parts)
 
 
 def render() -> str:

@@ -1,4 +1,4 @@
-"""What the exit code of a command means."""
+"""Generate the page of exit codes and errors."""
 
 from symposium.cli.ending import MEANINGS
 
@@ -6,7 +6,7 @@ PAGE = "reference/exit-codes.md"
 
 HEAD = """# Exit codes and errors
 
-Every command ends with one of these.
+Every command exits with one of these codes.
 
 | Code | Name | Meaning |
 |---|---|---|
@@ -15,9 +15,9 @@ Every command ends with one of these.
 TAIL = """
 ## The error object
 
-With `--json` an error is an event of the type `error`: one line on stdout, the same for every
-command, whatever else that prints. The exit code is as without it. Commands that print one
-document say the error in words on stderr, too.
+With `--json`, an error is an event of the type `error`: one line on stdout, in the same form for
+every command. The exit code is the same as without `--json`. Commands that print one document also
+print the error as text on stderr.
 
 ```json
 {"v": 1, "seq": 1, "ts": "2026-11-21T16:00:00.000+00:00", "type": "error", "data": {},
@@ -26,22 +26,22 @@ document say the error in words on stderr, too.
 
 Its `data` is one object:
 
-| Member | Holds |
+| Member | Value |
 |---|---|
 | `code` | the name from the table above |
-| `detailCode` | which kind of it: `bad_spec`, `exited`, `no_answer`, `agent_error`, … |
+| `detailCode` | the kind of error: `bad_spec`, `exited`, `no_answer`, `agent_error`, … |
 | `message` | what failed, and where |
-| `hint` | how to mend it; may be empty |
-| `retryable` | whether the same command may well succeed next time |
-| `origin` | whose error it is: `cli`, `host`, `component` or `agent` |
+| `hint` | how to fix it; may be empty |
+| `retryable` | whether the same command may succeed next time |
+| `origin` | the source of the error: `cli`, `host`, `component`, or `agent` |
 | `docs` | this page |
 
-## JSON of other kinds
+## Other JSON output
 
-A list is one array, a report one object; what goes on is events or entries, a line each. Times are
-ISO 8601 with their offset; only what `symposium bus tail` and `symposium daemon logs` have recorded
-keeps its seconds since 1970. Members have the names that they have on the wire, or in the file they
-come from: `camelCase` where that has it, else `snake_case`.
+A list is one array, a report is one object, and a stream has one event or entry per line. Times are
+ISO 8601 with their offset, except in records of `symposium bus tail` and `symposium daemon logs`:
+these are seconds since 1970. Members have their names on the wire or in the source file:
+`camelCase` if those use it, else `snake_case`.
 """
 
 

@@ -1,4 +1,4 @@
-"""The tools, resources and prompts of our MCP server, from their definitions."""
+"""Generate the page of the MCP server's tools, resources, and prompts."""
 
 from collections.abc import Iterator
 from typing import Any, get_args
@@ -13,12 +13,11 @@ PAGE = "reference/mcp-tools.md"
 
 HEAD = """# MCP tools
 
-What `symposium mcp` offers to an agent. How to give it to one:
-[Give an agent the server](../how-to/mcp-server.md); why it is as it is:
-[The MCP server](../design/mcp-server.md).
+The tools, resources, and prompts that `symposium mcp` offers to an agent.
+[Give an agent the MCP server](../how-to/mcp-server.md) explains how to use it, and
+[the MCP server](../design/mcp-server.md) its design.
 
-A tool that fails says so in its result, with what to do about it. Arguments that are not listed are
-refused by name.
+A failed tool call returns an error with its fix. Unknown arguments are rejected by name.
 """
 
 
@@ -33,14 +32,14 @@ def kind_of(schema: dict[str, Any]) -> str:
 
 
 def hints_of(hints: Hints) -> str:
-    """What a client is told before it asks its user."""
-    told = {
-        "changes nothing": hints.reads_only,
-        "may take away what is there": hints.destroys,
+    """The hints for clients, in words."""
+    words = {
+        "read-only": hints.reads_only,
+        "may delete something": hints.destroys,
         "may be repeated": hints.repeats_well,
-        "may ask the network": hints.reaches_out,
+        "may use the network": hints.reaches_out,
     }
-    return "; ".join(words for words, holds in told.items() if holds) or "changes something"
+    return "; ".join(text for text, holds in words.items() if holds) or "changes something"
 
 
 def section(tool: Tool) -> Iterator[str]:
@@ -73,12 +72,12 @@ def sections() -> Iterator[str]:
     shelf = library_for(BUILT_IN, {"HOME": "/nonexistent"}).shelf()
     rows = [f"| `{text.uri}` | {text.name} | {text.description} |" for text in shelf.listed]
     yield "\n".join(["| URI | Name | |", "|---|---|---|", *rows])
-    yield "`symposium://ref/{id}` is what a `<symposium-ref>` stands for."
+    yield "`symposium://ref/{id}` is the content of a `<symposium-ref>` tag."
     yield "## Prompts"
     names = ", ".join(f"`{name}`" for name in (*COLLABORATORS, *ALIASES))
     yield (
-        "`yiasou` and `hi` are the same: how we work here, where the agent is, and what it is to "
-        f"do. The optional argument `collaborator` is one of {names}."
+        "`yiasou` and `hi` are the same: the working rules, the agent's taskspace, and its task. "
+        f"The optional argument `collaborator` is one of {names}."
     )
 
 

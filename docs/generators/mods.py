@@ -1,4 +1,4 @@
-"""The built-in mods and agents, from their specs."""
+"""Generate the page of built-in mods and agents, from their specs."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -16,14 +16,14 @@ PAGE = "reference/mods.md"
 
 HEAD = f"""# Mods and agents
 
-What comes with the host, and can be named in `--proxy` and in `--agent`. Mods of other
-distributions are found by the entry point group `{ENTRY_POINTS}`, when no built-in has their name.
-How to write one: [Write a mod](../tutorial/write-a-mod.md).
+Use these names in `--proxy` and `--agent`. Mods of other distributions are found by the entry
+point group `{ENTRY_POINTS}`, unless a built-in mod has the same name.
+[Write a mod](../tutorial/write-a-mod.md) explains how to make one.
 """
 
 
 def looks_at(mod: ComponentSpec, direction: Direction) -> str:
-    """The methods that a mod sees in one direction."""
+    """The methods that a mod handles in one direction."""
     made = mod.make()
     # All that it marks, too: the mod `policy` looks at updates only where there are rules.
     wanted = [*made.interceptions(), *Mod.interceptions(made)]
@@ -38,20 +38,20 @@ def sections() -> Iterator[str]:
         yield f"## `{mod.name}`\n\n{mod.summary}"
         to_agent = looks_at(mod, Direction.TO_AGENT)
         to_client = looks_at(mod, Direction.TO_CLIENT)
-        yield f"Sees towards the agent: {to_agent}. Towards the client: {to_client}."
+        yield f"Handles toward the agent: {to_agent}. Toward the client: {to_client}."
         if mod.options:
-            rows = [f"| `{name}` | {told} |" for name, told in sorted(mod.options.items())]
+            rows = [f"| `{name}` | {text} |" for name, text in sorted(mod.options.items())]
             yield "\n".join(["| Option | What it does |", "|---|---|", *rows])
     rows = [f"| `{agent.name}` | {agent.summary} |" for agent in builtin_agents()]
     yield "\n".join(["## Agents", "", "| Agent | What it does |", "|---|---|", *rows])
-    yield "### What `eliza` does when told to"
-    told = [
+    yield "### Commands of `eliza`"
+    commands_of_eliza = [
         f"| `{WORDS[command]} {each['input']['hint']}`, or `{command} …` | {each['description']} |"
         for each in TOLD
         for command in [f"/{each['name']}"]
     ]
-    yield "\n".join(["| Prompt | What she does |", "|---|---|", *told])
-    yield "### What `testy` does when told to"
+    yield "\n".join(["| Prompt | What it does |", "|---|---|", *commands_of_eliza])
+    yield "### Commands of `testy`"
     yield """A prompt is a JSON object such as `{"command": "echo", "message": "hi"}`."""
     commands = [f"| `{command_name(each)}` | {each.__doc__} |" for each in get_args(Command)]
     yield "\n".join(["| Command | What it does |", "|---|---|", *sorted(commands)])
