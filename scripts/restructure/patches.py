@@ -40,9 +40,13 @@ PACKAGES = {}
 DATA = {}
 BEFORE = {}
 AFTER = {}
+FINAL = {}
 
 def before(name, root):
     for f in BEFORE.get(name, []): f(root)
+
+def final(name, root):
+    for f in FINAL.get(name, []): f(root)
 
 def after(name, root):
     for f in AFTER.get(name, []): f(root)
@@ -493,3 +497,151 @@ def git_errors(root):
 
 
 BEFORE["5e"] = [explained_errors, program_not_found, git_errors]
+
+
+# ---------------------------------------------------------------- step 8a: what records permissions knows no chain spec
+
+def auditing_without_spec(root):
+    p = "src/symposium/client/auditing.py"
+    replace(root, p, "from symposium.chain_spec import ChainSpec\n", "")
+    replace(root, p, '''def witnessed(chain: ChainSpec, chooser: Chooser = the_user) -> Callable[[], Sequence[InProcess]]:
+    """Makes the mod that sees the questions of a chain's agent."""
+    name = "" if chain.agent is None else chain.agent.name
+    take_down = _taking_down(chain.secrets)
+    return lambda: [InProcess(WITNESS, Witness(name, take_down, chooser), is_hidden=True)]
+''', '''def witnessed(
+    agent: str, secrets: Sequence[str], chooser: Chooser = the_user
+) -> Callable[[], Sequence[InProcess]]:
+    """Makes the mod that sees the questions of an agent.
+
+    Args:
+        agent: the name of the agent; empty for a chain without one.
+        secrets: values that must not be written.
+        chooser: tells who chose an answer.
+    """
+    take_down = _taking_down(secrets)
+    return lambda: [InProcess(WITNESS, Witness(agent, take_down, chooser), is_hidden=True)]
+''')
+    p = "src/symposium/chain_spec.py"
+    replace(root, p, '''    def blueprint(self) -> Blueprint:
+        """The components of one chain."""
+''', '''    @property
+    def agent_name(self) -> str:
+        """The name of its agent; empty if it has none."""
+        return "" if self.agent is None else self.agent.name
+
+    def blueprint(self) -> Blueprint:
+        """The components of one chain."""
+''')
+    for p, old, new in (
+        ("keepers/agent_life.py", "witnessed(chain)", "witnessed(chain.agent_name, chain.secrets)"),
+        ("cli/commands/run.py", "witnessed(chain)", "witnessed(chain.agent_name, chain.secrets)"),
+        ("cli/commands/run_with.py", "witnessed(chain)", "witnessed(chain.agent_name, chain.secrets)"),
+        ("cli/chatting.py", "witnessed(chat.chain, chooser)", "witnessed(chat.chain.agent_name, chat.chain.secrets, chooser)"),
+        ("cli/prompting.py", "witnessed(errand.chain, chooser)", "witnessed(errand.chain.agent_name, errand.chain.secrets, chooser)"),
+    ):
+        replace(root, "src/symposium/" + p, old, new)
+
+BEFORE["8a"] = [auditing_without_spec]
+
+
+# ---------------------------------------------------------------- step 8
+
+_FOLDERS = {
+    "policy": "permissions", "policy.programs": "permissions.programs", "trust": "permissions", "audit": "permissions",
+    "ide": "code", "ide.dialect": "code.query", "diffs": "code", "package_sources": "code.packages", "build_tools": "code",
+    "references": "documents", "reviews": "documents", "timelines": "documents", "guidance": "documents",
+    "walkthroughs": "documents.walkthroughs", "recommendations": "planning", "git_isolation": "git", "editors.known": "editors",
+}
+PACKAGES["8"] = {f"symposium.{a}": f"symposium.{b}" for a, b in _FOLDERS.items()}
+_S = "src/symposium/"
+DATA["8"] = {
+    _S + "recommendations/builtin.toml": _S + "planning/builtin_recommendations.toml",
+    _S + "guidance/texts": _S + "documents/guidance_texts",
+    **{_S + f"walkthroughs/{x}": _S + f"documents/walkthroughs/{x}" for x in ("page.js", "page.css", "page.html", "mermaid")},
+}
+
+def settings_8(root):
+    replace(root, "src/symposium/planning/advisor.py", '"builtin.toml"', '"builtin_recommendations.toml"')
+    replace(root, "src/symposium/documents/guidance.py", 'Path(__file__).parent / "texts"', 'Path(__file__).parent / "guidance_texts"')
+    replace(root, ".importlinter", "    symposium.editors.known.*\n", "    symposium.editors.*\n")
+    replace(root, ".importlinter", "    symposium.planning.*\n", "    symposium.*.planner\n")
+    replace(root, "pyproject.toml", "src/symposium/walkthroughs/mermaid/LICENSE", "src/symposium/documents/walkthroughs/mermaid/LICENSE")
+    replace(root, "pyproject.toml", '"src/symposium/policy/programs/"', '"src/symposium/permissions/programs/"')
+    replace(root, "pyproject.toml", '"tests/unit/policy/*.txt"', '"tests/unit/permissions/*.txt"')
+    replace(root, "docs/generators/programs.py", "src/symposium/policy/programs/", "src/symposium/permissions/programs/")
+
+AFTER["8"].insert(0, settings_8)
+
+def hand_8(root):
+    p = "src/symposium/config/user_config.py"
+    text = (root / p).read_text()
+    begin = text.index("def _keep(path: Path, content: bytes)")
+    end = text.index("\n\n\n", begin)
+    body = re.sub(r"\bplace\b", "candidate", text[begin:end])
+    (root / p).write_text(text[:begin] + body + text[end:])
+    replace(root, "src/symposium/mods/policy.py", '''It stands next to the agent in every chain (`symposium.planning.chain_spec`). A question of the agent's that
+no rule decides passes unchanged, byte for byte. A rule never picks an answer by its position or its
+name, only by its kind, and only where one option has that kind: an agent's odd options mean what
+only the user can know (users A-7, A-8).
+''', '''It stands next to the agent in every chain (`symposium.planning.chain_spec`). A question of the
+agent's that no rule decides passes unchanged, byte for byte. A rule never picks an answer by its
+position or its name, only by its kind, and only where one option has that kind: an agent's odd
+options mean what only the user can know (users A-7, A-8).
+''')
+    replace(root, "src/symposium/mods/uv.py", '''        from symposium.code.build_output import (
+            PytestReading,  # noqa: PLC0415 - the same
+            ScriptReading,  # noqa: PLC0415 - the same
+        )
+''', '''        from symposium.code.build_output import (  # noqa: PLC0415 - the same
+            PytestReading,
+            ScriptReading,
+        )
+''')
+    replace(root, "tests/test_shape.py", '"symposium.permissions.recorder": "hashes and locks are for whoever has been asked for a permission"', '"symposium.permissions.recorder": "hashes and locks are for who is asked for a permission"')
+    replace(root, "tests/test_shape.py", '"scripts are read with a grammar and tables, which no start needs"', '"scripts are read with a grammar and tables"')
+    replace(root, "pyproject.toml", '"tests/unit/permissions/test_programs.py", # the same, as tables', '"tests/unit/permissions/test_programs.py", # as tables')
+FINAL["8"] = [hand_8]
+
+
+# ---------------------------------------------------------------- step 9
+
+_TASKS = {
+    "taskspaces": "tasks", "taskspaces.git": "tasks", "taskspaces.landing": "tasks", "taskspaces.setup_files": "tasks",
+    "taskspaces.snapshots": "tasks.snapshots", "taskspaces.deletion": "tasks.deletion", "daemon.tasks": "tasks.handlers",
+}
+PACKAGES["9"] = {f"symposium.{a}": f"symposium.{b}" for a, b in _TASKS.items()}
+
+def one_replace(root):
+    p = "src/symposium/daemon/tasks/ended_agents.py"
+    replace(root, p, "from dataclasses import replace\n", "import dataclasses\n")
+    replace(root, p, "replace(state, login=replace(state.login, chosen=chosen))", "dataclasses.replace(state, login=dataclasses.replace(state.login, chosen=chosen))")
+
+BEFORE["9"] = [one_replace]
+
+def settings_9(root):
+    replace(root, "docs/design/taskspaces.md", "`src/symposium/taskspaces`", "`src/symposium/tasks`")
+    replace(root, "tests/conftest.py", '"tests/unit/taskspaces/"', '"tests/unit/tasks/"')
+
+AFTER["9"].insert(0, settings_9)
+
+def finished_turn(root):
+    import engine
+    engine.rename(root, [("symposium.daemon.tasks.finished_turns", "KIND", "FINISHED_TURN")])
+    p = root / "src/symposium/daemon/tasks/inbox.py"
+    text = p.read_text().replace("import FINISHED_TURN as DONE", "import FINISHED_TURN")
+    p.write_text(re.sub(r"\bDONE\b", "FINISHED_TURN", text))
+
+BEFORE["9"].append(finished_turn)
+
+
+# ---------------------------------------------------------------- step 10
+
+PACKAGES["10"] = {"symposium.keepers": "symposium.sessions", "symposium.agent_sessions": "symposium.sessions"}
+
+def one_removal(root):
+    p = "src/symposium/taskspaces/recovery.py"
+    replace(root, p, "from symposium.taskspaces.deletion import removal, undo\n", "from symposium.taskspaces.deletion import removal\nfrom symposium.taskspaces.deletion.undo import go_on_undoing\n")
+    replace(root, p, "undo.go_on_undoing(", "go_on_undoing(")
+
+BEFORE["9"].append(one_removal)

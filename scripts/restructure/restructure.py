@@ -30,6 +30,9 @@ def main():
     trees = ["src", "tests", "examples", "bench", "docs"]
     run(root, ruff, "check", "-q", "--fix", "--select", "I,F401,B033", *trees, check=False)
     run(root, ruff, "format", "-q", *trees)
+    patches.final(step, root)
+    run(root, ruff, "check", "-q", "--fix", *trees, check=False)
+    run(root, ruff, "format", "-q", *trees)
     run(root, "git", "add", "-A")
     print(run(root, "git", "diff", "--cached", "--shortstat", "HEAD").stdout)
 
