@@ -42,7 +42,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.cli.host_socket": "who is not asked yet opens no socket",
     "symposium.client.auditing": "hashes and locks are for whoever has been asked for a permission",
     "symposium.cli.recording": "who records nothing need not wait for what records",
-    "symposium.registry.fetch": "ssl and http.client are for who asks the network",
+    "localio.http": "ssl and http.client are for who asks the network",
     "symposium.registry.starting": "archives and installers are for what is not installed yet",
     "symposium.run_mode.recommending": "what a workspace is like is asked when a session begins",
     "symposium.mods.cargo": "what runs a tool is for who runs one",

@@ -1,4 +1,4 @@
-"""Files: atomic writes, private directories, and bounded reads."""
+"""Files and directories: atomic writes, private directories, bounded reads, trusted places."""
 
 import os
 import stat
@@ -141,3 +141,28 @@ def regular_content(path: Path, most: int) -> bytes:
     if len(content) > most:
         raise ValueError(f"it is larger than {most} bytes")
     return content
+
+
+def trusted_places(search_path: str, workspace: Path | None = None) -> list[str]:
+    """The directories of a PATH that programs are taken from while a workspace is open.
+
+    Not those inside it, nor any that depends on where one is: opening a workspace starts nothing
+    that is stored in it. One that holds the user's home counts as none: so does all they installed.
+
+    Args:
+        search_path: as PATH has it.
+        workspace: where we are, by default.
+    """
+    absolute = [each for each in search_path.split(os.pathsep) if os.path.isabs(each)]  # noqa: PTH117 - starts fast
+    try:
+        inside = (Path() if workspace is None else workspace).resolve()
+    except FileNotFoundError:
+        return absolute  # where we are has been removed: nothing is in it
+    if is_in(Path.home(), inside):
+        return absolute
+    return [each for each in absolute if not Path(each).resolve().is_relative_to(inside)]
+
+
+def is_in(place: Path, folder: Path) -> bool:
+    """Whether it is that folder or in it, links resolved."""
+    return place.resolve().is_relative_to(folder.resolve())

@@ -22,6 +22,7 @@ import msgspec
 import pytest
 from tests.support.web import Web, reply, serving
 
+from localio.archives import UnpackError
 from peerwire.transports.command import Command
 from symposium.registry.building import InstallError
 from symposium.registry.entries import Crate, Distribution, Entry, parse_entry
@@ -31,7 +32,6 @@ from symposium.registry.receipts import Receipt, installed, installed_command, i
 from symposium.registry.resolve import FromArchive, FromPackage, choose_way
 from symposium.registry.starting import obtain, obtain_agent, resolved
 from symposium.registry.surroundings import Surroundings
-from symposium.registry.unpack import UnpackError
 
 PLATFORM = "linux-x86_64"
 SAYS = b"#!/bin/sh\necho I am $0 with $1\n"

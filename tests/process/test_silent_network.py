@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.editor import Editor, Start
 
-from symposium.registry.http_get import SILENCE
+from localio.http_get import SILENCE
 
 HELLO = "How do you do. Please state your problem."
 

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from hypothesis import strategies as st
 
-from symposium.config.jsonc_text import json_text
+from localio.jsonc import json_text
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | NUMBERS | st.text()

@@ -15,7 +15,7 @@ SHELLED: Final = frozenset({"create_subprocess_shell", "getoutput", "getstatusou
 WITH_A_SHELL: Final = frozenset(
     {
         "symposium/keepers/halting.py",  # a text of its own
-        "symposium/registry/path_probe.py",  # the user's login shell, for its PATH
+        "localio/processes.py",  # the user's login shell, for its PATH
         "symposium/taskspaces/setup_files/running.py",  # commands that the user has trusted
     }
 )

@@ -10,12 +10,12 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from localio.processes import look_up, usual_path
 from symposium.build_tools.log_file import LogFile
 from symposium.build_tools.outcome import Outcome, Reading, Stream, Tail, plain
 from symposium.build_tools.project import BuildError
 from symposium.build_tools.running import Command, run
 from symposium.config.paths import paths
-from symposium.registry.path_probe import look_up, usual_path
 
 FOLDER: Final = "build-logs"
 """Of the user's cache."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from localio.processes import look_up, reachable
 from peerwire.transports.command import Command, command_json
 from symposium.agent_sessions.lent_environment import lend
 from symposium.bus.messages.tasks import InboxItem, TaskView
@@ -17,7 +18,6 @@ from symposium.chain_spec import read_agent
 from symposium.cli.agent_names import agent_spec, configured_agent
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
-from symposium.registry.path_probe import look_up, reachable
 from symposium.taskspaces.agent_commands import BUILT_IN, TERMINAL
 
 NONE: Final = "none"

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from localio.files import read_text
+from localio.jsonc import JsoncError, parse
 from symposium.config.component_source import ComponentSource, SourceError, read_source
-from symposium.config.jsonc import JsoncError, parse
 from symposium.config.paths import Paths
 from symposium.config.user_config import Config, ConfigError, ModEntry, read_config
 

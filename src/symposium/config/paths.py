@@ -1,4 +1,4 @@
-"""Where the user's files are: one override, else the seed's directory and the conventions."""
+"""Locations of the files of the user: one override, else the usual directories."""
 
 import os
 import stat
@@ -89,31 +89,6 @@ def config_file(named: Path | None, environment: Mapping[str, str] | None = None
 def policy_file(environment: Mapping[str, str] | None = None) -> Path:
     """The file with the user's rules for agents; it need not be there."""
     return paths(environment).home / "policy.toml"
-
-
-def trusted_places(search_path: str, workspace: Path | None = None) -> list[str]:
-    """The directories of a PATH that programs are taken from while a workspace is open.
-
-    Not those inside it, nor any that depends on where one is: opening a workspace starts nothing
-    that is stored in it. One that holds the user's home counts as none: so does all they installed.
-
-    Args:
-        search_path: as PATH has it.
-        workspace: where we are, by default.
-    """
-    absolute = [each for each in search_path.split(os.pathsep) if os.path.isabs(each)]  # noqa: PTH117 - starts fast
-    try:
-        inside = (Path() if workspace is None else workspace).resolve()
-    except FileNotFoundError:
-        return absolute  # where we are has been removed: nothing is in it
-    if is_in(Path.home(), inside):
-        return absolute
-    return [each for each in absolute if not Path(each).resolve().is_relative_to(inside)]
-
-
-def is_in(place: Path, folder: Path) -> bool:
-    """Whether it is that folder or in it, links resolved."""
-    return place.resolve().is_relative_to(folder.resolve())
 
 
 def leave_relative_places() -> None:

@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from localio.files import check_writable, read_text, write_whole
+from localio.jsonc import JsoncError, node_at, parse, place
 from peerwire.transports.command import CommandError, command_json, parse_command
 from symposium.config.component_source import ComponentSource, SourceError, read_source
-from symposium.config.jsonc import JsoncError, node_at, parse, place
 from symposium.errors import SymposiumError
 
 ModKind: TypeAlias = Literal["proxy", "mcp", "adapter"]
@@ -263,7 +263,7 @@ def save(path: Path, config: Config, seen: str | None) -> str:
 
 
 def _changed_text(current: str, config: Config, path: Path) -> str:
-    from symposium.config.jsonc_edit import rewrite  # noqa: PLC0415 - most only read
+    from localio.jsonc_edit import rewrite  # noqa: PLC0415 - most only read
 
     old = _read_text(current, path)  # what we cannot read, we do not overwrite
     value = dict(cast("Mapping[str, Any]", parse(current).value))
@@ -327,7 +327,7 @@ def _agent_json(config: Config) -> Any:
 
 def first_text(config: Config) -> str:
     """What a new file says."""
-    from symposium.config.jsonc_text import json_text  # noqa: PLC0415 - most only read
+    from localio.jsonc import json_text  # noqa: PLC0415 - most only read
 
     lines = ["    " + json_text(_entry_json(mod)) for mod in config.mods]
     proxies = "[\n" + ",\n".join(lines) + "\n  ]" if lines else "[]"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from symposium.config.jsonc_text import json_text
+from localio.jsonc import json_text
 from symposium.editors.launch import Launch
 
 

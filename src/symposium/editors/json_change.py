@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from symposium.config.jsonc import JsoncError, parse
-from symposium.config.jsonc_edit import rewrite
-from symposium.config.jsonc_pairing import is_same
+from localio.jsonc import JsoncError, parse
+from localio.jsonc_edit import is_same, rewrite
 from symposium.editors.receipt import Receipt, SettingsError, digest
 
 

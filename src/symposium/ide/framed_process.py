@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from localio.files import trusted_places
 from peerwire.errors import ConnectionClosedError, SpawnError, TransportError
 from peerwire.jsonrpc.transport import Listener
-from symposium.config.paths import trusted_places
 from symposium.ide.framing import Frames, frame
 
 TERM_GRACE: Final = 2.0

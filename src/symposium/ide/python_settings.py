@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from symposium.config.paths import is_in, trusted_places
+from localio.files import is_in, trusted_places
 
 ENVIRONMENTS: Final = (".venv", "venv", "env")
 """Where environments are stored in a workspace, the likeliest first."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from symposium.config.paths import is_in, trusted_places
+from localio.files import is_in, trusted_places
 from symposium.ide.python_settings import python_settings
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from localio.errors import ExplainedError, ProgramNotFoundError
+from localio.processes import reachable
 from peerwire.errors import Boundary, PeerwireError, RpcError
 from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import as_object
@@ -36,7 +37,6 @@ from symposium.keepers.notes import Notes
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import Purse
 from symposium.policy.verdict import PolicyError
-from symposium.registry.path_probe import reachable
 
 FAILURES: Final = 3
 """Deaths of the agent that are mended within `WITHIN`; with the next it stays ended."""

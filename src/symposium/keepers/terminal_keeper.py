@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from localio.processes import look_up, usual_path
 from localio.redaction import Redactor, secret_values
 from localio.text import plain_text
 from peerwire.errors import invalid_params
@@ -28,7 +29,6 @@ from symposium.agent_sessions.store import TERMINAL_LOG
 from symposium.keepers.keeper import OnState, Viewer
 from symposium.keepers.processes import processes_of_session
 from symposium.keepers.scrollback import Scrollback
-from symposium.registry.path_probe import look_up, usual_path
 
 GRACE: Final = 3.0
 """Seconds between asking a program to end and ending it."""

@@ -13,8 +13,7 @@ import tarfile
 from pathlib import Path
 from typing import IO, Final, cast
 
-from symposium.package_sources.model import DamagedError
-from symposium.registry.unpack import (
+from localio.archives import (
     DAMAGE,
     Room,
     UnpackError,
@@ -23,6 +22,7 @@ from symposium.registry.unpack import (
     whole_tar,
     write_member,
 )
+from symposium.package_sources.model import DamagedError
 
 MOST_UNPACKED: Final = 1024 * 1024 * 1024
 MOST_FILES: Final = 50_000

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from localio.http import fetch
+from localio.http_values import AnsweredError, FetchError, Wish
 from symposium.package_sources.model import (
     Checksum,
     DamagedError,
@@ -15,8 +17,6 @@ from symposium.package_sources.model import (
     PackageError,
     UnknownPackageError,
 )
-from symposium.registry.fetch import fetch
-from symposium.registry.wish import AnsweredError, FetchError, Wish
 
 ANSWER_TIME: Final = 30.0
 ARCHIVE_TIME: Final = 300.0

@@ -9,14 +9,14 @@ from typing import Final
 import msgspec
 
 from localio.errors import ExplainedError
+from localio.http import fetch
+from localio.http_values import FetchError, Wish
 from symposium.config.paths import Paths
 from symposium.recommendations.recommendation import (
     Listed,
     RecommendationError,
     read_recommendations,
 )
-from symposium.registry.fetch import fetch
-from symposium.registry.wish import FetchError, Wish
 
 OFFICIAL: Final = "https://recommendations.symposium.dev/recommendations.toml"
 VARIABLE: Final = "SYMPOSIUM_RECOMMENDATIONS"

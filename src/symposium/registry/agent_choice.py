@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
+from localio.processes import look_up
 from localio.text import near_names
 from peerwire.transports.command import command_json
 from symposium.errors import SpecError
@@ -18,7 +19,6 @@ from symposium.registry.agent_ids import (
     may_be_id,
 )
 from symposium.registry.known import agent_here, known_agent, known_ids
-from symposium.registry.path_probe import look_up
 from symposium.registry.starting import Obtained
 from symposium.registry.surroundings import Surroundings
 

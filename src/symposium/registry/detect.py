@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from localio.processes import NOWHERE, Talker, look_up, overhear, usual_path
 from symposium.registry.entries import Entry
-from symposium.registry.overheard import Talker, overhear
-from symposium.registry.path_probe import NOWHERE, look_up, usual_path
 
 VERSION_TIME: Final = 2.0
 """Seconds that a program has to say its version; all are asked at once."""

@@ -4,11 +4,11 @@ import asyncio
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from localio.archives import Room, unpack
+from localio.http import ARCHIVE_TIME, MAX_ARCHIVE, fetch
+from localio.http_values import Wish
 from symposium.registry.building import Built, InstallError
 from symposium.registry.entries import Archive
-from symposium.registry.fetch import ARCHIVE_TIME, MAX_ARCHIVE, fetch
-from symposium.registry.unpack import Room, unpack
-from symposium.registry.wish import Wish
 
 
 async def build_from_archive(target: Archive, directory: Path) -> Built:

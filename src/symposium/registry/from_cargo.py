@@ -8,12 +8,11 @@ from urllib.parse import quote
 
 import msgspec
 
+from localio.http import INDEX_TIME, fetch
+from localio.http_values import Wish
+from localio.processes import ToolError, look_up, run_tool, usual_path
 from symposium.registry.building import Built, InstallError, one_program
 from symposium.registry.entries import Crate
-from symposium.registry.fetch import INDEX_TIME, fetch
-from symposium.registry.path_probe import look_up, usual_path
-from symposium.registry.tool_run import ToolError, run_tool
-from symposium.registry.wish import Wish
 
 CRATES: Final = "https://crates.io/api/v1/crates"
 

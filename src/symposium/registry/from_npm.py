@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from localio.processes import run_tool
 from symposium.registry.building import Built, InstallError, one_program, path_in
 from symposium.registry.entries import Package
-from symposium.registry.tool_run import run_tool
 
 
 class _Manifest(msgspec.Struct, frozen=True):

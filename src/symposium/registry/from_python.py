@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from localio.processes import look_up, run_tool, usual_path
 from symposium.registry.building import Built, InstallError, one_program, path_in
 from symposium.registry.entries import Package
-from symposium.registry.path_probe import look_up, usual_path
-from symposium.registry.tool_run import run_tool
 
 _AT: Final = re.compile(r"([A-Za-z0-9._-]+(?:\[[^\]]*\])?)@([0-9][^/]*)", re.ASCII)
 """uvx's own way to pin, as in `some-agent@1.2`."""

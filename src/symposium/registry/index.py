@@ -13,9 +13,9 @@ from typing import Final, Literal
 
 import msgspec
 
+from localio.http import INDEX_TIME, fetch
+from localio.http_values import FetchError, Wish
 from symposium.registry.entries import MAX_INDEX, Index, RegistryFormatError, parse_index
-from symposium.registry.fetch import INDEX_TIME, fetch
-from symposium.registry.wish import FetchError, Wish
 
 OFFICIAL: Final = "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
 VARIABLE: Final = "SYMPOSIUM_REGISTRY"

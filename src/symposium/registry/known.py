@@ -3,11 +3,11 @@
 import os
 
 from localio.errors import ExplainedError
+from localio.processes import look_up, usual_path
 from peerwire.transports.command import Command
 from symposium.registry.detect import program_name, way_arguments
 from symposium.registry.entries import Entry
 from symposium.registry.index import Loaded, snapshot
-from symposium.registry.path_probe import look_up, usual_path
 from symposium.registry.starting import Obtained, obtain, obtain_agent
 from symposium.registry.surroundings import Surroundings
 

@@ -10,6 +10,8 @@ from typing import Any, cast
 import msgspec
 
 from localio.errors import ExplainedError
+from localio.http import INDEX_TIME, fetch
+from localio.http_values import Wish
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
 from symposium.errors import SpecError
@@ -25,7 +27,6 @@ from symposium.registry.entries import (
     RegistryFormatError,
     parse_entry,
 )
-from symposium.registry.fetch import INDEX_TIME, fetch
 from symposium.registry.receipts import (
     Receipt,
     installed_command,
@@ -40,7 +41,6 @@ from symposium.registry.resolve import (
     passing_command,
 )
 from symposium.registry.surroundings import Surroundings
-from symposium.registry.wish import Wish
 
 
 @dataclass(frozen=True, slots=True)

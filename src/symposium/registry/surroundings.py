@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from localio.processes import look_up, usual_path
 from symposium.config.paths import paths
 from symposium.registry.added import AddedAgents
 from symposium.registry.index import RegistryIndex, registry_address
-from symposium.registry.path_probe import look_up, usual_path
 from symposium.registry.platforms import platform_key
 from symposium.registry.receipts import installed_versions
 

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from localio.errors import ExplainedError, ProgramNotFoundError
+from localio.files import trusted_places
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object
 from peerwire.transports.command import Command
@@ -19,7 +20,6 @@ from symposium.chain.blueprint import InProcess, Program
 from symposium.chain.capabilities import Mode
 from symposium.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
 from symposium.config.component_source import ComponentSource
-from symposium.config.paths import trusted_places
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError
 from symposium.run_mode.settings import Composition
@@ -175,7 +175,7 @@ class Composer(Struct, frozen=True):
         spec = json.loads(await self._program(source))
         command = Command((spec["command"], *spec.get("args", [])), _env(spec))
         if not _starts_as_it_is(command.argv[0]):
-            from symposium.registry.path_probe import reachable  # noqa: PLC0415 - seldom needed
+            from localio.processes import reachable  # noqa: PLC0415 - seldom needed
 
             # The agent starts it, and would tell nobody that it is not there.
             command = await reachable(command, os.environ)
@@ -208,7 +208,7 @@ async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
         return make
     command = _with_our_python(made.command)
     if not _starts_as_it_is(command.argv[0]):
-        from symposium.registry.path_probe import reachable  # noqa: PLC0415 - seldom needed
+        from localio.processes import reachable  # noqa: PLC0415 - seldom needed
 
         command = await reachable(command, os.environ)
     from symposium.run_mode.neutral_ground import away  # noqa: PLC0415 - seldom needed
@@ -242,7 +242,7 @@ async def _reached(chain: ChainSpec) -> ChainSpec:
     """The chain with what its agent's program needs of PATH: a dock's leads nowhere (users A-9)."""
     if not isinstance(chain.agent, Program) or _starts_as_it_is(chain.agent.command.argv[0]):
         return chain
-    from symposium.registry.path_probe import reachable  # noqa: PLC0415 - not before a session
+    from localio.processes import reachable  # noqa: PLC0415 - not before a session
 
     try:
         command = await reachable(chain.agent.command, os.environ)

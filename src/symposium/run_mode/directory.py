@@ -6,9 +6,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from localio.files import trusted_places
 from symposium.catalog import builtin_agents, builtin_mods, find_mod, installed_mod_names
 from symposium.chain.mod import ComponentSpec
-from symposium.config.paths import paths, trusted_places
+from symposium.config.paths import paths
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 

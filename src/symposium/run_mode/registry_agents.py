@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from localio.errors import ExplainedError
+from localio.processes import usual_path
 from peerwire.transports.command import command_json
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import ModEntry
 from symposium.registry.directory import How, KnownAgent, RegistryDirectory
-from symposium.registry.path_probe import usual_path
 from symposium.registry.starting import obtain, obtain_source
 from symposium.registry.surroundings import surroundings
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices

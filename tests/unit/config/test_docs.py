@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from localio.jsonc import parse
 from symposium.config.component_source import DETAILED, NAMED
-from symposium.config.jsonc import parse
 from symposium.config.user_config import ConfigError, load, read_config
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/config.md").read_text()

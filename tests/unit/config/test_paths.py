@@ -5,14 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from symposium.config.paths import (
-    Paths,
-    config_file,
-    keep_runtime,
-    leave_relative_places,
-    paths,
-    trusted_places,
-)
+from localio.files import trusted_places
+from symposium.config.paths import Paths, config_file, keep_runtime, leave_relative_places, paths
 
 HOME = {"HOME": "/home/ada"}
 

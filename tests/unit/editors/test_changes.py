@@ -8,9 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.support.json_values import VALUES, decorated
 
-from symposium.config.jsonc import parse
-from symposium.config.jsonc_edit import rewrite
-from symposium.config.jsonc_text import json_text
+from localio.jsonc import json_text, parse
+from localio.jsonc_edit import rewrite
 from symposium.editors import block_change, json_change
 from symposium.editors.change import Change, carry_out
 from symposium.editors.receipt import Receipt, Receipts, SettingsError

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from tests.support.web import Web, reply, serving
 
+from localio.http import fetch
+from localio.http_values import FetchError, Wish
 from symposium.registry.entries import Index
-from symposium.registry.fetch import fetch
 from symposium.registry.index import FRESH, OFFICIAL, Loaded, RegistryIndex, registry_address
-from symposium.registry.wish import FetchError, Wish
 
 BODY = json.dumps(
     {

@@ -10,6 +10,7 @@ import click
 from msgspec import structs
 
 from localio.errors import ExplainedError
+from localio.processes import find_program, reachable
 from localio.text import near_names
 from peerwire.transports.command import Command, parse_command, shown
 from symposium.catalog import agent_names
@@ -33,7 +34,6 @@ from symposium.registry.added import AddedAgent, id_of
 from symposium.registry.directory import KnownAgent, RegistryDirectory
 from symposium.registry.handshake import HANDSHAKE_TIME, shake_hands
 from symposium.registry.install import uninstall
-from symposium.registry.path_probe import find_program, reachable
 from symposium.registry.receipts import Receipt, installed, installed_versions
 from symposium.registry.resolve import find_entry
 from symposium.registry.starting import Obtained, obtain, obtain_agent, obtain_source

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from symposium.config.jsonc import JsoncError, parse
+from localio.jsonc import JsoncError, parse
 from symposium.daemon.tasks.notices import TaskNotice, payload
 from symposium.daemon.tasks.webhook import PATIENCE, is_webhook, post
 

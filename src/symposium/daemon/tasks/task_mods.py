@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from symposium.config.jsonc import JsoncError, parse
+from localio.jsonc import JsoncError, parse
 
 _TIMELINE: Final = "timeline"
 

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from symposium.config.jsonc import JsoncError, parse
+from localio.jsonc import JsoncError, parse
 from symposium.taskspaces.port_blocks import SPACING
 from symposium.taskspaces.setup_files.recipe import Guess, Recipe
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.registry.unpack import Room, UnpackError, unpack
+from localio.archives import Room, UnpackError, unpack
 
 Fill = Callable[[tarfile.TarFile], None]
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.json_values import VALUES, decorated
 
-from symposium.config.jsonc import parse
-from symposium.config.jsonc_edit import rewrite
-from symposium.config.jsonc_text import json_text
+from localio.jsonc import json_text, parse
+from localio.jsonc_edit import rewrite
 
 NAMES = ["ada", "bob", "cyd", "dot", "eve"]
 

@@ -1,21 +1,106 @@
-"""Finds programs where a desktop's poor PATH does not lead: usual places, then the login shell's.
+"""Programs: find one, run one in a process group of its own, with limits.
 
 A login shell runs the user's start-up files, whose noise must not reach anybody: it gets no
 terminal and no input, four seconds, and only what stands between two marks is read (users A-9).
 """
 
+import asyncio
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from localio.errors import ProgramNotFoundError
+from localio.errors import LocalIOError, ProgramNotFoundError
+from localio.files import trusted_places
+from localio.text import plain_text
 from peerwire.transports.command import Command
-from symposium.config.paths import trusted_places
-from symposium.registry.overheard import Talker, overhear
+
+MOST: Final = 16 * 1024 * 1024
+"""Bytes that are listened to; whoever says more is cut short."""
+
+BURY_TIME: Final = 2.0
+"""Seconds that a killed program is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Talker:
+    """A program to listen to; it has no input. `stderr` is as `subprocess` has it."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path | None = None
+    stderr: int = asyncio.subprocess.DEVNULL
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What it said; the code is None if it was cut short."""
+
+    said: bytes
+    code: int | None
+
+
+class _Listening(asyncio.SubprocessProtocol):
+    def __init__(self, is_enough: Callable[[bytes], bool]) -> None:
+        self._is_enough = is_enough
+        self.said = b""
+        self.done = asyncio.Event()
+        self.gone = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        del fd
+        self.said += data
+        if len(self.said) > MOST or self._is_enough(self.said):
+            self.done.set()
+
+    def process_exited(self) -> None:
+        self.gone.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        # It has exited, and all that it said has been heard.
+        del exc
+        self.done.set()
+
+
+async def overhear(
+    talker: Talker, *, seconds: float, is_enough: Callable[[bytes], bool] = lambda _: False
+) -> Heard:
+    """Listen to its end or until it is enough; then nothing of its group is left running.
+
+    Raises:
+        TimeoutError: it went on for longer.
+        OSError: it could not be started.
+    """
+    transport, listening = await asyncio.get_running_loop().subprocess_exec(
+        lambda: _Listening(is_enough),
+        *talker.argv,
+        cwd=talker.cwd,
+        env=dict(talker.env),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=talker.stderr,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            await listening.done.wait()
+        code = transport.get_returncode()
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(transport.get_pid(), signal.SIGKILL)
+        try:
+            with suppress(TimeoutError):  # only one stuck in the kernel needs any time
+                async with asyncio.timeout(BURY_TIME):
+                    await listening.gone.wait()
+        finally:
+            # Only now: it asks for the exit code itself, and who waits for it would miss it.
+            transport.close()
+    return Heard(listening.said, code)
+
 
 PROBE_TIME: Final = 4.0
 """Seconds that the login shell has."""
@@ -188,3 +273,44 @@ def _version(place: Path) -> tuple[int, ...]:
         if all(each.isdecimal() for each in digits):
             return tuple(int(each) for each in digits)
     return ()
+
+
+INSTALL_TIME: Final = 900.0
+"""Seconds that an installer may take."""
+
+_SHOWN_LINES: Final = 8
+
+
+class ToolError(LocalIOError):
+    """An installer could not be started, failed or took too long; carries its last words."""
+
+
+async def run_tool(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    seconds: float = INSTALL_TIME,
+) -> str:
+    """What it wrote to stdout and stderr; whoever is cancelled takes it along.
+
+    Raises:
+        ToolError: it failed.
+    """
+    # As `has_tool` looks for them: a desktop's PATH does not lead to all installers.
+    search_path = usual_path(os.environ)
+    program = str(look_up(argv[0], search_path.split(os.pathsep)) or argv[0])
+    env = {**os.environ, "PATH": search_path}
+    talker = Talker((program, *argv[1:]), env, cwd, asyncio.subprocess.STDOUT)
+    try:
+        heard = await overhear(talker, seconds=seconds)
+    except TimeoutError as error:
+        raise ToolError(f"{argv[0]} took longer than {seconds:g} s", "try again") from error
+    except OSError as error:
+        raise ToolError(f"{argv[0]} did not start: {error.strerror}", "is it installed?") from error
+    text = plain_text(heard.said.decode(errors="replace"))
+    if heard.code != 0:
+        tail = "\n".join(f"| {line}" for line in text.strip().splitlines()[-_SHOWN_LINES:])
+        raise ToolError(
+            f"`{' '.join(argv[:3])} …` failed with {heard.code}", f"its last words:\n{tail}"
+        )
+    return text

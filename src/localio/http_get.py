@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Final
 
-from symposium.registry.wish import AnsweredError, FetchError, Got, Wish
+from localio.http_values import AnsweredError, FetchError, Got, Wish
 
 PIECE: Final = 256 * 1024
 SILENCE: Final = 10.0

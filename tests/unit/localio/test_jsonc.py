@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.json_values import decorated
 
-from symposium.config.jsonc import MAX_DEPTH, JsoncError, node_at, parse, place
-from symposium.config.jsonc_text import json_text
+from localio.jsonc import MAX_DEPTH, JsoncError, json_text, node_at, parse, place
 
 
 @pytest.mark.requirement("config.comments-and-commas")

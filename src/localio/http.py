@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from localio.http_values import FetchError, Got, Wish
 from peerwire.errors import Boundary
-from symposium.registry.wish import FetchError, Got, Wish
 
 INDEX_TIME: Final = 10.0
 """Seconds for an index (acp-host §4.10)."""
@@ -43,7 +43,7 @@ async def _in_a_thread(wish: Wish, to: Path) -> Got:
 
     def work() -> None:
         # urllib, ssl and http.client take longer to import than a chain takes to start.
-        from symposium.registry.http_get import http_get  # noqa: PLC0415 - as said above
+        from localio.http_get import http_get  # noqa: PLC0415 - as said above
 
         with Boundary() as caught:
             outcome.append(http_get(wish, to))
