@@ -58,6 +58,11 @@ class ChainSpec(Struct, frozen=True):
     bridge: Mode = "auto"
     before_yes: BeforeYes | None = None
 
+    @property
+    def agent_name(self) -> str:
+        """The name of its agent; empty if it has none."""
+        return "" if self.agent is None else self.agent.name
+
     def blueprint(self) -> Blueprint:
         """The components of one chain."""
         return Blueprint([*self.users_mods(), *self.hosts_mods()], self.agent)

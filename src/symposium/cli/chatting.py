@@ -133,7 +133,7 @@ class Chatting:
         decides = decider(chat.permits, person, self._nobody_there)
         terms = Terms(chat.cwd, decides, self._view.update, self._view.decided, chat.patience)
         chooser = chooser_of(chat.permits, has_person=person is not None)
-        watched = witnessed(chat.chain, chooser)
+        watched = witnessed(chat.chain.agent_name, chat.chain.secrets, chooser)
         settings = replace(chat.settings, on_stderr=self._note_stderr, beside_agent=watched)
 
         def instantiate(_: object) -> Blueprint:

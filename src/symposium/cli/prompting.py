@@ -145,7 +145,10 @@ class _Prompting:
             return errand.chain.blueprint()
 
         chooser = chooser_of(errand.permits, has_person=person is not None)
-        settings = replace(errand.settings, beside_agent=witnessed(errand.chain, chooser))
+        settings = replace(
+            errand.settings,
+            beside_agent=witnessed(errand.chain.agent_name, errand.chain.secrets, chooser),
+        )
         with recorded(errand.chain, settings, trace_dir=errand.trace_dir) as records:
             async with converse(instantiate, terms, records.settings) as conversation:
                 await conversation.initialize()

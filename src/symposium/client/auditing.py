@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from symposium.chain.blueprint import InProcess
-from symposium.chain_spec import ChainSpec
 from symposium.conductor.witness import WITNESS, Chooser, Entry, TakeDown, Witness, the_user
 from symposium.config.paths import paths
 
@@ -18,11 +17,18 @@ SOON: Final = 0.02
 _log = logging.getLogger(__name__)
 
 
-def witnessed(chain: ChainSpec, chooser: Chooser = the_user) -> Callable[[], Sequence[InProcess]]:
-    """Makes the mod that sees the questions of a chain's agent."""
-    name = "" if chain.agent is None else chain.agent.name
-    take_down = _taking_down(chain.secrets)
-    return lambda: [InProcess(WITNESS, Witness(name, take_down, chooser), is_hidden=True)]
+def witnessed(
+    agent: str, secrets: Sequence[str], chooser: Chooser = the_user
+) -> Callable[[], Sequence[InProcess]]:
+    """Makes the mod that sees the questions of an agent.
+
+    Args:
+        agent: the name of the agent; empty for a chain without one.
+        secrets: values that must not be written.
+        chooser: tells who chose an answer.
+    """
+    take_down = _taking_down(secrets)
+    return lambda: [InProcess(WITNESS, Witness(agent, take_down, chooser), is_hidden=True)]
 
 
 def _taking_down(secrets: Sequence[str]) -> TakeDown:

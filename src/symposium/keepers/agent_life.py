@@ -137,7 +137,7 @@ class AgentLife:
         terms = Terms(directory, decider, self._updated, self._decided, servers=servers)
         settings = Settings(
             tap=partial(self._heard, chain.agent.name if chain.agent else None),
-            beside_agent=witnessed(chain),
+            beside_agent=witnessed(chain.agent_name, chain.secrets),
         )
         async with converse(lambda _: chain.blueprint(), terms, settings) as conversation:
             session = await self._open(conversation, on_state)

@@ -82,7 +82,9 @@ async def serve(options: RunOptions) -> int:
     with ExitStack() as files:
 
         def record(chain: ChainSpec, trace_dir: str | None) -> Recorded:
-            settings = Settings(on_stderr=log_stderr, beside_agent=witnessed(chain))
+            settings = Settings(
+                on_stderr=log_stderr, beside_agent=witnessed(chain.agent_name, chain.secrets)
+            )
             records = recorded(chain, settings, trace_dir=trace_dir, log_dir=options.log_dir)
             return files.enter_context(records)
 

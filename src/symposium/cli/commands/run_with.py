@@ -72,7 +72,9 @@ async def serve(chain: ChainSpec, options: RunWithOptions) -> int:
         return chain.blueprint()
 
     settings = Settings(
-        is_proxy=chain.agent is None, on_stderr=log_stderr, beside_agent=witnessed(chain)
+        is_proxy=chain.agent is None,
+        on_stderr=log_stderr,
+        beside_agent=witnessed(chain.agent_name, chain.secrets),
     )
     with recorded(chain, settings, trace_dir=options.trace_dir, log_dir=options.log_dir) as records:
         client = records.client(stdio_transport())
