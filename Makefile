@@ -109,7 +109,7 @@ fuzz: setup ## new inputs for all property tests, and broken bytes for a minute 
 	SEED=$${SEED:-fresh} FUZZ_SECONDS=60 $(BIN)/pytest -q tests/interaction/test_invariants.py -k broken_bytes
 	SEED=$${SEED:-fresh} FUZZ_ROUNDS=20000 $(BIN)/pytest -q --timeout 300 tests/unit/jsonrpc/test_fuzz.py
 	SEED=$${SEED:-fresh} FUZZ_ROUNDS=20000 $(BIN)/pytest -q --timeout 300 tests/unit/bus/test_fuzz.py
-	SEED=$${SEED:-fresh} FUZZ_ROUNDS=200000 $(BIN)/pytest -q --timeout 300 tests/unit/ide/dialect/test_parser.py
+	SEED=$${SEED:-fresh} FUZZ_ROUNDS=200000 $(BIN)/pytest -q --timeout 300 tests/unit/code/query/test_parser.py
 
 lock: setup ## renew the pinned requirements
 	$(LOCK) --output-file requirements/runtime.txt

@@ -19,12 +19,12 @@ from localio.errors import ExplainedError
 from localio.text import plain_text
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.conductor import Settings
-from symposium.chain_spec import read_chain
 from symposium.cli.failures import failure_of
 from symposium.client.conversation import Conversation, Terms, converse
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.client.permissions import Decision, DenyAll, Permission
 from symposium.errors import SymposiumError
+from symposium.planning.chain_spec import read_chain
 
 EXAMPLES: Final = Path(__file__).parent
 MODS: Final = ("hide_keys.py", "words.py")

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from inspect import getdoc
 
-from symposium.ide.dialect.evaluator import FUNCTIONS, MOST_CALLS, signature
-from symposium.ide.dialect.function import Function
-from symposium.ide.dialect.parser import DEEPEST, MOST_CHARACTERS
-from symposium.ide.dialect.search import MOST_HITS, PATIENCE
+from symposium.code.query.evaluator import FUNCTIONS, MOST_CALLS, signature
+from symposium.code.query.functions import Function
+from symposium.code.query.parser import DEEPEST, MOST_CHARACTERS
+from symposium.code.query.search import MOST_HITS, PATIENCE
 
 PAGE = "reference/dialect.md"
 

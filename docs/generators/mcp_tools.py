@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from symposium.guidance.boot import ALIASES, COLLABORATORS
-from symposium.guidance.library import library_for
-from symposium.guidance.places import BUILT_IN
+from symposium.documents.boot import ALIASES, COLLABORATORS
+from symposium.documents.guidance import BUILT_IN, library_for
 from symposium.mcp_server.registry import all_tools
 from symposium.mcp_server.tool import Hints, Tool, Topic
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from symposium.policy.programs.catalog import GROUPS
-from symposium.policy.programs.vocabulary import Program
+from symposium.permissions.programs.catalog import GROUPS
+from symposium.permissions.programs.vocabulary import Program
 
 PAGE = "reference/programs.md"
 
@@ -13,7 +13,7 @@ A rule that allows one of these programs holds for the options in its table. Eve
 asked. [How rules judge programs](../how-to/policy.md#how-rules-judge-a-program) explains what
 follows from that.
 
-The tables are in `src/symposium/policy/programs/`, one file for each group. In the columns:
+The tables are in `src/symposium/permissions/programs/`, one file for each group. In the columns:
 
 - **Operands**: what the program does with words that are not options. `read`, `write`, `remove`,
   and `enter` are paths; `run` and `module` are code; `*` marks the operand of any number of words.

@@ -1,15 +1,17 @@
-"""Mods and agents by name: the built-in ones, then mods that installed distributions offer.
+"""Mods and agents by name, built in or installed, and the labels of agents.
 
 A look-up imports the one module that it names. What other distributions offer is read only for a
 name that is no built-in's.
 """
 
 import logging
+import re
 from collections.abc import Iterable
 from typing import Final, Protocol
 
 from localio.plugins import has_module, module_name, names_in, only_object
 from peerwire.errors import LocalError
+from peerwire.transports.command import CommandError, parse_command, shown
 from symposium.chain.mod import AgentSpec, ComponentSpec
 
 ENTRY_POINTS: Final = "symposium.components"
@@ -118,3 +120,46 @@ def _installed_mod(name: str) -> ComponentSpec | None:
     if not isinstance(spec, ComponentSpec):
         raise LocalError(f"{place} is no ComponentSpec")
     return spec
+
+
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+"""What an id may look like; command lines, paths and JSON do not."""
+
+
+def may_be_id(written: str) -> bool:
+    """Whether it is no SPEC as it stands: no command line, path, JSON, or name of a built-in."""
+    name = written.strip()
+    return looks_like_id(name) and not (is_built_in(name) or has_module(_MODS, name))
+
+
+def looks_like_id(name: str) -> bool:
+    """Whether an id could be written so."""
+    return _ID.fullmatch(name) is not None
+
+
+def is_built_in(name: str) -> bool:
+    """Whether an agent of ours is called so; imports none."""
+    return has_module(_AGENTS, name)
+
+
+def built_in_agents() -> list[str]:
+    """The names of the agents that come with us, sorted; imports none."""
+    return names_in(_AGENTS)
+
+
+_HIDDEN: Final = "…"
+
+
+def agent_label(agent: str) -> str:
+    """The id where it was chosen by one, else its command line.
+
+    What its variables are set to is hidden: keys are given to agents that way.
+    """
+    try:
+        command = parse_command(agent)
+    except CommandError:
+        # It was taken down before it was checked; whoever starts it says what is wrong.
+        return shown((agent,))
+    if command.name:
+        return command.name
+    return " ".join([*(f"{name}={_HIDDEN}" for name in command.env), shown(command.argv)])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.e2e.conftest import run_or_skip
 
-from symposium.ide.headless import Headless
+from symposium.code.lsp.headless import Headless
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -11,7 +11,7 @@ from tests.support.scenes import VERSION_ONE
 
 from symposium.chain.mod import Mod
 from symposium.mods.tag import Tag
-from symposium.planning.plan import Plan
+from symposium.planning.planner import Plan
 
 TAGGING = {"agent": "claude", "proxies": [{"name": "tag", "optional": True}]}
 

@@ -14,9 +14,9 @@ from symposium.chain.conductor import Settings
 from symposium.chain.messages import Crossing
 from symposium.chain.mod import Mod, Reply, from_agent
 from symposium.chain.runner import ChainSettings
-from symposium.chain_spec import ChainSpec
-from symposium.conductor.witness import POLICY_META, Witness
 from symposium.mods.policy import PolicyMod
+from symposium.permissions.recorder import POLICY_META, Witness
+from symposium.planning.chain_spec import ChainSpec
 
 OPTIONS: list[dict[str, Any]] = [
     {"optionId": "once", "name": "Yes", "kind": "allow_once"},

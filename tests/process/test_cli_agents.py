@@ -14,7 +14,7 @@ from tests.support.web import reply, serving
 
 from peerwire.transports.command import parse_command
 from symposium.catalog import agent_names
-from symposium.registry.platforms import platform_key
+from symposium.registry.entries import platform_key
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 Spec: TypeAlias = Callable[..., str]

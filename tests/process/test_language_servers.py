@@ -11,10 +11,9 @@ import pytest
 from msgspec import convert
 
 from peerwire.jsonrpc.transport import Transport
-from symposium.ide.framed_process import FramedProcess, spawn_framed
-from symposium.ide.headless import Headless
-from symposium.ide.operations import Ranges, Symbols
-from symposium.ide.server_pool import PoolSettings
+from symposium.code.lsp.framing import FramedProcess, spawn_framed
+from symposium.code.lsp.headless import Headless, PoolSettings
+from symposium.code.operations import Ranges, Symbols
 from symposium.mods.ide_ops import IdeOps
 from symposium.mods.ide_ops_adapter import IdeOpsAdapter
 from symposium.testing import FakeEditor, chain_of

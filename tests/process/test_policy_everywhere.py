@@ -17,7 +17,7 @@ from symposium.agent_sessions.launch import launch
 from symposium.agent_sessions.session import SessionError, SessionKind, SessionSpec
 from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import paths
-from symposium.policy.notes import read_note
+from symposium.permissions.notes import read_note
 
 Spec: TypeAlias = Callable[..., str]
 

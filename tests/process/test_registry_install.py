@@ -24,14 +24,24 @@ from tests.support.web import Web, reply, serving
 
 from localio.archives import UnpackError
 from peerwire.transports.command import Command
-from symposium.registry.building import InstallError
-from symposium.registry.entries import Crate, Distribution, Entry, parse_entry
-from symposium.registry.from_cargo import build_from_cargo
-from symposium.registry.install import install, uninstall
-from symposium.registry.receipts import Receipt, installed, installed_command, installed_versions
-from symposium.registry.resolve import FromArchive, FromPackage, choose_way
-from symposium.registry.starting import obtain, obtain_agent, resolved
-from symposium.registry.surroundings import Surroundings
+from symposium.registry.entries import (
+    Crate,
+    Distribution,
+    Entry,
+    FromArchive,
+    FromPackage,
+    choose_way,
+    parse_entry,
+)
+from symposium.registry.index import (
+    Receipt,
+    Surroundings,
+    installed,
+    installed_command,
+    installed_versions,
+)
+from symposium.registry.installers import InstallError, build_from_cargo, install, uninstall
+from symposium.registry.provision import obtain, obtain_agent, resolved
 
 PLATFORM = "linux-x86_64"
 SAYS = b"#!/bin/sh\necho I am $0 with $1\n"
@@ -154,8 +164,8 @@ async def test_who_is_killed_leaves_nothing_that_counts(web: Web, tmp_path: Path
     script = (
         "import asyncio, json, sys; from pathlib import Path\n"
         "from symposium.registry.entries import parse_entry\n"
-        "from symposium.registry.install import install\n"
-        "from symposium.registry.resolve import FromArchive\n"
+        "from symposium.registry.installers import install\n"
+        "from symposium.registry.entries import FromArchive\n"
         "entry = parse_entry(json.loads(sys.argv[1]))\n"
         f"way = FromArchive(entry.distribution.binary['{PLATFORM}'])\n"
         "asyncio.run(install(entry, way, Path(sys.argv[2])))\n"

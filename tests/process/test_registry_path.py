@@ -10,8 +10,8 @@ import pytest
 from localio.errors import ProgramNotFoundError
 from localio.processes import find_program, login_shell_path, reachable
 from peerwire.transports.command import Command
-from symposium.registry.detect import detect
 from symposium.registry.entries import Distribution, Entry, Local
+from symposium.registry.listing import detect
 
 POOR = "/usr/bin:/bin"
 

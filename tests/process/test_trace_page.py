@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.support.browser import CHROMIUM, FAULTS, Browser, started_browser
 
-from symposium.trace_view.page import write_page
+from symposium.trace_view.views import write_page
 
 pytestmark = [
     pytest.mark.requirement("cli.trace-view", "cli.trace-view-escapes"),

@@ -11,9 +11,9 @@ import pytest
 from tests.support.browser import CHROMIUM, FAULTS, Browser, started_browser
 from tests.support.git_repository import GitRepository
 
-from symposium.ide.dialect.port import NoIde
-from symposium.walkthroughs.page import page
-from symposium.walkthroughs.presentation import present
+from symposium.code.query.functions import NoIde
+from symposium.documents.walkthroughs.page import page
+from symposium.documents.walkthroughs.rendering import present
 
 pytestmark = [
     pytest.mark.requirement("walkthroughs.page-browser"),

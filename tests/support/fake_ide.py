@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from symposium.ide.dialect.port import At, IdeError
-from symposium.ide.operations import Diagnostic, FileLocation, FileRange, Hover, SymbolDef
+from symposium.code.operations import Diagnostic, FileLocation, FileRange, Hover, SymbolDef
+from symposium.code.query.functions import At, IdeError
 
 
 def place(path: str, line: int, first: int, last: int, content: str | None = None) -> FileRange:

@@ -37,7 +37,7 @@ from tests.support.task_desk import Desk, end_processes, git, make_clone, until
 from tests.support.web import reply, serving
 
 from symposium.config.paths import paths
-from symposium.recommendations.memory import AnswerMemory
+from symposium.planning.advisor import AnswerMemory
 
 AGENT = Path(__file__).parents[1] / "process" / "agents" / "scripted_agent.py"
 CONFIG = """\

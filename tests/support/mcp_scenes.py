@@ -13,9 +13,11 @@ from symposium.bus.endpoint import OnProgress
 from symposium.bus.envelope import NO_HANDLER, Address
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.protocol import Message, Request
-from symposium.guidance.boot import BootPrompts
-from symposium.guidance.library import library_for
-from symposium.ide.dialect.port import IdePort, NoIde
+from symposium.code.query.functions import IdePort, NoIde
+from symposium.documents.boot import BootPrompts
+from symposium.documents.guidance import library_for
+from symposium.documents.references import ReferenceStore
+from symposium.documents.walkthroughs.store import WalkthroughStore
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import Standing
 from symposium.mcp_server.outbox import Outbox
@@ -24,8 +26,6 @@ from symposium.mcp_server.registry import all_tools
 from symposium.mcp_server.review_desk import ReviewDesk
 from symposium.mcp_server.tool import Answer, Call
 from symposium.mcp_server.workplace import Workplace
-from symposium.references.store import ReferenceStore
-from symposium.walkthroughs.store import WalkthroughStore
 
 TASK = "0f6f3f2e-6a86-4b1e-9d5c-3c1a9f2b7d10"
 

@@ -16,9 +16,9 @@ from peerwire.testing import PATIENCE, Recorder
 from peerwire.transports.memory import memory_pair
 from symposium.chain.blueprint import InProcess
 from symposium.chain.mod import Mod
-from symposium.chain_spec import ChainSpec
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError
+from symposium.planning.chain_spec import ChainSpec
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 from symposium.run_mode.config_agent import ConfigAgent
 from symposium.run_mode.settings import Composition, RunSettings

@@ -30,9 +30,8 @@ from symposium.bus.protocol import message_types
 from symposium.catalog import ENTRY_POINTS, OTHER_NAMES, agent_names, mod_names
 from symposium.cli.ending import ExitCode
 from symposium.cli.failures import failure_of
-from symposium.guidance.boot import ALIASES, COLLABORATORS
-from symposium.guidance.library import library_for
-from symposium.guidance.places import BUILT_IN
+from symposium.documents.boot import ALIASES, COLLABORATORS
+from symposium.documents.guidance import BUILT_IN, library_for
 from symposium.mcp_server.registry import all_tools
 
 ROOT: Final = Path(__file__).parents[2]

@@ -16,9 +16,9 @@ from symposium.daemon.tasks.setup_trust import SetUpTrust
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_desk import TaskDesk
 from symposium.daemon.tasks.task_viewing import TaskViewing
-from symposium.registry.surroundings import surroundings as registry_surroundings
+from symposium.permissions.trust_store import TrustStore
+from symposium.registry.index import surroundings as registry_surroundings
 from symposium.taskspaces.engine import Engine
-from symposium.trust.store import TrustStore
 
 
 @dataclass(frozen=True)

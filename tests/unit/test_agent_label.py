@@ -2,7 +2,7 @@
 
 import pytest
 
-from symposium.agent_label import agent_label
+from symposium.catalog import agent_label
 
 
 @pytest.mark.requirement("tasks.agent-shown")

@@ -10,12 +10,12 @@ from localio.redaction import REDACTED, Redactor, agent_secrets
 from peerwire.jsonrpc.values import decode_value
 from symposium.agent_sessions.session import SessionKind, SessionSpec, secrets_of
 from symposium.agent_sessions.store import SessionStore
-from symposium.chain_spec import read_chain
 from symposium.config.paths import Paths
 from symposium.daemon.tasks.environments import Environments, TaskSecrets
+from symposium.documents.timelines import TimelineStore
 from symposium.keepers.event_log import EventLog
 from symposium.keepers.terminal_keeper import TerminalKeeper
-from symposium.timelines.store import TimelineStore
+from symposium.planning.chain_spec import read_chain
 
 SECRET = "correct horse battery"  # noqa: S105 - of these tests
 RANDOM = "Zq8xV2mKp0Lw7RtYb3Nd"

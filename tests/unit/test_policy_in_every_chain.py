@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from symposium.chain.blueprint import Blueprint, Component, InProcess
-from symposium.chain_spec import ChainSpec, read_chain
 from symposium.mods.policy import PolicyMod
-from symposium.planned_chain import planned_chain
-from symposium.policy.verdict import PolicyError
+from symposium.permissions.verdict import PolicyError
+from symposium.planning.chain_spec import ChainSpec, read_chain
+from symposium.planning.planned_chain import planned_chain
 
 SOURCES = Path(__file__).parents[2] / "src"
 
 MAKES_CHAINS = {
-    "symposium/chain_spec.py": "here the rules are put in",
-    "symposium/planned_chain.py": "it asks `ChainSpec` for what the host puts in",
+    "symposium/planning/chain_spec.py": "here the rules are put in",
+    "symposium/planning/planned_chain.py": "it asks `ChainSpec` for what the host puts in",
     "symposium/chain/standalone.py": "one mod, whose agent is another conductor's",
     "symposium/testing.py": "chains of tests",
 }
@@ -87,7 +87,7 @@ def test_no_chain_is_read_while_the_rules_cannot_be(
 STARTING = """
 import sys
 from symposium.cli.commands import run, run_with
-from symposium.chain_spec import check_policy, read_chain
+from symposium.planning.chain_spec import check_policy, read_chain
 check_policy()
 read_chain([], "eliza").blueprint().mods[-1].mod.interceptions()
 heavy = {"tomllib", "tree_sitter", "tree_sitter_bash"}

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import click
 
-from symposium.chain_spec import FORMS
+from symposium.catalog import may_be_id
 from symposium.cli.running import run
 from symposium.config.component_source import ComponentSource
 from symposium.config.paths import config_file
 from symposium.errors import SpecError
-from symposium.registry.agent_ids import may_be_id
+from symposium.planning.chain_spec import FORMS
 
 
 def notify(text: str) -> None:
@@ -31,7 +31,7 @@ def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
         UnknownAgentError,
         choose,
     )
-    from symposium.registry.surroundings import surroundings  # noqa: PLC0415 - the same
+    from symposium.registry.index import surroundings  # noqa: PLC0415 - the same
 
     found: list[Chosen] = []
 
@@ -82,8 +82,8 @@ def source_spec(source: ComponentSource) -> str:
         ExplainedError: it cannot be installed.
     """
     from peerwire.transports.command import command_json  # noqa: PLC0415 - as above
-    from symposium.registry.starting import obtain_source  # noqa: PLC0415 - the same
-    from symposium.registry.surroundings import surroundings  # noqa: PLC0415 - the same
+    from symposium.registry.index import surroundings  # noqa: PLC0415 - the same
+    from symposium.registry.provision import obtain_source  # noqa: PLC0415 - the same
 
     found: list[str] = []
 

@@ -7,9 +7,9 @@ from localio.text import iso_of, one_line
 from peerwire.jsonrpc.values import encode_value
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
-from symposium.registry.directory import KnownAgent
-from symposium.registry.handshake import Handshake
-from symposium.registry.receipts import Receipt
+from symposium.registry.index import Receipt
+from symposium.registry.listing import KnownAgent
+from symposium.registry.probe import Handshake
 
 _WIDE: Final = 60
 _LAST: Final = 200

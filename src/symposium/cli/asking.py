@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from localio.text import clipped, one_line, pieces
-from symposium.client.permissions import Chosen, Decision, Permission, refused
-from symposium.client.wishes import Wish, wish_of
+from symposium.client.permissions import Chosen, Decision, Permission, Wish, refused, wish_of
 
 WIDTH: Final = 100
 LINES_SHOWN: Final = 30

@@ -25,9 +25,8 @@ from symposium.client.events import (
     ToolCall,
     read_event,
 )
-from symposium.client.permissions import Chosen, Decision, Permission
-from symposium.client.wishes import wish_of
-from symposium.policy.notes import PolicyNote
+from symposium.client.permissions import Chosen, Decision, Permission, wish_of
+from symposium.permissions.notes import PolicyNote
 
 WIDTH: Final = 100
 WISH_WIDTH: Final = 70

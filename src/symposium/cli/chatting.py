@@ -15,7 +15,6 @@ from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.conductor import Settings
-from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
 from symposium.cli.chat_commands import LEAVE, ChatCommands, for_agent
 from symposium.cli.chat_input import Inputs, TypedInputs, history_file
@@ -28,13 +27,12 @@ from symposium.cli.permission_options import Permits, chooser_of, decider
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import StdinLines, ask_line
 from symposium.client.attachments import AttachmentError, Attachments
-from symposium.client.auditing import witnessed
-from symposium.client.conversation import Conversation, Terms, converse
-from symposium.client.permissions import Permission
+from symposium.client.conversation import Conversation, Terms, Turn, converse, on_interrupt
+from symposium.client.permissions import Permission, wish_of
 from symposium.client.session_settings import Choice, Setting
-from symposium.client.turn import Turn, on_interrupt
-from symposium.client.wishes import wish_of
 from symposium.errors import StepError, SymposiumError
+from symposium.permissions.recorder import witnessed
+from symposium.planning.chain_spec import ChainSpec
 
 HELP: Final = (
     "Enter sends, Alt-Enter or Ctrl-J starts a new line, Up recalls an earlier message.",

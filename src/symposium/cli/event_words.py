@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from localio.text import clipped, one_line, plain_text
 from peerwire.jsonrpc.values import as_object
-from symposium.task_prompt import user_words
+from symposium.documents.task_prompt import user_words
 
 WIDTH: Final = 100
 LINES_SHOWN: Final = 12

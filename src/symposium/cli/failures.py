@@ -18,7 +18,7 @@ from symposium.errors import (
     SpecError,
     StepError,
 )
-from symposium.policy.verdict import PolicyError
+from symposium.permissions.verdict import PolicyError
 
 STDERR_SHOWN: Final = 5
 """Number of the last stderr lines of a crashed program that its message shows."""

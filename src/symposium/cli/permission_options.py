@@ -17,7 +17,7 @@ from symposium.client.permissions import (
     DenyAll,
     Permission,
 )
-from symposium.conductor.witness import Chooser
+from symposium.permissions.recorder import Chooser
 
 _RULES: Final = {"all": "rule:approve-all", "none": "rule:deny-all"}
 

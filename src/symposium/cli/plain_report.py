@@ -9,9 +9,8 @@ from symposium.cli.ending import Failure
 from symposium.cli.event_words import note_lines
 from symposium.cli.output import Output
 from symposium.client.events import Other, Plan, Text, ToolCall, read_event
-from symposium.client.permissions import Chosen, Decision, Permission
-from symposium.client.wishes import wish_of
-from symposium.policy.notes import PolicyNote
+from symposium.client.permissions import Chosen, Decision, Permission, wish_of
+from symposium.permissions.notes import PolicyNote
 
 WIDTH: Final = 100
 """Width of a line on stderr."""

@@ -8,12 +8,9 @@ from msgspec import Struct
 
 from localio.text import one_line
 from symposium.config.paths import policy_file
-from symposium.policy.actions import Workspace
-from symposium.policy.examples import prove
-from symposium.policy.judge import Policy
-from symposium.policy.policy_file import load_policy
-from symposium.policy.rules import Effect
-from symposium.policy.verdict import PolicyError
+from symposium.permissions.policy import Policy, load_policy, prove
+from symposium.permissions.rules import Effect, Workspace
+from symposium.permissions.verdict import PolicyError
 
 _WIDTH = 200
 

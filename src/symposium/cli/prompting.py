@@ -15,7 +15,6 @@ from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.conductor import Settings
-from symposium.chain_spec import ChainSpec
 from symposium.cli.asking import AskPerson
 from symposium.cli.ending import ExitCode, Failure, ended_by_reader
 from symposium.cli.failures import failure_of
@@ -29,12 +28,11 @@ from symposium.cli.permission_options import (
 )
 from symposium.cli.recording import recorded
 from symposium.cli.stdin_lines import ask_line
-from symposium.client.auditing import witnessed
-from symposium.client.conversation import Terms, converse
-from symposium.client.permissions import Chosen, Decision, Permission
-from symposium.client.turn import Turn, on_interrupt
-from symposium.client.wishes import wish_of
-from symposium.policy.notes import read_note
+from symposium.client.conversation import Terms, Turn, converse, on_interrupt
+from symposium.client.permissions import Chosen, Decision, Permission, wish_of
+from symposium.permissions.notes import read_note
+from symposium.permissions.recorder import witnessed
+from symposium.planning.chain_spec import ChainSpec
 
 STOP_CODES: Final = {
     "end_turn": ExitCode.OK,

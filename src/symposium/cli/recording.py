@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.chain.conductor import Settings
-from symposium.chain_spec import ChainSpec
+from symposium.planning.chain_spec import ChainSpec
 
 
 class Recorded(Struct, frozen=True):

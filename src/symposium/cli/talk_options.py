@@ -10,12 +10,12 @@ import click
 
 from symposium.chain.conductor import Settings
 from symposium.chain.handshake import INITIALIZE_TIMEOUT
-from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.agent_names import agent_spec, configured_agent
 from symposium.cli.logs import hush, log_stderr, set_up_logs
 from symposium.cli.options import LEVELS, chain_options, trace_option
 from symposium.cli.permission_options import Permits, permission_options
 from symposium.errors import NotFoundError
+from symposium.planning.chain_spec import ChainSpec, read_chain
 
 DEFAULT_AGENT: Final = "eliza"
 """Agent to use without --agent and without an agent in the config."""

@@ -14,10 +14,10 @@ from peerwire.transports.command import Command, command_json
 from symposium.agent_sessions.lent_environment import lend
 from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.chain.blueprint import Program
-from symposium.chain_spec import read_agent
 from symposium.cli.agent_names import agent_spec, configured_agent
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
+from symposium.planning.chain_spec import read_agent
 from symposium.taskspaces.agent_commands import BUILT_IN, TERMINAL
 
 NONE: Final = "none"

@@ -32,9 +32,9 @@ from symposium.cli.event_words import event_text
 from symposium.cli.output import Output
 from symposium.cli.stdin_lines import StdinLines, ask_line
 from symposium.cli.tasks import ask, undone_lines
+from symposium.client.conversation import on_interrupt
+from symposium.client.permissions import Wish
 from symposium.client.session_settings import Choice, Setting
-from symposium.client.turn import on_interrupt
-from symposium.client.wishes import Wish
 from symposium.errors import SymposiumError
 
 HELP: Final = (

@@ -12,11 +12,11 @@ from symposium.bus.envelope import NOT_FOUND
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.tasks import TaskView
 from symposium.bus.messages.worktrees import LandingShown, LandTaskspace, ShowLanding
-from symposium.chain_spec import check_policy
 from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode
 from symposium.cli.task_agents import surroundings_for
 from symposium.cli.tasks import ask, find_task
+from symposium.planning.chain_spec import check_policy
 
 LOOK: Final = 0.5
 """Seconds between two requests for the state of a landing."""

@@ -10,7 +10,6 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from symposium.bus.messages.tasks import CreateTaskspace, RetryTaskspace, ShowTaskspace, TaskView
-from symposium.chain_spec import check_policy
 from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode
 from symposium.cli.known_tools import missing_tools
@@ -23,8 +22,9 @@ from symposium.cli.task_agents import (
     surroundings_for,
 )
 from symposium.cli.tasks import ask, task_line
-from symposium.diffs.git import GitError, open_repository
 from symposium.errors import SpecError
+from symposium.git.questions import GitError, open_repository
+from symposium.planning.chain_spec import check_policy
 from symposium.taskspaces.agent_commands import BUILT_IN
 
 _STATUS: Final = (

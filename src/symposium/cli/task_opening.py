@@ -10,8 +10,8 @@ import click
 
 from symposium.bus.messages.tasks import TaskView
 from symposium.cli.ending import ExitCode
-from symposium.diffs.git import open_repository
 from symposium.errors import NotFoundError
+from symposium.git.questions import open_repository
 
 MOST_NEW = 200
 """Maximum number of new files to show; each needs one git process."""

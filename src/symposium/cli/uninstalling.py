@@ -19,17 +19,15 @@ from symposium.bus.errors import BusError, BusUnreachableError
 from symposium.bus.messages.broker import StopDaemon
 from symposium.cli.bus_options import running_bus
 from symposium.cli.chat_input import history_file
+from symposium.config.editor_settings import Editor, Receipts, carry_out, plan_undo
 from symposium.config.paths import Paths
-from symposium.editors.change import carry_out, plan_undo
-from symposium.editors.editor import Editor
-from symposium.editors.receipt import Receipts
+from symposium.git.program import Git, GitRunError
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import open_repository
 from symposium.taskspaces.journal import Journal, load_all
 from symposium.taskspaces.model import Layout, Standing, Taskspace
 
-EDITORS: Final = "symposium.editors.known"
+EDITORS: Final = "symposium.editors"
 JOURNAL: Final = "taskspaces.db"
 REFS: Final = "refs/symposium/"
 METADATA: Final = ".symposium"

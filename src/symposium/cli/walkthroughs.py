@@ -7,16 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from symposium.code.lsp.headless import Headless, HeadlessPort
+from symposium.code.query.functions import IdePort, NoIde, workspace
 from symposium.config.paths import paths
+from symposium.documents.walkthroughs.grammar import parse_walkthrough
+from symposium.documents.walkthroughs.places import Resolved, resolve
+from symposium.documents.walkthroughs.sections import title_of
+from symposium.documents.walkthroughs.store import Stored, WalkthroughStore, project_folder
 from symposium.errors import NotFoundError
-from symposium.ide.dialect.headless_port import HeadlessPort
-from symposium.ide.dialect.port import IdePort, NoIde
-from symposium.ide.dialect.workspace import workspace
-from symposium.ide.headless import Headless
-from symposium.walkthroughs.grammar import parse_walkthrough
-from symposium.walkthroughs.places import Resolved, resolve
-from symposium.walkthroughs.sections import title_of
-from symposium.walkthroughs.store import Stored, WalkthroughStore, project_folder
 
 
 @dataclass(frozen=True, slots=True)

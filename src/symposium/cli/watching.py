@@ -19,7 +19,7 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.event_words import event_text, note_lines
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.keepers.event_log import EventLog
-from symposium.policy.notes import PolicyNote
+from symposium.permissions.notes import PolicyNote
 
 _WIDTH = 100
 

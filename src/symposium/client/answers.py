@@ -1,17 +1,18 @@
-"""Answer the agent's requests: permissions, and files below the session's directory."""
+"""Answers to an agent's requests: files, permissions, and the time that it may take."""
 
 import asyncio
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
+from localio.files import regular_content
 from peerwire.acp.agent import InSession, read_params
-from peerwire.errors import INVALID_PARAMS, RpcError
+from peerwire.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from peerwire.jsonrpc.handlers import Request, RequestHandler
+from peerwire.jsonrpc.values import as_object
 from symposium.client.events import Change, ToolCall
-from symposium.client.files import Files
-from symposium.client.known_calls import KnownCalls
-from symposium.client.patience import Patience
 from symposium.client.permissions import (
     READ_KINDS,
     Chosen,
@@ -23,6 +24,169 @@ from symposium.client.permissions import (
     outcome,
     read_permission,
 )
+
+LARGEST: Final = 16 * 1024 * 1024
+"""Maximum size of a file that is read for an agent, in bytes."""
+
+
+class Files:
+    """Read and write text below a root; a link that leaves the root is outside."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def read(self, path: str, *, line: int | None = None, limit: int | None = None) -> str:
+        """Read a file, or `limit` lines of it from `line`, counted from 1.
+
+        Raises:
+            RpcError: the file is missing, outside, too large, or not text.
+        """
+        place = self._inside(path)
+        try:
+            whole = regular_content(place, LARGEST).decode()
+            text = whole.replace("\r\n", "\n").replace("\r", "\n")
+        except OSError as error:
+            raise _refusal(path, error) from error
+        except UnicodeDecodeError as error:
+            raise RpcError(INVALID_PARAMS, f"{path} is not UTF-8 text") from error
+        except ValueError as error:
+            raise RpcError(INVALID_PARAMS, f"{path}: {error}") from error
+        if line is None and limit is None:
+            return text
+        first = max((line or 1) - 1, 0)
+        last = None if limit is None else first + max(limit, 0)
+        return "".join(text.splitlines(keepends=True)[first:last])
+
+    def write(self, path: str, content: str) -> None:
+        """Write the file; create it and its directories if necessary.
+
+        Raises:
+            RpcError: it is outside, or cannot be written.
+        """
+        place = self._inside(path)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content, encoding="utf-8", newline="")
+        except OSError as error:
+            raise _refusal(path, error) from error
+
+    def check(self, path: str) -> None:
+        """Check that a path is below the root.
+
+        Raises:
+            RpcError: it is outside, or not absolute.
+        """
+        self._inside(path)
+
+    def _inside(self, path: str) -> Path:
+        written = Path(path)
+        if not written.is_absolute():
+            raise RpcError(INVALID_PARAMS, f"{path} is not an absolute path")
+        try:
+            place = written.resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise RpcError(INVALID_PARAMS, f"{path!r} names no file: {error}") from error
+        if not place.is_relative_to(self._root):
+            reason = f"{path} is outside {self._root}, and this client offers nothing else"
+            raise RpcError(INVALID_PARAMS, reason)
+        return place
+
+
+def _refusal(path: str, error: OSError) -> RpcError:
+    code = RESOURCE_NOT_FOUND if isinstance(error, FileNotFoundError) else INVALID_PARAMS
+    return RpcError(code, f"{path}: {error.strerror}")
+
+
+MOST: Final = 100
+"""Maximum number of cached calls; the oldest are dropped first."""
+
+_UPDATES: Final = frozenset({"tool_call", "tool_call_update"})
+_OVER: Final = frozenset({"completed", "failed"})
+
+
+class KnownCalls:
+    """Cache of the calls that have not ended."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
+
+    def heard(self, params: Any) -> None:
+        """Store the tool call of a `session/update`."""
+        session = as_object(params)
+        update = as_object(session.get("update"))
+        if update.get("sessionUpdate") not in _UPDATES:
+            return
+        key = _key(session, update)
+        if update.get("status") in _OVER:
+            self._known.pop(key, None)
+            return
+        self._known[key] = {**self._known.get(key, {}), **_said(update)}
+        while len(self._known) > MOST:
+            self._known.popitem(last=False)
+
+    def completed(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Complete the tool call in a question's params from the cache."""
+        call = as_object(question.get("toolCall"))
+        known = self._known.get(_key(question, call), {})
+        return {**question, "toolCall": {**known, **_said(call)}}
+
+
+def _key(session: Mapping[str, Any], call: Mapping[str, Any]) -> tuple[str, str]:
+    return str(session.get("sessionId")), str(call.get("toolCallId"))
+
+
+def _said(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members with a value; an empty one does not replace an earlier value."""
+    return {name: value for name, value in call.items() if value not in (None, [], {}, "")}
+
+
+class Patience:
+    """Timeout for one response at a time.
+
+    Args:
+        seconds: the time limit; None for no limit.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._scope: asyncio.Timeout | None = None
+        self._questions = 0
+
+    @property
+    def deadline(self) -> float | None:
+        """The deadline by the loop's clock; None while there is none."""
+        return None if self._scope is None else self._scope.when()
+
+    @asynccontextmanager
+    async def limit(self) -> AsyncGenerator[None]:
+        """Limit the time of the block.
+
+        Raises:
+            TimeoutError: the time is over.
+        """
+        async with asyncio.timeout(self.seconds) as scope:
+            self._scope = scope
+            try:
+                yield
+            finally:
+                self._scope = None
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Pause the timeout in the block; it starts again afterwards."""
+        self._questions += 1
+        self._move(None)
+        try:
+            yield
+        finally:
+            self._questions -= 1
+            if not self._questions and self.seconds is not None:
+                self._move(asyncio.get_running_loop().time() + self.seconds)
+
+    def _move(self, deadline: float | None) -> None:
+        if self._scope is not None and not self._scope.expired():
+            self._scope.reschedule(deadline)
+
 
 CAPABILITIES: Final = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": False}
 """Client capabilities in `initialize`, without terminals."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
-from symposium.policy.notes import PolicyNote, read_note
-from symposium.policy.tool_calls import script_of
+from symposium.permissions.notes import PolicyNote, read_note
+from symposium.permissions.tool_calls import script_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,20 @@
-"""The user's config file: which agent, which mods, in which order (acp-host §4.1).
+"""The user's config file: read, save, and replace a broken one.
 
 Reading never changes the file; saving changes only what differs, keeps comments and unknown keys,
 and is atomic.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from localio.files import check_writable, read_text, write_whole
+from localio.files import PRIVATE_FILE_MODE, check_writable, read_text, write_whole
 from localio.jsonc import JsoncError, node_at, parse, place
 from peerwire.transports.command import CommandError, command_json, parse_command
 from symposium.config.component_source import ComponentSource, SourceError, read_source
@@ -352,3 +354,62 @@ def io_reason(error: OSError | UnicodeError) -> str:
     if isinstance(error, OSError):
         return f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
     return "it is not UTF-8"
+
+
+def content_of(path: Path) -> bytes | None:
+    """What a file holds, whatever it means; None if there is none, or it may not be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def save_anew(path: Path, config: Config, seen: bytes | None) -> Path:
+    """Write the config over a broken one; where what was there is kept.
+
+    Args:
+        path: the file.
+        config: what it shall say.
+        seen: what it held when the user chose to begin anew.
+
+    Raises:
+        ConfigChangedError: it holds something else by now.
+        ConfigError: it cannot be read, kept or written; it is as it was.
+    """
+    try:
+        current = path.read_bytes()
+        if current != seen:
+            raise ConfigChangedError(
+                f"{path} has been changed since it was read", "read it again, then change it"
+            )
+        check_writable(path)
+        kept = _keep(path, current)
+        write_whole(path, first_text(config))
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(
+            f"{path}: it cannot be replaced: {io_reason(error)}",
+            "nothing has been changed; mend its permissions, or those of its directory",
+        ) from error
+    return kept
+
+
+def _keep(path: Path, content: bytes) -> Path:
+    for candidate in _places(path):
+        try:
+            handle = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
+        except FileExistsError:
+            if content_of(candidate) == content:
+                return candidate
+            continue
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        return candidate
+    raise AssertionError("unreachable: there is always another name")
+
+
+def _places(path: Path) -> Iterator[Path]:
+    yield path.with_name(f"{path.name}.broken")
+    for number in count(2):
+        yield path.with_name(f"{path.name}.broken-{number}")

@@ -9,7 +9,6 @@ from localio.errors import ExplainedError
 from symposium.agent_sessions.launch import READY
 from symposium.agent_sessions.session import SessionKind, SessionState
 from symposium.agent_sessions.store import SessionStore
-from symposium.chain_spec import check_policy
 from symposium.config.paths import keep_runtime, paths
 from symposium.keepers.acp_keeper import AcpKeeper
 from symposium.keepers.before_tools import NothingKept
@@ -20,6 +19,7 @@ from symposium.keepers.keeper_socket import KeeperSocket
 from symposium.keepers.notes import BusNotes, NoNotes
 from symposium.keepers.purse import NoBudget, Purse
 from symposium.keepers.terminal_keeper import TerminalKeeper
+from symposium.planning.chain_spec import check_policy
 
 
 def main(words: list[str]) -> int:

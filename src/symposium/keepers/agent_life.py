@@ -18,16 +18,12 @@ from localio.processes import reachable
 from peerwire.errors import Boundary, PeerwireError, RpcError
 from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import as_object
-from symposium.agent_label import agent_label
 from symposium.agent_sessions.session import SessionSpec, SessionState, Status
+from symposium.catalog import agent_label
 from symposium.chain.blueprint import Program
 from symposium.chain.conductor import Settings
-from symposium.chain_spec import ChainSpec, read_chain
-from symposium.client.auditing import witnessed
-from symposium.client.conversation import Conversation, Terms, converse
-from symposium.client.permissions import Chosen, Decider, Decision, Permission
-from symposium.client.turn import Turn
-from symposium.client.wishes import wish_of
+from symposium.client.conversation import Conversation, Terms, Turn, converse
+from symposium.client.permissions import Chosen, Decider, Decision, Permission, wish_of
 from symposium.errors import NotFoundError, StepError
 from symposium.keepers.agent_end import why_it_ended
 from symposium.keepers.before_tools import BeforeTools, Listening
@@ -36,7 +32,9 @@ from symposium.keepers.login import login_of, wants_login
 from symposium.keepers.notes import Notes
 from symposium.keepers.prompt_queue import PromptQueue
 from symposium.keepers.purse import Purse
-from symposium.policy.verdict import PolicyError
+from symposium.permissions.recorder import witnessed
+from symposium.permissions.verdict import PolicyError
+from symposium.planning.chain_spec import ChainSpec, read_chain
 
 FAILURES: Final = 3
 """Deaths of the agent that are mended within `WITHIN`; with the next it stays ended."""

@@ -7,8 +7,8 @@ from localio.text import exact
 from peerwire.errors import AUTH_REQUIRED, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.agent_sessions.session import Login
+from symposium.client.auth_methods import auth_methods
 from symposium.errors import StepError
-from symposium.run_mode.auth_methods import auth_methods
 
 INBOX: Final = "where you answer with retry: the agent is started with what you have there"
 

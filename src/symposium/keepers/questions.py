@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from symposium.agent_sessions.session import SessionError
-from symposium.client.permissions import Chosen, Decision, Option, Permission
-from symposium.client.wishes import diff_text, wish_of
+from symposium.client.permissions import Chosen, Decision, Option, Permission, diff_text, wish_of
 
 MOST_SHOWN: Final = 16 * 1024
 """Characters of a change, or of a command, that go with a question."""

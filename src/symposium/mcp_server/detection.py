@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.guidance.boot import TaskContext
+from symposium.documents.boot import TaskContext
 from symposium.taskspaces.failures import RefusedNameError
 from symposium.taskspaces.layouts import BESIDE_FOLDER, TASKSPACE_FILE
 from symposium.taskspaces.location import locate

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from symposium.documents.boot import BootPrompts, TaskContext
+from symposium.documents.guidance import URI, GuidanceLibrary, GuidanceText
+from symposium.documents.references import ReferenceStore
 from symposium.errors import SymposiumError
-from symposium.guidance.boot import BootPrompts, TaskContext
-from symposium.guidance.library import GuidanceLibrary
-from symposium.guidance.text import URI, GuidanceText
-from symposium.references.store import ReferenceStore
 
 PROMPTS: Final = ("yiasou", "hi")
 

@@ -8,8 +8,8 @@ import msgspec
 from symposium.bus.errors import BusError
 from symposium.bus.messages.editor import FindAllReferences, ResolveSymbolByName
 from symposium.bus.messages.editor import SymbolDef as WireSymbol
-from symposium.ide.dialect.port import At, IdePort
-from symposium.ide.operations import Diagnostic, FileRange, Hover, SymbolDef
+from symposium.code.operations import Diagnostic, FileRange, Hover, SymbolDef
+from symposium.code.query.functions import At, IdePort
 from symposium.mcp_server.bus_port import Bus
 
 PATIENCE = 10.0

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 
-from symposium.guidance.text import URI
+from symposium.documents.guidance import URI
 from symposium.mcp_server.offering import Offering
 from symposium.mcp_server.server import McpServer
 from symposium.mcp_server.workplace import Workplace

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from symposium.guidance.boot import ALIASES, COLLABORATORS
-from symposium.guidance.text import URI, GuidanceText
+from symposium.documents.boot import ALIASES, COLLABORATORS
+from symposium.documents.guidance import URI, GuidanceText
 from symposium.mcp_server.conflicts import CONFLICTS, LISTED, conflicts
 from symposium.mcp_server.expansion import PROMPTS
 from symposium.mcp_server.part import Caller, Json, unknown

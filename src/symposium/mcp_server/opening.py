@@ -11,12 +11,12 @@ from symposium.bus.handlers import Answers, Asked
 from symposium.bus.messages.broker import Marco, Polo
 from symposium.bus.messages.editor import StoreReference, UserFeedback
 from symposium.bus.protocol import Done, Role
+from symposium.code.lsp.headless import Headless, HeadlessPort
 from symposium.config.paths import paths
-from symposium.guidance.boot import BootPrompts
-from symposium.guidance.library import library_for
-from symposium.guidance.places import checkout_of
-from symposium.ide.dialect.headless_port import HeadlessPort
-from symposium.ide.headless import Headless
+from symposium.documents.boot import BootPrompts
+from symposium.documents.guidance import checkout_of, library_for
+from symposium.documents.references import ReferenceStore
+from symposium.documents.walkthroughs.store import WalkthroughStore, project_folder
 from symposium.mcp_server.bus_log import logged_to
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import standing_of
@@ -27,8 +27,6 @@ from symposium.mcp_server.readings import Readings
 from symposium.mcp_server.review_desk import ReviewDesk
 from symposium.mcp_server.site import Site
 from symposium.mcp_server.workplace import Workplace
-from symposium.references.store import ReferenceStore
-from symposium.walkthroughs.store import WalkthroughStore, project_folder
 
 CALLED: Final = "symposium mcp"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from symposium.ide.operations import FileRange
+from symposium.code.operations import FileRange
 
 MOST_LINES: Final = 200
 """Places that are written out; the structured result has them all."""

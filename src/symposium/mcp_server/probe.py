@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from symposium.guidance.library import library_for
+from symposium.documents.guidance import library_for
 from symposium.mcp_server.detection import standing_of
 from symposium.mcp_server.processes import terminal_of
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from symposium.bus.errors import BusError
 from symposium.bus.messages.agents import GuidanceRead
-from symposium.guidance.text import GuidanceText
+from symposium.documents.guidance import GuidanceText
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import Standing
 

@@ -15,10 +15,8 @@ from symposium.bus.errors import BusRefusedError
 from symposium.bus.handlers import Asked
 from symposium.bus.messages.editor import UserFeedback
 from symposium.bus.protocol import Done
+from symposium.documents.reviews import Attention, Feedback, Review, ReviewStore, read_feedback
 from symposium.errors import NotFoundError
-from symposium.reviews.feedback import Feedback, read_feedback
-from symposium.reviews.model import Attention, Review
-from symposium.reviews.store import ReviewStore
 
 LOOK_EVERY: Final = 5.0
 """Seconds between two looks whether another process has taken a word that we wait for."""

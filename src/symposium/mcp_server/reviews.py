@@ -12,10 +12,9 @@ from symposium.bus.envelope import TIMEOUT
 from symposium.bus.errors import BusError, BusLostError, BusRefusedError
 from symposium.bus.messages.editor import CommentThread as ShownThread
 from symposium.bus.messages.editor import CreateSyntheticPr, ReviewFile, UpdateSyntheticPr
+from symposium.documents.reviews import Attention, CommentThread, FeedbackError, Review
 from symposium.mcp_server.latest import EVERY, Latest, ask_telling
 from symposium.mcp_server.tool import Answer, Call
-from symposium.reviews.feedback import FeedbackError
-from symposium.reviews.model import Attention, CommentThread, Review
 
 FEEDBACK_TIMEOUT: Final = 1800.0
 """Seconds to wait for a reviewer before the agent is told to ask again later."""

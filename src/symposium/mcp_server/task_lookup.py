@@ -6,7 +6,7 @@ from typing import Final
 
 from symposium.bus.errors import BusError
 from symposium.bus.messages.agents import TaskspaceInfo, TaskspaceState
-from symposium.guidance.boot import TaskContext
+from symposium.documents.boot import TaskContext
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import Standing, written_down
 

@@ -6,8 +6,8 @@ A tool that is not listed can still be called: an agent that knows its name gets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, get_args
 
+from symposium.documents.boot import Workspace
 from symposium.errors import SymposiumError
-from symposium.guidance.selection import Workspace
 from symposium.mcp_server.registry import all_tools
 from symposium.mcp_server.tool import Tool, Topic
 from symposium.mcp_server.workplace import Workplace

@@ -4,19 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from symposium.code.query.functions import IdePort
+from symposium.documents.boot import BootPrompts
+from symposium.documents.guidance import GuidanceLibrary, checkout_of
+from symposium.documents.references import ReferenceStore
+from symposium.documents.walkthroughs.store import WalkthroughStore
 from symposium.errors import SymposiumError
-from symposium.guidance.boot import BootPrompts
-from symposium.guidance.library import GuidanceLibrary
-from symposium.guidance.places import checkout_of
-from symposium.ide.dialect.port import IdePort
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.detection import Standing
 from symposium.mcp_server.expansion import Expansion
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.readings import Readings
 from symposium.mcp_server.review_desk import ReviewDesk
-from symposium.references.store import ReferenceStore
-from symposium.walkthroughs.store import WalkthroughStore
 
 
 class NoTaskspaceError(SymposiumError):

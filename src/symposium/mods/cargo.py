@@ -6,15 +6,10 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta
 
-from symposium.build_tools.project import (
-    MOST_PATIENCE,
-    PATIENCE,
-    argument,
-    nearest,
-)
 from symposium.chain.mod import ComponentSpec
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolContext, ToolServer
+from symposium.code.build_project import MOST_PATIENCE, PATIENCE, argument, nearest
 
 SERVER: Final = "cargo"
 """What the agent knows the tools by."""
@@ -111,8 +106,8 @@ class CargoTools:
         seconds: float,
         arguments: Sequence[str] = (),
     ) -> dict[str, Any]:
-        from symposium.build_tools.cargo_output import CargoReading  # noqa: PLC0415 - see the class
-        from symposium.build_tools.condensing import Run, condensed  # noqa: PLC0415 - see the class
+        from symposium.code.build_output import CargoReading  # noqa: PLC0415 - see the class
+        from symposium.code.build_run import Run, condensed  # noqa: PLC0415 - see the class
 
         command, *options = argv
         theirs = ["--", *arguments] if arguments else []

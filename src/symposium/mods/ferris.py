@@ -36,7 +36,7 @@ class FerrisTools:
         version in Cargo.lock, else the newest. With `pattern`, a regular expression, also tells
         which lines of its `.rs` files match, examples apart.
         """
-        from symposium.package_sources.answers import crate_answer  # noqa: PLC0415 - as said above
+        from symposium.code.packages.answers import crate_answer  # noqa: PLC0415 - as said above
 
         return await crate_answer(self._project, crate_name, version, pattern)
 
@@ -53,7 +53,7 @@ class FerrisTools:
         says, else what is installed, else the newest. `python` is the path of an interpreter whose
         installed distributions count instead of the project's.
         """
-        from symposium.package_sources.answers import fetch_answer  # noqa: PLC0415 - as said above
+        from symposium.code.packages.answers import fetch_answer  # noqa: PLC0415 - as said above
 
         return await fetch_answer(self._project, (ecosystem, name, version), python)
 
@@ -61,7 +61,7 @@ class FerrisTools:
         self, ecosystem: EcosystemName, name: str, pattern: str, version: str | None = None
     ) -> dict[str, Any]:
         """Find the lines of a package's source that match a regular expression, examples apart."""
-        from symposium.package_sources.answers import search_answer  # noqa: PLC0415 - as said above
+        from symposium.code.packages.answers import search_answer  # noqa: PLC0415 - as said above
 
         return await search_answer(self._project, (ecosystem, name, version), pattern)
 
@@ -75,7 +75,7 @@ class FerrisTools:
         end_line: int | None = None,
     ) -> dict[str, Any]:
         """Read lines of a file of a package's source (from 1); of a directory, what is in it."""
-        from symposium.package_sources.answers import read_answer  # noqa: PLC0415 - as said above
+        from symposium.code.packages.answers import read_answer  # noqa: PLC0415 - as said above
 
         lines = (start_line, end_line)
         return await read_answer(self._project, (ecosystem, name, version), path, lines)

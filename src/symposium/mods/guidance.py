@@ -169,7 +169,7 @@ class Guidance(ToolMod):
 
 
 def _texts(folder: Path) -> list[dict[str, str]]:
-    from symposium.guidance.library import library_for  # noqa: PLC0415 - see the class
+    from symposium.documents.guidance import library_for  # noqa: PLC0415 - see the class
 
     return [
         {"id": each.id, "name": each.name, "description": each.description, "text": each.body}
@@ -179,12 +179,8 @@ def _texts(folder: Path) -> list[dict[str, str]]:
 
 def _brought_in(folder: Path, words: str) -> str | None:
     """What a session is given: the first text within the budget, and the names of the others."""
-    from symposium.guidance.library import library_for  # noqa: PLC0415 - see the class
-    from symposium.guidance.selection import (  # noqa: PLC0415 - see the class
-        Workspace,
-        applicable,
-        fit,
-    )
+    from symposium.documents.boot import Workspace, applicable, fit  # noqa: PLC0415 - see the class
+    from symposium.documents.guidance import library_for  # noqa: PLC0415 - see the class
 
     library = library_for(folder)
     texts = applicable(library.shelf().listed, Workspace(library.project), words)

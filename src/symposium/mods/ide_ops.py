@@ -8,7 +8,7 @@ from symposium.chain.capabilities import IDE_OPERATIONS, as_object
 from symposium.chain.mod import ComponentSpec, Needs, Neighbour
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer
-from symposium.ide.operations import (
+from symposium.code.operations import (
     DIAGNOSTICS,
     FIND_DEFINITIONS,
     FIND_REFERENCES,

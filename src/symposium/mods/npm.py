@@ -8,16 +8,10 @@ import msgspec
 from msgspec import Meta
 
 from localio.files import regular_content
-from symposium.build_tools.project import (
-    MOST_MANIFEST,
-    MOST_PATIENCE,
-    PATIENCE,
-    BuildError,
-    nearest,
-)
 from symposium.chain.mod import ComponentSpec
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolContext, ToolServer
+from symposium.code.build_project import MOST_MANIFEST, MOST_PATIENCE, PATIENCE, BuildError, nearest
 
 SERVER: Final = "npm"
 """What the agent knows the tools by."""
@@ -106,8 +100,8 @@ class NpmTools:
     async def _run(
         self, context: ToolContext, script: str, arguments: Sequence[str], seconds: float
     ) -> dict[str, Any]:
-        from symposium.build_tools.condensing import Run, condensed  # noqa: PLC0415 - see the class
-        from symposium.build_tools.script_output import ScriptReading  # noqa: PLC0415 - the same
+        from symposium.code.build_output import ScriptReading  # noqa: PLC0415 - the same
+        from symposium.code.build_run import Run, condensed  # noqa: PLC0415 - see the class
 
         if script not in _scripts(self._folder):
             raise BuildError(f"{MANIFEST} has no script {script[:80]!r}", _known(self._folder))

@@ -1,9 +1,9 @@
 """The mod that answers for the user where the user's rules do, and asks where they say so.
 
-It stands next to the agent in every chain (`symposium.chain_spec`). A question of the agent's that
-no rule decides passes unchanged, byte for byte. A rule never picks an answer by its position or its
-name, only by its kind, and only where one option has that kind: an agent's odd options mean what
-only the user can know (users A-7, A-8).
+It stands next to the agent in every chain (`symposium.planning.chain_spec`). A question of the
+agent's that no rule decides passes unchanged, byte for byte. A rule never picks an answer by its
+position or its name, only by its kind, and only where one option has that kind: an agent's odd
+options mean what only the user can know (users A-7, A-8).
 """
 
 from collections import OrderedDict
@@ -27,10 +27,10 @@ from symposium.chain.mod import (
     from_agent,
     from_client,
 )
-from symposium.conductor.witness import DECIDED, POLICY_META
 from symposium.config.paths import policy_file
-from symposium.policy.notes import NoteWriter
-from symposium.policy.verdict import UNREADABLE, Judges, Place, Verdict, exists
+from symposium.permissions.notes import NoteWriter
+from symposium.permissions.recorder import DECIDED, POLICY_META
+from symposium.permissions.verdict import UNREADABLE, Judges, Place, Verdict, exists
 
 FORBIDDEN: Final = -32010
 """The error of a request that a rule forbids, or that waits for rules that can be read."""
@@ -315,7 +315,7 @@ class PolicyMod(Mod):
     def _rules(self) -> Judges | None:
         """The rules; None as long as there is no file."""
         if self._policy is None and exists(self._path):
-            from symposium.policy.live_policy import LivePolicy  # noqa: PLC0415 - see IMPORTS_LATE
+            from symposium.permissions.live_policy import LivePolicy  # noqa: PLC0415 - see IMPORTS_LATE
 
             self._policy = LivePolicy(self._file)
         return self._policy

@@ -13,8 +13,7 @@ from typing import Any, Final, cast
 from peerwire.acp.names import SETUP_METHODS
 from symposium.chain.messages import Answer, Crossing
 from symposium.chain.mod import ComponentSpec, Forward, Mod, from_agent, from_client
-from symposium.timelines.observer import TurnObserver
-from symposium.timelines.store import Timeline, TimelineStore
+from symposium.documents.timelines import Timeline, TimelineStore, TurnObserver
 
 _log = logging.getLogger(__name__)
 

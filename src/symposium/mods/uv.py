@@ -9,7 +9,10 @@ from typing import Annotated, Any, Final, TypeAlias, cast
 from msgspec import Meta
 
 from localio.files import regular_content
-from symposium.build_tools.project import (
+from symposium.chain.mod import ComponentSpec
+from symposium.chain.tool_mod import ToolMod
+from symposium.chain.tools import ToolContext, ToolServer
+from symposium.code.build_project import (
     MOST_MANIFEST,
     MOST_PATIENCE,
     PATIENCE,
@@ -17,9 +20,6 @@ from symposium.build_tools.project import (
     argument,
     nearest,
 )
-from symposium.chain.mod import ComponentSpec
-from symposium.chain.tool_mod import ToolMod
-from symposium.chain.tools import ToolContext, ToolServer
 
 SERVER: Final = "uv"
 """What the agent knows the tools by."""
@@ -114,9 +114,11 @@ class UvTools:
     async def _run(
         self, context: ToolContext, argv: Sequence[str], seconds: float
     ) -> dict[str, Any]:
-        from symposium.build_tools.condensing import Run, condensed  # noqa: PLC0415 - see the class
-        from symposium.build_tools.pytest_output import PytestReading  # noqa: PLC0415 - the same
-        from symposium.build_tools.script_output import ScriptReading  # noqa: PLC0415 - the same
+        from symposium.code.build_output import (  # noqa: PLC0415 - the same
+            PytestReading,
+            ScriptReading,
+        )
+        from symposium.code.build_run import Run, condensed  # noqa: PLC0415 - see the class
 
         reading = PytestReading() if "pytest" in argv else ScriptReading()
         whole = ["uv", "--no-progress", *argv]

@@ -1,14 +1,90 @@
-"""Plans a chain: which adapters the enabled components need, and in which order all stand.
+"""Adapters, their order, and the capabilities offered; pure.
 
 acp-host §3.3, step 2. What an adapter needs must come from the editor or from other adapters, since
 these all stand before the components.
+
+acp-host §3.3, steps 3 and 6.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any, Final
 
-from symposium.planning.entry import Entry
-from symposium.planning.plan import Degraded, MissingCapabilityError, Plan
+from msgspec import Struct
+
+from symposium.chain.capabilities import (
+    MCP_OVER_ACP,
+    VERSION,
+    as_object,
+    capabilities_member,
+    client_capabilities,
+    declared,
+    primitives,
+    with_capabilities,
+)
+from symposium.chain.mod import NO_NEEDS, Needs
+
+
+class Entry(Struct, frozen=True):
+    """A component by its name, with what it needs and adds."""
+
+    id: str
+    needs: Needs = NO_NEEDS
+
+
+class Degraded(Struct, frozen=True):
+    """An optional component that is left out, and what it would have needed."""
+
+    component: str
+    missing: tuple[str, ...]
+
+
+class Plan(Struct, frozen=True):
+    """The chain from the editor to the agent.
+
+    Attributes:
+        chain: adapters in the order of first need, then components in the configured order.
+        provided_by: for each primitive, `editor` or the component that provides it.
+        degraded: what is left out.
+        reasons: one line a decision, for people.
+    """
+
+    chain: tuple[Entry, ...]
+    provided_by: Mapping[str, str]
+    degraded: tuple[Degraded, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as `details` of the advertisement carries it (acp-host §3.3, step 6)."""
+        return {
+            "provided_by": dict(self.provided_by),
+            "chain": [{"id": entry.id, "kind": entry.needs.kind} for entry in self.chain],
+            "degraded": [
+                {"component": each.component, "missing": list(each.missing)}
+                for each in self.degraded
+            ],
+        }
+
+
+class MissingCapabilityError(Exception):
+    """A required component needs a primitive that neither the editor nor an adapter has."""
+
+    def __init__(self, component: str, capability: str) -> None:
+        self.component = component
+        self.capability = capability
+        super().__init__(
+            f"{component} needs {capability}, which neither the editor nor an adapter provides"
+        )
+
+    @property
+    def data(self) -> dict[str, str]:
+        """What the error on `initialize` carries (acp-host §3.3, step 2)."""
+        return {
+            "reason": "missing_capability",
+            "component": self.component,
+            "capability": self.capability,
+        }
+
 
 EDITOR = "editor"
 """The provider of what no component of ours has to provide."""
@@ -127,3 +203,57 @@ class _Planner:
 def provided(entries: Iterable[Entry]) -> set[str]:
     """All that these entries provide."""
     return {primitive for entry in entries for primitive in entry.needs.provides}
+
+
+OURS: Final[dict[str, Any]] = {MCP_OVER_ACP: True, "proxy": True}
+"""Capabilities of the host itself."""
+
+_NOTHING: Final = Plan((), {})
+
+
+def to_agent(params: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """The params of `initialize` that the agent is expected to get in the end.
+
+    They are the editor's, with what the chain's components provide, and what the host does.
+    """
+    added = {primitive: True for primitive, source in plan.provided_by.items() if source != EDITOR}
+    capabilities = _with(client_capabilities(params), {**added, **OURS})
+    return {**params, capabilities_member(params): capabilities}
+
+
+def to_chain(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The params that the chain begins with: adapters add their own as they pass them on."""
+    return to_agent(params, _NOTHING)
+
+
+def to_editor(result: Mapping[str, Any], plan: Plan, version: str) -> dict[str, Any]:
+    """The answer to the editor, enriched: plain flags, and how they come about under `details`.
+
+    Args:
+        result: the chain's answer.
+        plan: what the chain was made by.
+        version: the host's.
+    """
+    flags: dict[str, Any] = dict.fromkeys(plan.provided_by, True)
+    details = {**plan.as_json(), "symposium": {"version": version}}
+    is_v2 = "capabilities" in result and "agentCapabilities" not in result
+    member = "capabilities" if is_v2 else "agentCapabilities"
+    enriched = _with(as_object(result.get(member)), {**flags, **OURS, "details": details})
+    return {**result, member: enriched}
+
+
+def before_agent(params: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """What the editor is told of primitives while there is no agent: its own, and the host's.
+
+    Args:
+        params: the editor's.
+        version: the host's.
+    """
+    own = Plan((), dict.fromkeys(primitives(params), EDITOR))
+    return to_editor({}, own, version)["agentCapabilities"]
+
+
+def _with(capabilities: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    # A version that is there says how the members beside it are meant.
+    version = declared(capabilities).get("version", VERSION)
+    return with_capabilities(capabilities, {"version": version, **ours})

@@ -1,8 +1,15 @@
-"""Where the index comes from: the network, a copy of it, or the snapshot that we bring along.
+"""The index and its cache, what is installed, and which agents the user has added.
 
 What is there is given at once and says how old it is; the network is asked at most once a day.
+
+A directory without a receipt is half-made and counts as none: the receipt is written last.
 """
 
+import logging
+import os
+import re
+import secrets
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -12,10 +19,22 @@ from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
+from msgspec import Struct
 
+from localio.files import write_whole
 from localio.http import INDEX_TIME, fetch
 from localio.http_values import FetchError, Wish
-from symposium.registry.entries import MAX_INDEX, Index, RegistryFormatError, parse_index
+from localio.processes import look_up, usual_path
+from peerwire.transports.command import Command
+from symposium.config.paths import paths
+from symposium.errors import SpecError, SymposiumError
+from symposium.registry.entries import (
+    MAX_INDEX,
+    Index,
+    RegistryFormatError,
+    parse_index,
+    platform_key,
+)
 
 OFFICIAL: Final = "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
 VARIABLE: Final = "SYMPOSIUM_REGISTRY"
@@ -165,3 +184,232 @@ def snapshot() -> Loaded:
 
 def _is_url(address: str) -> bool:
     return "://" in address
+
+
+FILE: Final = "agents.json"
+
+_UNFIT: Final = re.compile(r"[^a-z0-9]+", re.ASCII)
+
+
+class AddedAgent(Struct, frozen=True):
+    """A command, under an id of its own."""
+
+    id: str
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+
+    @property
+    def command(self) -> Command:
+        """What starts it."""
+        return Command(self.argv, dict(self.env), self.id)
+
+
+class AddedAgents:
+    """The added agents of one home; the file is read each time and replaced in one step."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / FILE
+
+    def all(self) -> list[AddedAgent]:
+        """By id.
+
+        Raises:
+            ExplainedError: the file is there and cannot be read.
+        """
+        try:
+            found = msgspec.json.decode(self._file.read_bytes(), type=list[AddedAgent])
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.DecodeError, UnicodeError) as error:
+            raise SymposiumError(
+                f"{self._file} cannot be read: {error}",
+                "mend it, or move it away and add the agents again",
+            ) from error
+        return sorted(found, key=lambda each: each.id)
+
+    def find(self, agent_id: str) -> AddedAgent | None:
+        """The one of that id."""
+        return next((each for each in self.all() if each.id == agent_id), None)
+
+    def add(self, agent: AddedAgent) -> None:
+        """Add it, in place of one of its id.
+
+        Raises:
+            ExplainedError: the file is there and cannot be read.
+        """
+        self._write([*(each for each in self.all() if each.id != agent.id), agent])
+
+    def remove(self, agent_id: str) -> bool:
+        """Remove it; False if it was not there.
+
+        Raises:
+            ExplainedError: the file is there and cannot be read.
+        """
+        before = self.all()
+        after = [each for each in before if each.id != agent_id]
+        if len(after) == len(before):
+            return False
+        self._write(after)
+        return True
+
+    def _write(self, agents: list[AddedAgent]) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        beside = self._file.with_name(f".{FILE}.{secrets.token_hex(4)}")
+        try:
+            # Its environment may hold a key.
+            with open(beside, "xb", opener=_private) as file:
+                file.write(msgspec.json.format(msgspec.json.encode(agents)) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self._file)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def id_of(command: Command) -> str:
+    """An id from a command's name, or its program's.
+
+    Raises:
+        SpecError: neither holds a letter.
+    """
+    name = command.name or command.argv[0].rpartition("/")[2]
+    found = _UNFIT.sub("-", name.lower()).strip("-0123456789")
+    if not found:
+        raise SpecError(f"no id can be made of {name!r}", "give one with --id")
+    return found
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+RECEIPT: Final = ".symposium-receipt.json"
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """How an installed agent came here, and how it is started.
+
+    Attributes:
+        source: the way it came by: `binary`, `npx`, `uvx`, `pipx` or `cargo`.
+        origin: the archive's URL, or the package as it was asked for.
+        version: as the registry says it.
+        argv: how it is started; a word that begins with `./` is a path in its directory.
+        sha256: of the archive, where there was one.
+        is_verified: whether the registry published that sum, and it was the same.
+        integrity: the package's own sum, as its registry gives it.
+        when: of the installation, in seconds since 1970.
+    """
+
+    id: str
+    name: str
+    version: str
+    source: str
+    origin: str
+    argv: tuple[str, ...]
+    when: float
+    env: dict[str, str] = {}
+    sha256: str | None = None
+    is_verified: bool = False
+    integrity: str | None = None
+
+
+def read_receipt(directory: Path) -> Receipt | None:
+    """What is installed in a version's directory; None for nothing that can be used."""
+    try:
+        return msgspec.json.decode((directory / RECEIPT).read_bytes(), type=Receipt)
+    except (OSError, msgspec.DecodeError, UnicodeError):
+        return None
+
+
+def write_receipt(receipt: Receipt, directory: Path) -> None:
+    """Say that it is installed; lasts when this returns."""
+    write_whole(directory / RECEIPT, msgspec.json.format(msgspec.json.encode(receipt)))
+
+
+def installed(bin_directory: Path) -> Mapping[str, Receipt]:
+    """The newest receipt of each installed agent, by id, in order of ids."""
+    found: dict[str, Receipt] = {}
+    for directory in sorted(bin_directory.glob("[a-z]*")):
+        if versions := installed_versions(directory):
+            found[directory.name] = versions[-1]
+    return found
+
+
+def installed_versions(agent_directory: Path) -> list[Receipt]:
+    """The receipts of one agent, the newest installation last."""
+    found = [read_receipt(each) for each in agent_directory.glob("[!.]*")]
+    return sorted((each for each in found if each is not None), key=lambda each: each.when)
+
+
+def installed_command(bin_directory: Path, receipt: Receipt) -> Command:
+    """The program itself, without npx or any other go-between."""
+    directory = bin_directory / receipt.id / receipt.version
+    argv = tuple(
+        str(directory / word[2:]) if word.startswith("./") and at < _PATHS else word
+        for at, word in enumerate(receipt.argv)
+    )
+    return Command(argv, dict(receipt.env), receipt.name)
+
+
+_PATHS: Final = 2
+"""Words at the front that may be paths of ours: an interpreter and its script."""
+
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """A user's directories, and the machine under them.
+
+    Attributes:
+        env: the environment that programs are looked for in.
+        home: where agents are installed and noted.
+        cache: where the copy of the index is.
+        platform: the machine, as the registry names it.
+        address: of the index: a URL or a file.
+        notify: is given a line before anything that takes time.
+    """
+
+    env: Mapping[str, str]
+    home: Path
+    cache: Path
+    platform: str
+    address: str
+    notify: Callable[[str], None] = _log.info
+
+    @property
+    def bin_directory(self) -> Path:
+        """Where agents are installed, a directory each."""
+        return self.home / "bin"
+
+    @property
+    def index(self) -> RegistryIndex:
+        """The registry."""
+        return RegistryIndex(self.address, self.cache)
+
+    @property
+    def added(self) -> AddedAgents:
+        """The commands that were added by hand."""
+        return AddedAgents(self.home)
+
+    def has_agent(self, agent_id: str) -> bool:
+        """Whether an agent of that id was installed or added, so that no registry is needed."""
+        directory = self.bin_directory / agent_id
+        return self.added.find(agent_id) is not None or bool(installed_versions(directory))
+
+    def has_tool(self, name: str) -> bool:
+        """Whether a program is on PATH or in a usual place."""
+        return look_up(name, usual_path(self.env).split(os.pathsep)) is not None
+
+
+def surroundings(
+    env: Mapping[str, str],
+    address: str | None = None,
+    notify: Callable[[str], None] = _log.info,
+) -> Surroundings:
+    """Those of this process; `address` is what a person asked for, if anything."""
+    found = paths(env)
+    platform = platform_key(sys.platform, os.uname().machine)
+    index = registry_address(env, address)
+    return Surroundings(env, found.home, found.cache, platform, index, notify)

@@ -7,12 +7,10 @@ from pathlib import Path
 from symposium.catalog import mod_names
 from symposium.config.paths import Paths
 from symposium.daemon.tasks.setup_trust import item_of, lines_of
-from symposium.guidance.places import checkout_of
-from symposium.guidance.reading import project_items
-from symposium.recommendations.adviser import Adviser
+from symposium.documents.guidance import checkout_of, project_items
+from symposium.permissions.trusted_content import Item, foreign_items
+from symposium.planning.advisor import Adviser
 from symposium.taskspaces.setup_files.reading import read_set_up
-from symposium.trust.foreign import foreign_items
-from symposium.trust.item import Item
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from peerwire.jsonrpc.values import as_object
 from symposium.chain.link import Link
 from symposium.chain.mod import Needs
 from symposium.config.user_config import Config, ModEntry
-from symposium.planned_chain import Wishes
+from symposium.planning.planned_chain import Wishes
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.settings import RunSettings
 from symposium.run_mode.starting import EditorGreeting, OutdatedError, RefinedError, Start

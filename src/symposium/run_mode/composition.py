@@ -18,10 +18,10 @@ from peerwire.transports.command import Command
 from symposium.catalog import OTHER_NAMES, agent_names, mod_names
 from symposium.chain.blueprint import InProcess, Program
 from symposium.chain.capabilities import Mode
-from symposium.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError
+from symposium.planning.chain_spec import ChainSpec, MakeMod, program_on_path, read_chain
 from symposium.run_mode.settings import Composition
 
 _ENV_SCRIPT: Final = b"#!/usr/bin/env"

@@ -143,8 +143,8 @@ def suited(mods: Sequence[ModEntry], workspace: str) -> list[tuple[ModEntry, str
     """
     from pathlib import Path  # noqa: PLC0415 - for the first start alone
 
-    from symposium.guidance.places import checkout_of  # noqa: PLC0415 - as above
-    from symposium.guidance.selection import Workspace  # noqa: PLC0415 - as above
+    from symposium.documents.boot import Workspace  # noqa: PLC0415 - as above
+    from symposium.documents.guidance import checkout_of  # noqa: PLC0415 - as above
 
     files = Workspace(checkout_of(Path(workspace))) if workspace else None
     found: list[tuple[ModEntry, str]] = []

@@ -13,9 +13,10 @@ from peerwire.jsonrpc.values import as_object
 from symposium.chain.calls import Call
 from symposium.chain.handshake import answered_version, pin_version, select_version
 from symposium.chain.messages import Answer, Crossing
+from symposium.client.auth_methods import TERMINAL_META
 from symposium.config.user_config import ConfigError, Loaded, load
-from symposium.planned_chain import VERSION
-from symposium.planning.advertisement import before_agent
+from symposium.planning.planned_chain import VERSION
+from symposium.planning.planner import before_agent
 from symposium.run_mode.askers import (
     Closing,
     Listing,
@@ -23,7 +24,6 @@ from symposium.run_mode.askers import (
     origin_of,
     pass_new_session,
 )
-from symposium.run_mode.auth_methods import TERMINAL_META
 from symposium.run_mode.care import Care
 from symposium.run_mode.config_mode import ConfigMode
 from symposium.run_mode.editor_end import renamed

@@ -7,8 +7,8 @@ from localio.text import plain_text
 from peerwire.errors import AUTH_REQUIRED, RpcError
 from peerwire.jsonrpc.values import as_object, encode_value
 from symposium.chain.messages import Crossing
+from symposium.client.auth_methods import AuthMethod, auth_methods, login_text
 from symposium.config.user_config import Config
-from symposium.run_mode.auth_methods import AuthMethod, auth_methods, login_text
 from symposium.run_mode.conversation import Conversation
 from symposium.run_mode.floor import Floor
 from symposium.run_mode.open_chain import OpenChain

@@ -7,8 +7,7 @@ from typing import Any, Final
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.messages import Crossing
-from symposium.config.broken_file import content_of, save_anew
-from symposium.config.user_config import Config, ConfigError, load, save
+from symposium.config.user_config import Config, ConfigError, content_of, load, save, save_anew
 from symposium.run_mode.askers import origin_of
 from symposium.run_mode.chat_commands import our_commands, update_line
 from symposium.run_mode.choices import AgentChoices, ModChoices

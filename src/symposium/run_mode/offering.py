@@ -13,12 +13,9 @@ from localio.errors import ExplainedError
 from localio.text import plain_text
 from symposium.catalog import OTHER_NAMES
 from symposium.config.user_config import ConfigError, ModEntry, load, save
-from symposium.recommendations.adviser import Advice, Adviser
-from symposium.recommendations.comparison import Addition, Changes, Removal, applied
-from symposium.recommendations.effects import effects_of
-from symposium.recommendations.recommendation import identity
-from symposium.trust.screen import effect_line, screen
-from symposium.trust.store import Question
+from symposium.permissions.trust_store import Question, effect_line, screen
+from symposium.planning.advisor import Addition, Advice, Adviser, Changes, Removal, applied
+from symposium.planning.recommendations import effects_of, identity
 
 REST: Final = "Any other message goes to the agent and changes nothing."
 

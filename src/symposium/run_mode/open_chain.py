@@ -12,7 +12,7 @@ from symposium.chain.messages import Answer, Crossing
 from symposium.chain.routing import Way
 from symposium.chain.runner import RunningChain
 from symposium.config.user_config import Config
-from symposium.planning.plan import Plan
+from symposium.planning.planner import Plan
 from symposium.run_mode.editor_end import EditorEnd
 from symposium.run_mode.settings import Composition
 from symposium.run_mode.turnstile import Turnstile

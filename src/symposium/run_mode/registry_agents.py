@@ -10,9 +10,9 @@ from localio.processes import usual_path
 from peerwire.transports.command import command_json
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import ModEntry
-from symposium.registry.directory import How, KnownAgent, RegistryDirectory
-from symposium.registry.starting import obtain, obtain_source
-from symposium.registry.surroundings import surroundings
+from symposium.registry.index import surroundings
+from symposium.registry.listing import How, KnownAgent, RegistryDirectory
+from symposium.registry.provision import obtain, obtain_source
 from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 _ORDER: Final[tuple[How, ...]] = (

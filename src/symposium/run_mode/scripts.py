@@ -5,8 +5,7 @@ from typing import Final
 
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
-from symposium.config.broken_file import content_of
-from symposium.config.user_config import Config, ConfigError, Loaded, load
+from symposium.config.user_config import Config, ConfigError, Loaded, content_of, load
 from symposium.run_mode.chat_commands import OURS, RECAP, RECOMMENDATIONS, RETRY
 from symposium.run_mode.config_menu import NotStartedError, first_time, import_older, main_menu
 from symposium.run_mode.conversation import Conversation, Script

@@ -8,9 +8,9 @@ from msgspec import Struct, field
 
 from symposium.chain.recovery import RevivalTerms
 from symposium.chain.runner import ChainSettings
-from symposium.chain_spec import ChainSpec
 from symposium.config.user_config import Config, ModEntry
-from symposium.planned_chain import Refine, as_planned
+from symposium.planning.chain_spec import ChainSpec
+from symposium.planning.planned_chain import Refine, as_planned
 from symposium.run_mode.choices import AgentChoices, ModChoices
 
 PauseScope: TypeAlias = Literal["session", "conductor"]

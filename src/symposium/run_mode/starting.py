@@ -25,13 +25,7 @@ from symposium.chain.mod import Outcome, Refuse
 from symposium.chain.routing import Way
 from symposium.chain.runner import ChainSettings, RunningChain
 from symposium.config.user_config import Config
-from symposium.planned_chain import (
-    NO_WISHES,
-    Refine,
-    Wishes,
-    as_planned,
-    planned_chain,
-)
+from symposium.planning.planned_chain import NO_WISHES, Refine, Wishes, as_planned, planned_chain
 from symposium.run_mode.editor_end import EditorEnd
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.own_request import OwnRequest

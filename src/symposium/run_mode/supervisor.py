@@ -11,7 +11,7 @@ from symposium.chain.calls import SHUTTING_DOWN
 from symposium.chain.conductor import RELAY_GRACE
 from symposium.chain.link import Link
 from symposium.config.user_config import Config
-from symposium.policy.verdict import PolicyError
+from symposium.permissions.verdict import PolicyError
 from symposium.run_mode.attempts import Attempts
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.settings import RunSettings

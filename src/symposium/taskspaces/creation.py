@@ -11,12 +11,12 @@ from typing import Final
 from uuid import uuid4
 
 from localio.errors import ExplainedError
-from symposium.task_prompt import prompt_for
+from symposium.documents.task_prompt import prompt_for
+from symposium.git.program import GitRunError
 from symposium.taskspaces import log_book, operations, port_blocks
 from symposium.taskspaces.events import Logged
 from symposium.taskspaces.failures import RefusedNameError, StageError, TaskspaceError
 from symposium.taskspaces.git import remotes
-from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.git.repository import (
     BaseBranch,
     Repository,

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from symposium.git.program import GitRunError
 from symposium.taskspaces import log_book, operations
 from symposium.taskspaces.events import Changed, Event, Listener, Passed
 from symposium.taskspaces.failures import TaskspaceError, UnknownTaskspaceError
 from symposium.taskspaces.file_updates import FileUpdates
-from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.journal import Journal, load, load_all, save
 from symposium.taskspaces.layouts import ROOT_FILE, TASKSPACE_FILE, Project
 from symposium.taskspaces.model import Layout, Standing, Taskspace, canonical_id

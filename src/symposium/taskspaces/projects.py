@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from symposium.git_isolation.isolation import url_to_fetch
+from symposium.git.isolation import url_to_fetch
+from symposium.git.program import Git
 from symposium.taskspaces.failures import AbsentError, RefusedNameError, TaskspaceError
-from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import Repository, open_repository
 from symposium.taskspaces.layouts import PROJECT_FILE, Project, repo_name_of
 from symposium.taskspaces.model import Layout

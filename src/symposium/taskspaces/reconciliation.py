@@ -14,9 +14,9 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
 
+from symposium.git.program import GitRunError
 from symposium.taskspaces import log_book
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.ground import Ground, file_of
 from symposium.taskspaces.journal import read_record
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from sqlite3 import Connection
 
+from symposium.git.program import Git, GitRunError
 from symposium.taskspaces import operations
 from symposium.taskspaces.creation import undo_creation
 from symposium.taskspaces.deletion import removal, undo
@@ -14,7 +15,6 @@ from symposium.taskspaces.deletion.archive import read_archive, trash_of
 from symposium.taskspaces.deletion.work_tree_checks import status_of
 from symposium.taskspaces.events import Changed
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import Repository, commit_of
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import load, save

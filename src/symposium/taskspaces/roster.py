@@ -9,10 +9,10 @@ from pathlib import Path
 from sqlite3 import Connection
 from uuid import uuid4
 
+from symposium.git.program import GitRunError
 from symposium.taskspaces import log_book, port_blocks
 from symposium.taskspaces.creation import USUAL_PORTS, lock_reason
 from symposium.taskspaces.failures import RefusedNameError, TaskspaceError
-from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.git.repository import (
     BaseBranch,
     Worktree,

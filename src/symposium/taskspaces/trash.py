@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from pathlib import Path
 
+from symposium.git.program import GitRunError
 from symposium.taskspaces.deletion.archive import read_archive, trash_of
 from symposium.taskspaces.deletion.assessment import assess
 from symposium.taskspaces.deletion.removal import BranchFate, Keeping, remove
@@ -12,7 +13,6 @@ from symposium.taskspaces.deletion.report import Report
 from symposium.taskspaces.deletion.requests import Decision, Requests
 from symposium.taskspaces.deletion.undo import is_old, purge, undo_removal
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
-from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.ground import Ground, is_root
 from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.model import Standing, Taskspace

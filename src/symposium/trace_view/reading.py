@@ -1,12 +1,161 @@
-"""Reads a trace line by line, joins answers to what was asked, and passes over what is no event."""
+"""Trace events, the selection of some, and previews of messages."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias, cast
 
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from localio.text import one_line
+from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE
+from peerwire.jsonrpc.values import decode_value, members
 from symposium.errors import NotFoundError, SymposiumError
-from symposium.trace_view.events import Event, Kind, PairKey, lane_order, pair_key, parse_event
+
+
+class Kind(Enum):
+    """What kind of message an event is; the values are those of `type` in the file."""
+
+    REQUEST = "request"
+    RESPONSE = "response"
+    NOTIFICATION = "notification"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One message between two neighbours.
+
+    Attributes:
+        line: the number of its line in the file, from 1.
+        kind: what it is.
+        ts: seconds since the trace began.
+        sender: who it came from: `Client`, `Proxy(0)`, `Agent`.
+        receiver: who it went to.
+        id: the JSON text of the id that a request and its response share; empty for a notification.
+        method: what was asked or told; for a response, what it answers, empty if that is not there.
+        session: the session it belongs to, or empty.
+        protocol: `acp` or `mcp`; for a response, that of its request, empty if that is not there.
+        body: the JSON of the params, the result or the error.
+        raw: the line, without its newline.
+        is_error: whether a response is an error.
+        answers: for a response, the line of its request; 0 if that is not there.
+        took: for a response, seconds since its request.
+    """
+
+    line: int
+    kind: Kind
+    ts: float
+    sender: str
+    receiver: str
+    id: str
+    method: str
+    session: str
+    protocol: str
+    body: bytes
+    raw: bytes
+    is_error: bool = False
+    answers: int = 0
+    took: float = 0.0
+
+
+class _Written(Struct, frozen=True, gc=False, rename={"sender": "from", "receiver": "to"}):
+    type: Kind
+    ts: float
+    sender: str
+    receiver: str
+    id: Raw | UnsetType = UNSET
+    method: str = ""
+    session: str | None = None
+    protocol: str = ""
+    params: Raw | UnsetType = UNSET
+    payload: Raw | UnsetType = UNSET
+    is_error: bool = False
+
+
+_decode = msgspec.json.Decoder(_Written).decode
+
+_DOCUMENTED: Final = re.compile(r"proxy:(\d+)")
+_NUMBERED: Final = re.compile(r"Proxy\((\d{1,6})\)")
+_CAPITALS: Final = {"client": "Client", "agent": "Agent"}
+
+LAST: Final = 1_000_000
+"""Where the agent stands in the order of lanes, and after it whoever has an unknown name."""
+
+
+def lane_name(label: str) -> str:
+    """The one name of a component that has two: `proxy:0` is `Proxy(0)`, `agent` is `Agent`."""
+    documented = _DOCUMENTED.fullmatch(label)
+    if documented is not None:
+        return f"Proxy({documented[1]})"
+    return _CAPITALS.get(label, label)
+
+
+def lane_order(name: str) -> tuple[int, str]:
+    """A key that sorts components as they stand in the chain."""
+    if name == "Client":
+        return (-1, "")
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered is not None:
+        return (int(numbered[1]), "")
+    return (LAST, "") if name == "Agent" else (LAST + 1, name)
+
+
+def parse_event(number: int, line: bytes) -> Event | None:
+    """The event on a line; None where it is none."""
+    try:
+        written = _decode(line)
+    except msgspec.DecodeError:
+        written = _decode_slowly(line)
+    except RecursionError:
+        return None
+    if written is None:
+        return None
+    body = written.payload if written.type is Kind.RESPONSE else written.params
+    return Event(
+        line=number,
+        kind=written.type,
+        ts=written.ts,
+        sender=lane_name(written.sender),
+        receiver=lane_name(written.receiver),
+        id="" if written.id is UNSET else bytes(written.id).decode(errors="replace"),
+        method=written.method,
+        session=written.session or "",
+        protocol=written.protocol,
+        body=b"null" if body is UNSET else bytes(body),
+        raw=line.rstrip(b"\r\n"),
+        is_error=written.is_error,
+    )
+
+
+def _decode_slowly(line: bytes) -> _Written | None:
+    """What the fast decoder refuses and JSON allows: lone surrogates."""
+    try:
+        found = {name: Raw(text) for name, text in members(line).items()}
+        plain = {
+            name: decode_value(found[name])
+            for name in found.keys() & {"type", "ts", "from", "to", "method", "session", "protocol"}
+        }
+        plain["is_error"] = "is_error" in found and bytes(found["is_error"]) == b"true"
+        written = msgspec.convert(plain, _Written, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    bodies = {name: found.get(name, UNSET) for name in ("id", "params", "payload")}
+    return msgspec.structs.replace(written, **bodies)
+
+
+PairKey: TypeAlias = tuple[str, str, str]
+
+
+def pair_key(event: Event) -> PairKey:
+    """What a request and its response have in common: who asked, who was asked, and the id."""
+    if event.kind is Kind.RESPONSE:
+        return (event.receiver, event.sender, event.id)
+    return (event.sender, event.receiver, event.id)
+
 
 MAX_LINE: Final = 128 * 1024 * 1024
 """Bytes of the longest line that is read: twice the longest message, for its escapes."""
@@ -139,3 +288,136 @@ def lanes_of(path: Path) -> list[str]:
     for event in TraceReader(path).events():
         names.update((event.sender, event.receiver))
     return sorted(names, key=lane_order)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A choice of events; what is empty chooses nothing away.
+
+    Attributes:
+        sessions: ids, or the beginnings of ids.
+        methods: patterns as in a shell: `session/*`; an answer has the method it answers.
+        protocol: `acp` or `mcp`.
+    """
+
+    sessions: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    protocol: str = ""
+
+    def has(self, event: Event) -> bool:
+        """Whether the event is among those chosen."""
+        return (
+            (not self.sessions or event.session.startswith(self.sessions))
+            and (not self.methods or any(fnmatchcase(event.method, m) for m in self.methods))
+            and (not self.protocol or event.protocol == self.protocol)
+        )
+
+
+MAX_PREVIEW: Final = 160
+"""Characters of a preview."""
+
+
+def short_line(text: str, limit: int = MAX_PREVIEW) -> str:
+    """A stranger's text on one line, cut to a length."""
+    # Far more than will be shown is not looked at.
+    return one_line(text[: limit * 8].strip(), width=limit)
+
+
+def preview(event: Event) -> str:
+    """What a message says, in a few words; empty where nothing short can be said."""
+    try:
+        body = decode_value(event.body)
+    except ValueError:
+        return ""
+    if not isinstance(body, Mapping):
+        return short_line(body) if isinstance(body, str) else ""
+    members = cast("Mapping[str, Any]", body)
+    if event.is_error:
+        return short_line(f"error {members.get('code', '')}: {members.get('message', '')}")
+    if event.kind is Kind.RESPONSE:
+        return short_line(_first(members, _OF_RESULTS))
+    tell = _BY_METHOD.get(event.method)
+    return short_line(tell(members) if tell else _first(members, _OF_PARAMS))
+
+
+def _text(value: Any) -> str:
+    match value:
+        case str() | int():
+            said = str(value)
+        case [*items]:
+            said = " ".join(filter(None, map(_text, items[:8])))
+        case {"type": "content", "content": content}:
+            said = _text(content)
+        case (
+            {"text": str(named)}
+            | {"title": str(named)}
+            | {"name": str(named)}
+            | {"optionId": str(named)}
+            | {"outcome": str(named)}
+        ):
+            said = named
+        case {"type": str(kind)}:
+            said = f"[{kind}]"
+        case _:
+            said = ""
+    return said
+
+
+def _update(params: Mapping[str, Any]) -> str:
+    update = params.get("update")
+    if not isinstance(update, Mapping):
+        return ""
+    members = cast("Mapping[str, Any]", update)
+    kind = _text(members.get("sessionUpdate"))
+    said = _joined(members, "title", "status", "content", "currentModeId", "availableCommands")
+    return f"{kind}: {said}" if said else _plan(kind, members)
+
+
+def _plan(kind: str, update: Mapping[str, Any]) -> str:
+    match update.get("entries"):
+        case [*entries]:
+            steps = cast("list[Mapping[str, Any]]", [e for e in entries if isinstance(e, Mapping)])
+            return f"{kind}: {', '.join(_text(step.get('content')) for step in steps)}"
+        case _:
+            return kind
+
+
+def _initialize(params: Mapping[str, Any]) -> str:
+    version = _text(params.get("protocolVersion"))
+    said = [f"version {version}" if version else "", _text(params.get("clientInfo"))]
+    return ", ".join(filter(None, said))
+
+
+def _joined(members: Mapping[str, Any], *names: str) -> str:
+    return ", ".join(filter(None, (_text(members.get(name)) for name in names)))
+
+
+def _first(members: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    said: Iterator[str] = (_text(members.get(name)) for name in names)
+    return next(filter(None, said), "")
+
+
+_BY_METHOD: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    **dict.fromkeys((INITIALIZE, *PROXY_INITIALIZE), _initialize),
+    "session/update": _update,
+    "session/prompt": lambda params: _text(params.get("prompt")),
+    "session/new": lambda params: _joined(params, "cwd", "mcpServers"),
+    "session/load": lambda params: _joined(params, "cwd", "mcpServers"),
+    "session/request_permission": lambda params: _joined(params, "toolCall", "options"),
+    "terminal/create": lambda params: _joined(params, "command", "args"),
+}
+
+_OF_PARAMS: Final = (
+    "name",
+    "path",
+    "uri",
+    "message",
+    "modeId",
+    "configId",
+    "requestId",
+    "sessionId",
+)
+_OF_RESULTS: Final = (
+    *("stopReason", "sessionId", "outcome", "agentInfo", "serverInfo", "connectionId"),
+    *("content", "tools", "protocolVersion"),
+)

@@ -14,10 +14,9 @@ from peerwire.transports.memory import memory_pair
 from symposium.chain.blueprint import InProcess, OnStderr, Program
 from symposium.chain.messages import Crossing
 from symposium.chain.mod import Forward, Mod, Outcome, from_client
-from symposium.chain_spec import ChainSpec
-from symposium.conductor.agent_first import agent_first, plain
 from symposium.mods.pass_ import spec as pass_spec
-from symposium.planned_chain import planned_chain
+from symposium.planning.chain_spec import ChainSpec
+from symposium.planning.planned_chain import agent_first, plain, planned_chain
 from symposium.testing import CAPABILITIES, FakeAgent, chain_of
 
 PARAMS: dict[str, Any] = {

@@ -26,7 +26,7 @@ from symposium.errors import (
     StepError,
     SymposiumError,
 )
-from symposium.policy.verdict import PolicyError
+from symposium.permissions.verdict import PolicyError
 
 DEATH = {"reason": "component_exited", "component": "mod", "index": 0, "argv": ["mod", "a b"]}
 

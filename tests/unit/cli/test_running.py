@@ -18,7 +18,7 @@ from symposium.cli.permission_options import Permits, allowing_options, chooser_
 from symposium.cli.running import run
 from symposium.cli.session_names import is_of_deleted_task
 from symposium.config.component_source import ComponentSource
-from symposium.registry.surroundings import surroundings
+from symposium.registry.index import surroundings
 
 ENDS = [
     (signal.SIGTERM, ExitCode.TERMINATED),

@@ -49,7 +49,7 @@ def files(home: Path) -> list[Path]:
 
 
 @pytest.mark.requirement("editors.snippet")
-@pytest.mark.parametrize("editor", names_in("symposium.editors.known"))
+@pytest.mark.parametrize("editor", names_in("symposium.editors"))
 def test_the_snippet_is_printed_and_nothing_is_changed(home: Path, editor: str) -> None:
     result = setup(editor)
 

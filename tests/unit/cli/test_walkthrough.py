@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from tests.support.git_repository import GitRepository
 
 from symposium.__main__ import main
-from symposium.walkthroughs.store import Draft, Stored, WalkthroughStore, project_folder
+from symposium.documents.walkthroughs.store import Draft, Stored, WalkthroughStore, project_folder
 
 GOOD = "# Good\n\n```comment\nlocation: lines(`a.py`, 1, 1)\n\nhere\n```\n"
 BAD = "# Bad\n\n[x](gone.py)\n\n```comment\nlocation: search(`a.py`, `nowhere`)\n\nhere\n```\n"

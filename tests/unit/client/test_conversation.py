@@ -14,9 +14,8 @@ from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from symposium.chain.blueprint import Blueprint, Served
 from symposium.chain.conductor import Settings
-from symposium.client.answers import Answers
-from symposium.client.conversation import Conversation, Terms, converse
-from symposium.client.patience import Patience
+from symposium.client.answers import Answers, Patience
+from symposium.client.conversation import Conversation, Terms, Turn, converse
 from symposium.client.permissions import (
     ApproveAll,
     ApproveReads,
@@ -24,9 +23,9 @@ from symposium.client.permissions import (
     Decision,
     DenyAll,
     Permission,
+    Wish,
+    wish_of,
 )
-from symposium.client.turn import Turn
-from symposium.client.wishes import Wish, wish_of
 from symposium.errors import PatienceError, StepError
 
 EDIT = {"toolCallId": "1", "title": "edit", "kind": "edit"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerwire.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
-from symposium.client.files import LARGEST, Files
+from symposium.client.answers import LARGEST, Files
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from symposium.client.known_calls import MOST, KnownCalls
+from symposium.client.answers import MOST, KnownCalls
 
 
 def call(number: int, **members: str) -> dict[str, object]:

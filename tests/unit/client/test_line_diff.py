@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.client.line_diff import MOST_COMPARED, line_diff
+from symposium.client.permissions import MOST_COMPARED, line_diff
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "-", "+", "@@"]), max_size=30)
 

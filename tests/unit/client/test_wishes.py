@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.client.events import read_tool_call
-from symposium.client.wishes import Wish, diff_text, wish_of
+from symposium.client.permissions import Wish, diff_text, wish_of
 
 ROOT = Path("/work/tree")
 

@@ -18,9 +18,9 @@ from symposium.bus.errors import BusRefusedError
 from symposium.daemon.tasks import inbox
 from symposium.daemon.tasks.setup_questions import SetUpQuestions
 from symposium.daemon.tasks.setup_trust import SetUpTrust
+from symposium.permissions.trust_store import TrustStore
 from symposium.taskspaces.landing.land import Ready
 from symposium.taskspaces.landing.resolutions import Resolution, Stage
-from symposium.trust.store import TrustStore
 
 
 @pytest.fixture

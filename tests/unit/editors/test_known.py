@@ -8,19 +8,20 @@ from typing import Any
 import pytest
 
 from localio.plugins import module_name, names_in, only_object
-from symposium.editors.editor import (
+from symposium.config.editor_settings import (
     CommandLine,
     Editor,
     JsonSetting,
+    Launch,
     OwnFile,
     Surroundings,
+    find_launch,
     snippet,
 )
-from symposium.editors.known.emacs import lisp_string
-from symposium.editors.known.neovim import lua_string
-from symposium.editors.launch import Launch, find_launch
+from symposium.editors.emacs import lisp_string
+from symposium.editors.neovim import lua_string
 
-PACKAGE = "symposium.editors.known"
+PACKAGE = "symposium.editors"
 HOME = Path("/home/ada")
 ODD = Launch('/opt/a "b"\\c/symposium', ("run",), {"SYMPOSIUM_HOME": "/s p"})
 

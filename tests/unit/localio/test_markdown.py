@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localio.markdown import Parted, part
-from symposium.guidance.text import GuidanceText
+from symposium.documents.guidance import GuidanceText
 
 
 @pytest.mark.requirement("guidance.front-matter")

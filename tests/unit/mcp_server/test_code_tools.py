@@ -12,8 +12,8 @@ from symposium.bus.messages.editor import FileLocation as WireLocation
 from symposium.bus.messages.editor import FileRange as WireRange
 from symposium.bus.messages.editor import Selection
 from symposium.bus.messages.editor import SymbolDef as WireSymbol
-from symposium.ide.dialect.port import NoIde
-from symposium.ide.operations import FileLocation, FileRange, SymbolDef
+from symposium.code.operations import FileLocation, FileRange, SymbolDef
+from symposium.code.query.functions import NoIde
 from symposium.mcp_server.ide_port import EditorFirst
 
 

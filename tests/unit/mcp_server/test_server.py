@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from tests.support.mcp_scenes import FakeBus, RawClient, serving, workplace_in
 
 from symposium.bus.messages.agents import TaskspaceInfo
-from symposium.guidance.library import Change, GuidanceLibrary
+from symposium.documents.guidance import Change, GuidanceLibrary
 from symposium.mcp_server import lines as lines_module
 from symposium.mcp_server.notices import own_server
 from symposium.mcp_server.over_stdio import serve_lines

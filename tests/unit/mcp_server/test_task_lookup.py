@@ -15,7 +15,7 @@ from symposium.bus.errors import (
     BusUnreachableError,
 )
 from symposium.bus.messages.agents import TaskspaceInfo, TaskspaceState
-from symposium.guidance.boot import TaskContext
+from symposium.documents.boot import TaskContext
 from symposium.mcp_server.offering import Offering
 from symposium.mcp_server.task_lookup import PATIENCE, keep_collaborator, look_up
 from symposium.mcp_server.workplace import Workplace

@@ -12,10 +12,10 @@ from peerwire.jsonrpc.handlers import Request
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer
-from symposium.chain_spec import read_chain
 from symposium.mods.ide_ops import IdeOps
 from symposium.mods.ide_ops_adapter import IdeOpsAdapter
-from symposium.planned_chain import PlannedChain, planned_chain
+from symposium.planning.chain_spec import read_chain
+from symposium.planning.planned_chain import PlannedChain, planned_chain
 from symposium.testing import CAPABILITIES, FakeAgent, FakeEditor, chain_of
 
 HAS_IT = {**CAPABILITIES, "_meta": {"symposium": {"version": "1.0", "ide_operations": True}}}

@@ -7,10 +7,9 @@ import pytest
 
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.handlers import Request
+from symposium.documents.timelines import TimelineStore, TurnObserver
 from symposium.mods.timeline import TimelineMod
 from symposium.testing import FakeAgent, chain_of
-from symposium.timelines.observer import TurnObserver
-from symposium.timelines.store import TimelineStore
 
 CHUNK = "agent_message_chunk"
 

@@ -16,11 +16,11 @@ from peerwire.errors import RpcError
 from symposium.catalog import find_mod
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolContext, ToolServer
-from symposium.chain_spec import read_chain
 from symposium.mods.cargo import Cargo, CargoTools
 from symposium.mods.ferris import Ferris, FerrisTools
 from symposium.mods.npm import Npm, NpmTools
 from symposium.mods.uv import Uv, UvTools
+from symposium.planning.chain_spec import read_chain
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 
 KINDS: list[tuple[type[ToolMod], str]] = [

@@ -6,9 +6,7 @@ import pytest
 
 from symposium.chain.capabilities import primitives
 from symposium.chain.mod import Needs
-from symposium.planning.advertisement import to_agent, to_chain, to_editor
-from symposium.planning.entry import Entry
-from symposium.planning.planner import plan
+from symposium.planning.planner import Entry, plan, to_agent, to_chain, to_editor
 
 WORKSPACE = {"symposium": {"workspace": {"cwd": "/w/app", "roots": ["/w/app"]}}}
 

@@ -13,8 +13,8 @@ from peerwire.transports.memory import memory_pair
 from symposium.chain.blueprint import Blueprint, InProcess
 from symposium.chain.conductor import Conductor
 from symposium.chain.mod import ComponentSpec, Mod, Needs
-from symposium.chain_spec import read_chain
-from symposium.planned_chain import VERSION, Wishes, planned_chain
+from symposium.planning.chain_spec import read_chain
+from symposium.planning.planned_chain import VERSION, Wishes, planned_chain
 from symposium.testing import CAPABILITIES, editor_on
 
 ROOT = Path(__file__).parents[3]

@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.chain.mod import Needs
-from symposium.planning.entry import Entry
-from symposium.planning.plan import Degraded, MissingCapabilityError, Plan
-from symposium.planning.planner import EDITOR, plan
+from symposium.planning.planner import EDITOR, Degraded, Entry, MissingCapabilityError, Plan, plan
 
 IDE_OPS = Entry("ide-ops", Needs(requires=("ide_operations",), is_optional=True))
 ADAPTER = Entry("ide-ops-adapter", Needs("adapter", provides=("ide_operations",)))

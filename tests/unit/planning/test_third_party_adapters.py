@@ -9,8 +9,8 @@ import pytest
 
 from peerwire.errors import RpcError
 from symposium.chain.mod import ComponentSpec, Mod, Needs
-from symposium.chain_spec import read_chain
-from symposium.planned_chain import PlannedChain, Wishes, planned_chain
+from symposium.planning.chain_spec import read_chain
+from symposium.planning.planned_chain import PlannedChain, Wishes, planned_chain
 
 ENTRY_POINTS = """\
 [symposium.components]

@@ -10,9 +10,8 @@ from tests.support.web import reply, serving
 
 from symposium.catalog import builtin_agents
 from symposium.config.component_source import ComponentSource
-from symposium.registry.added import AddedAgent
-from symposium.registry.directory import BUILT_IN, RegistryDirectory
-from symposium.registry.surroundings import Surroundings, surroundings
+from symposium.registry.index import AddedAgent, Surroundings, surroundings
+from symposium.registry.listing import BUILT_IN, RegistryDirectory
 
 
 def around(tmp_path: Path, address: str) -> Surroundings:
@@ -98,7 +97,7 @@ async def test_what_cannot_be_had_here_is_listed_last_and_says_what_is_missing(
 @pytest.mark.requirement("registry.light")
 def test_who_starts_a_chain_does_not_wait_for_what_asks_the_network() -> None:
     script = (
-        "import sys, symposium.registry.directory, symposium.registry.starting\n"
+        "import sys, symposium.registry.listing, symposium.registry.provision\n"
         "heavy = {'urllib.request', 'http.client', 'tarfile', 'zipfile'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.registry.entries import RegistryFormatError, parse_entry, parse_index
+from symposium.registry.entries import (
+    PLATFORMS,
+    RegistryFormatError,
+    parse_entry,
+    parse_index,
+    platform_key,
+)
 from symposium.registry.index import snapshot
-from symposium.registry.platforms import PLATFORMS, platform_key
 
 
 def entry(**members: Any) -> dict[str, Any]:

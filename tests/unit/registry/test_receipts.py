@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.support.synced_files import SyncedFiles
 
-from symposium.registry.receipts import (
+from symposium.registry.index import (
     RECEIPT,
     Receipt,
     installed,

@@ -6,13 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from symposium.errors import NotFoundError
-from symposium.registry.entries import Entry, Index, parse_entry
-from symposium.registry.resolve import (
+from symposium.registry.entries import (
+    Entry,
     FromLocal,
     FromPackage,
+    Index,
     choose_way,
     find_entry,
     find_mod_entry,
+    parse_entry,
     passing_command,
 )
 

@@ -12,11 +12,9 @@ from localio.errors import ExplainedError
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError, SpecError
-from symposium.registry.added import AddedAgent, id_of
-from symposium.registry.handshake import Handshake
-from symposium.registry.receipts import Receipt, write_receipt
-from symposium.registry.starting import obtain_source
-from symposium.registry.surroundings import Surroundings
+from symposium.registry.index import AddedAgent, Receipt, Surroundings, id_of, write_receipt
+from symposium.registry.probe import Handshake
+from symposium.registry.provision import obtain_source
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from symposium.chain.mod import Forward
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError, SymposiumError
-from symposium.policy.verdict import PolicyError
+from symposium.permissions.verdict import PolicyError
 from symposium.run_mode.composition import Composer, NoResolver
 from symposium.run_mode.directory import FullDirectory, LocalDirectory
 from symposium.run_mode.mcp_servers import McpServers

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from symposium.config.paths import paths
 from symposium.config.user_config import ModEntry, load
 from symposium.errors import SymposiumError
-from symposium.recommendations.adviser import Adviser
-from symposium.recommendations.comparison import Addition, Changes, Removal
-from symposium.recommendations.predicate import ALWAYS
-from symposium.recommendations.recommendation import Recommendation
+from symposium.permissions.trust_store import Question
+from symposium.permissions.trusted_content import Effect, Item
+from symposium.planning.advisor import Addition, Adviser, Changes, Removal
+from symposium.planning.recommendations import ALWAYS, Recommendation
 from symposium.run_mode.offering import ChangeOffer, Offer, TrustOffer, next_offer
-from symposium.trust.item import Effect, Item
-from symposium.trust.store import Question
 
 CONFIG = """{
   "agent": "eliza", // mine

@@ -7,9 +7,9 @@ import pytest
 
 from symposium.catalog import builtin_mods, find_mod
 from symposium.chain.tool_mod import ToolMod
-from symposium.chain_spec import DEFAULT_MODS
 from symposium.config.user_config import ModEntry
 from symposium.mods.guidance import Guidance
+from symposium.planning.chain_spec import DEFAULT_MODS
 from symposium.run_mode.directory import suited
 from symposium.testing import FakeAgent, chain_of
 

@@ -13,10 +13,10 @@ from typing import Final, Literal
 import pytest
 from tests.support.taskspace_scenes import Scene, Surroundings, attempt, git, open_scene, there
 
+from symposium.git.program import Git
 from symposium.taskspaces.deletion.processes import Running, family_of, parse_lsof
 from symposium.taskspaces.deletion.report import Report, Risk
 from symposium.taskspaces.failures import NotSafeError
-from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.landing.land import LandOptions
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.presence import PresenceKind, Present

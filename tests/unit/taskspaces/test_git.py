@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.support.taskspace_scenes import Scene, git, there
 
-from symposium.git_isolation.isolation import clean_environment
+from symposium.git.isolation import clean_environment
+from symposium.git.program import Git, GitCommandError, GitRunError, inherited
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git.lease import Lease
-from symposium.taskspaces.git.program import Git, GitCommandError, GitRunError, inherited
 from symposium.taskspaces.git.repository import find_base, open_repository, worktrees
 from symposium.taskspaces.landing.land import LandOptions
 from symposium.taskspaces.trash import Consent
@@ -118,7 +118,7 @@ async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(scene:
 async def test_a_command_that_says_too_much_is_ended(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("symposium.taskspaces.git.program.MOST_OUTPUT", 1000)
+    monkeypatch.setattr("symposium.git.program.MOST_OUTPUT", 1000)
     loud = Git(scene.clone, settings=("alias.loud=!yes",))
 
     with pytest.raises(GitRunError, match="says more than 1000"):

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from tests.support.taskspace_scenes import GIT, Scene, git, there
 
-from symposium.diffs.ranges import DiffRange, changes
-from symposium.ide.dialect.workspace import workspace
+from symposium.code.diffs import DiffRange, changes
+from symposium.code.query.functions import workspace
+from symposium.documents.handoff import look_at
+from symposium.git.program import Git, GitCommandError
 from symposium.taskspaces.creation import Order
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git, GitCommandError
 from symposium.taskspaces.git.repository import add_worktree
 from symposium.taskspaces.landing.land import Join, LandOptions
 from symposium.taskspaces.trash import Consent
-from symposium.timelines.workplace import look_at
 
 _TABLE = tomllib.loads(
     (Path(__file__).parents[2] / "support/data/git_command_settings.toml").read_text("utf-8")

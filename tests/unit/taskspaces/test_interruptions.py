@@ -14,9 +14,9 @@ import pytest
 from tests.support.interruptions import KINDS, act, consistent, look, prepare, stages_of
 from tests.support.taskspace_scenes import Scene, Surroundings, open_scene
 
+from symposium.git.program import GitRunError
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.journal import Journal, Result
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.undertakings import FAREWELL, Undertakings

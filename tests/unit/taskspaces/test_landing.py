@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.taskspace_scenes import Scene, git, tree_of
 
+from symposium.git.program import Git
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
 from symposium.taskspaces.landing.landed import is_landed
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.support.taskspace_scenes import GIT, Scene, Surroundings, git, open_scene, tree_of
 
+from symposium.git.program import Git, GitCommandError
 from symposium.taskspaces import operations
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git, GitCommandError
 from symposium.taskspaces.landing.land import LandConflict, Landed, LandOptions
 from symposium.taskspaces.landing.move import move_branch, move_worktree, take_back
 from symposium.taskspaces.landing.replay import replay

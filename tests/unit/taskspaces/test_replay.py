@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.taskspace_scenes import GIT, git
 
-from symposium.taskspaces.git.program import Git, GitCommandError
+from symposium.git.program import Git, GitCommandError
 from symposium.taskspaces.landing.replay import commit_from, copy_of, replay
 
 FIELDS = "--format=%T%x00%an%x00%ae%x00%ad%x00%B%x01"

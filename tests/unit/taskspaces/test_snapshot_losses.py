@@ -14,8 +14,8 @@ import pytest
 from tests.support.synced_files import SyncedFiles
 from tests.support.taskspace_scenes import Scene, git, store_of, tree_of
 
+from symposium.git.program import GitCommandError
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import GitCommandError
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots import file_restore, kept
 from symposium.taskspaces.snapshots.branches import Refs

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.errors import SymposiumError
-from symposium.trace_view.page import LONGEST_BODY, write_page
+from symposium.trace_view.views import LONGEST_BODY, write_page
 
 
 class Page(HTMLParser):

@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.errors import NotFoundError
-from symposium.trace_view.events import Kind, lane_name, lane_order, parse_event
-from symposium.trace_view.reading import NotATraceError, TraceReader, lanes_of
-from symposium.trace_view.selection import Selection
+from symposium.trace_view.reading import (
+    Kind,
+    NotATraceError,
+    Selection,
+    TraceReader,
+    lane_name,
+    lane_order,
+    lanes_of,
+    parse_event,
+)
 
 ASKED: Final[dict[str, Any]] = {
     "type": "request",

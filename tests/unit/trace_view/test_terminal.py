@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.trace_view.events import Event, Kind
-from symposium.trace_view.preview import MAX_PREVIEW, preview, short_line
-from symposium.trace_view.terminal import ASCII, DRAWN, Listing
+from symposium.trace_view.reading import MAX_PREVIEW, Event, Kind, preview, short_line
+from symposium.trace_view.views import ASCII, DRAWN, Listing
 
 LANES = ("Client", "Proxy(0)", "Agent")
 

@@ -1,4 +1,8 @@
-"""One conversation by Weizenbaum's algorithm (Communications of the ACM 9/1, 1966).
+"""Weizenbaum's algorithm: keywords, decomposition, reassembly.
+
+Every run of words between two gaps goes to the first place where it fits. That never loses a fit,
+since an earlier place only leaves more room, so there is no way back to try: the time grows with
+the length of the clause and of the pattern, not with their combinations.
 
 The first clause with a keyword in it is answered, the rest is not heard. Its keywords are tried,
 the one of highest rank first; the first pattern that fits takes its reassemblies in rotation.
@@ -7,21 +11,182 @@ Without a keyword that fits, something said earlier is brought up again, else a 
 
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
-from symposium.agents.eliza.decompose import decompose
+from msgspec import Struct
+
 from symposium.agents.eliza.doctor import DOCTOR
-from symposium.agents.eliza.listening import Clause, clauses, turned_around
 from symposium.agents.eliza.script import (
+    Gap,
     Keyword,
     Link,
     NextKeyword,
+    OneOf,
+    Pattern,
     Rule,
     Say,
     Script,
     compile_rules,
 )
+
+
+def decompose(pattern: Pattern, words: Sequence[str]) -> tuple[slice, ...] | None:
+    """The words of each element as a slice, or None where the clause does not fit.
+
+    Args:
+        pattern: as `parse_pattern` makes it.
+        words: of the clause, in lower case.
+    """
+    spans: list[slice] = []
+    taken = 0
+    pieces = _pieces(pattern)
+    for number, (gap, run) in enumerate(pieces, start=1):
+        last = len(words) - len(run)
+        earliest = taken if gap is None else taken + gap.minimum
+        latest = earliest if gap is None else last
+        if number == len(pieces):  # the last run ends where the clause ends
+            earliest, latest = max(earliest, last), min(latest, last)
+        start = _first_fit(run, words, range(earliest, min(latest, last) + 1))
+        if start is None:
+            return None
+        if gap is not None:
+            spans.append(slice(taken, start))
+        spans += [slice(index, index + 1) for index in range(start, start + len(run))]
+        taken = start + len(run)
+    return tuple(spans)
+
+
+def _pieces(pattern: Pattern) -> list[tuple[Gap | None, list[OneOf]]]:
+    pieces: list[tuple[Gap | None, list[OneOf]]] = []
+    for element in pattern:
+        match element:
+            case Gap():
+                pieces.append((element, []))
+            case OneOf():
+                if not pieces:
+                    pieces.append((None, []))
+                pieces[-1][1].append(element)
+    return pieces
+
+
+def _first_fit(run: Sequence[OneOf], words: Sequence[str], starts: range) -> int | None:
+    for start in starts:
+        here = words[start : start + len(run)]
+        if all(word in one.words for one, word in zip(run, here, strict=True)):
+            return start
+    return None
+
+
+LONGEST_TEXT = 65_536
+"""Characters of one remark that are read; nobody waits for the end of a longer one."""
+
+LONGEST_CLAUSE = 200
+"""Words after which a clause ends though no mark ends it: what bounds the work on one."""
+
+_TYPESET_APOSTROPHE = chr(0x2019)
+_ENDS = frozenset(',;:!?()[]{}"\n\r|…。')
+_GAPS = frozenset("`~@$%^&*=<>/\\“”«»")
+
+_TURNED = {
+    "i": "you",
+    "me": "you",
+    "my": "your",
+    "mine": "yours",
+    "myself": "yourself",
+    "am": "are",
+    "your": "my",
+    "yours": "mine",
+    "yourself": "myself",
+}
+_TURNED_PAIRS = {
+    ("i", "am"): ("you", "are"),
+    ("am", "i"): ("are", "you"),
+    ("i", "was"): ("you", "were"),
+    ("was", "i"): ("were", "you"),
+    ("you", "are"): ("I", "am"),
+    ("are", "you"): ("am", "I"),
+    ("you", "were"): ("I", "was"),
+    ("were", "you"): ("was", "I"),
+}
+_BEFORE_SUBJECT = frozenset(
+    (
+        *("and", "because", "but", "or", "so", "though", "until", "while"),
+        *("as", "if", "since", "than", "that", "then", "whether"),
+        *("how", "what", "when", "where", "who", "why"),
+        *("can", "could", "did", "do", "does", "might", "must", "shall", "should", "will", "would"),
+        *("hope", "know", "say", "suppose", "think", "wish"),
+    )
+)
+"""After these, and at the start, `you` does something; after any other word it is done to."""
+
+
+class Clause(Struct, frozen=True):
+    """Words up to a mark of punctuation or "but"."""
+
+    words: tuple[str, ...]
+    """As they were typed."""
+    keys: tuple[str, ...]
+    """The same in lower case."""
+
+
+def clauses(text: str, contractions: Mapping[str, str]) -> Iterator[Clause]:
+    """The clauses of a remark in order, each with at least one word.
+
+    A word is printable, so control characters and lone surrogates never come back in an answer.
+    """
+    words: list[str] = []
+    for word in _words(text[:LONGEST_TEXT]):
+        if word is None or word.lower() == "but" or len(words) >= LONGEST_CLAUSE:
+            if words:
+                yield _clause(words)
+            words = []
+        if word is not None and word.lower() != "but":
+            words += contractions.get(word.lower(), word).split()
+    if words:
+        yield _clause(words)
+
+
+def _clause(words: Sequence[str]) -> Clause:
+    return Clause(tuple(words), tuple(word.lower() for word in words))
+
+
+def _words(text: str) -> Iterator[str | None]:
+    """The words, and None where a clause ends."""
+    letters: list[str] = []
+    for letter, following in zip(text, text[1:] + "\n", strict=False):
+        ends = letter in _ENDS or (letter == "." and not following.isalnum())
+        if not ends and letter not in _GAPS and letter.isprintable() and not letter.isspace():
+            letters.append("'" if letter == _TYPESET_APOSTROPHE else letter)
+            continue
+        if word := "".join(letters).strip("'-."):
+            yield word
+        letters.clear()
+        if ends:
+            yield None
+    if word := "".join(letters).strip("'-."):
+        yield word
+
+
+def turned_around(words: Sequence[str]) -> str:
+    """Someone's words as the other one says them: I becomes you, your becomes my."""
+    keys = [word.lower() for word in words]
+    turned: list[str] = []
+    index = 0
+    while index < len(words):
+        pair = _TURNED_PAIRS.get(tuple(keys[index : index + 2]))  # pyright: ignore[reportArgumentType] - a shorter tuple is found nowhere
+        if pair is not None:
+            turned += pair
+            index += 2
+            continue
+        if keys[index] == "you":
+            is_subject = index == 0 or keys[index - 1] in _BEFORE_SUBJECT
+            turned.append("I" if is_subject else "me")
+        else:
+            turned.append(_TURNED.get(keys[index], words[index]))
+        index += 1
+    return " ".join(turned)
+
 
 DETERMINISTIC_SEED = 0
 """Every rotation begins with the first answer of its rule, as `--deterministic` promises."""

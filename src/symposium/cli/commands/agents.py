@@ -30,14 +30,20 @@ from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
 from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError, SpecError
-from symposium.registry.added import AddedAgent, id_of
-from symposium.registry.directory import KnownAgent, RegistryDirectory
-from symposium.registry.handshake import HANDSHAKE_TIME, shake_hands
-from symposium.registry.install import uninstall
-from symposium.registry.receipts import Receipt, installed, installed_versions
-from symposium.registry.resolve import find_entry
-from symposium.registry.starting import Obtained, obtain, obtain_agent, obtain_source
-from symposium.registry.surroundings import Surroundings, surroundings
+from symposium.registry.entries import find_entry
+from symposium.registry.index import (
+    AddedAgent,
+    Receipt,
+    Surroundings,
+    id_of,
+    installed,
+    installed_versions,
+    surroundings,
+)
+from symposium.registry.installers import uninstall
+from symposium.registry.listing import KnownAgent, RegistryDirectory
+from symposium.registry.probe import HANDSHAKE_TIME, shake_hands
+from symposium.registry.provision import Obtained, obtain, obtain_agent, obtain_source
 
 ID = click.argument("agent_id", metavar="ID")
 

@@ -8,13 +8,13 @@ import click
 
 from localio.text import one_line, second_of
 from peerwire.jsonrpc.values import as_object
-from symposium.audit.audit_log import AuditLog
 from symposium.cli.ending import ExitCode
 from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.client.events import read_tool_call
-from symposium.client.wishes import wish_of
+from symposium.client.permissions import wish_of
 from symposium.config.paths import paths
+from symposium.permissions.audit import AuditLog
 
 _WIDTH = 60
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.agent_names import agent_spec
 from symposium.cli.ending import ExitCode, Failure
 from symposium.cli.json_report import JsonReport
@@ -18,10 +17,10 @@ from symposium.cli.prompting import Errand, Report, run_errand
 from symposium.cli.running import run
 from symposium.cli.talk_options import TalkOptions, talk_options
 from symposium.client.permissions import Decision, Permission
+from symposium.documents.handoff import digest, look_at
+from symposium.documents.timelines import TimelineStore
 from symposium.errors import NotFoundError
-from symposium.timelines.digest import digest
-from symposium.timelines.store import TimelineStore
-from symposium.timelines.workplace import look_at
+from symposium.planning.chain_spec import ChainSpec, read_chain
 
 MOD = "timeline"
 """Mod that records the new session's timeline, so that the two can be linked."""

@@ -6,12 +6,11 @@ from typing import IO, Any, cast
 import click
 
 from symposium.chain.capabilities import as_object, primitives
-from symposium.chain_spec import read_chain
 from symposium.cli.options import example
 from symposium.errors import SymposiumError
-from symposium.planned_chain import adapters_for, entry_of
-from symposium.planning.plan import MissingCapabilityError, Plan
-from symposium.planning.planner import plan
+from symposium.planning.chain_spec import read_chain
+from symposium.planning.planned_chain import adapters_for, entry_of
+from symposium.planning.planner import MissingCapabilityError, Plan, plan
 
 EXAMPLE = "symposium plan --capabilities editor.json --mods ide-ops"
 

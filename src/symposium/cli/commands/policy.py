@@ -12,11 +12,18 @@ from symposium.cli.options import example
 from symposium.cli.policy_report import PolicyReport, counted
 from symposium.config.paths import policy_file
 from symposium.errors import NotFoundError
-from symposium.policy.actions import Access, Action, CallTool, RunScript, TouchFile, Workspace
-from symposium.policy.judge import Judgement, Policy
-from symposium.policy.live_policy import guarded
-from symposium.policy.policy_file import load_policy
-from symposium.policy.rules import Effect, Rule
+from symposium.permissions.live_policy import guarded
+from symposium.permissions.policy import Judgement, Policy, load_policy
+from symposium.permissions.rules import (
+    Access,
+    Action,
+    CallTool,
+    Effect,
+    Rule,
+    RunScript,
+    TouchFile,
+    Workspace,
+)
 
 _CODES: Final = {
     Effect.ALLOW: ExitCode.OK,

@@ -16,20 +16,21 @@ from symposium.cli.registry_options import AS_JSON
 from symposium.cli.running import run
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry, load
-from symposium.recommendations.comparison import Answers
-from symposium.recommendations.effects import effects_of
-from symposium.recommendations.facts import Facts
-from symposium.recommendations.predicate import (
+from symposium.planning.advisor import Answers
+from symposium.planning.recommendations import (
     AllOf,
     AnyOf,
+    Facts,
     FileExists,
     Predicate,
+    Recommendation,
     Uses,
+    effects_of,
     holds,
+    identity,
     reason,
     words,
 )
-from symposium.recommendations.recommendation import Recommendation, identity
 from symposium.run_mode.advice import adviser_for
 
 CWD = click.option(

@@ -17,12 +17,10 @@ from symposium.cli.registry_options import AS_JSON, REGISTRY
 from symposium.cli.running import run
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry
-from symposium.registry.directory import BUILT_IN
-from symposium.registry.entries import Entry
-from symposium.registry.index import Loaded
-from symposium.registry.resolve import find_entry, find_mod_entry
-from symposium.registry.starting import obtain_agent, obtain_source, read_entry, resolved
-from symposium.registry.surroundings import Surroundings, surroundings
+from symposium.registry.entries import Entry, find_entry, find_mod_entry
+from symposium.registry.index import Loaded, Surroundings, surroundings
+from symposium.registry.listing import BUILT_IN
+from symposium.registry.provision import obtain_agent, obtain_source, read_entry, resolved
 from symposium.run_mode.custom_mods import CustomMods, custom_mods
 
 ID = click.argument("entry_id", metavar="ID|JSON")

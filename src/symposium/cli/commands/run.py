@@ -9,16 +9,16 @@ from msgspec import Struct
 from peerwire.transports.fd import stdio_transport
 from symposium.chain.capabilities import Mode
 from symposium.chain.conductor import Settings
-from symposium.chain_spec import DEFAULT_MODS, ChainSpec, check_policy
 from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.host_socket import told_of
 from symposium.cli.logs import log_stderr, set_up_logs
 from symposium.cli.options import bridge_options, example, log_option, taking, trace_option
 from symposium.cli.recording import Recorded, recorded
 from symposium.cli.running import run
-from symposium.client.auditing import witnessed
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry
+from symposium.permissions.recorder import witnessed
+from symposium.planning.chain_spec import DEFAULT_MODS, ChainSpec, check_policy
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent
 from symposium.run_mode.directory import FullDirectory, LocalDirectory

@@ -9,7 +9,6 @@ from peerwire.transports.fd import stdio_transport
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.capabilities import Mode
 from symposium.chain.conductor import Conductor, Settings
-from symposium.chain_spec import ChainSpec, read_chain
 from symposium.cli.agent_names import agent_spec
 from symposium.cli.at_terminal import say_what_it_waits_for
 from symposium.cli.host_socket import told_of
@@ -24,7 +23,8 @@ from symposium.cli.options import (
 )
 from symposium.cli.recording import recorded
 from symposium.cli.running import run
-from symposium.client.auditing import witnessed
+from symposium.permissions.recorder import witnessed
+from symposium.planning.chain_spec import ChainSpec, read_chain
 
 EXAMPLE = example("symposium run-with --proxy arrow --agent 'npx some-agent --acp'")
 

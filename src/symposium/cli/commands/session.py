@@ -11,7 +11,6 @@ from uuid import uuid4
 import click
 
 from localio.text import one_line
-from symposium.agent_label import agent_label
 from symposium.agent_sessions.keeper_client import (
     ANSWER,
     CANCEL,
@@ -24,7 +23,7 @@ from symposium.agent_sessions.keeper_client import (
 from symposium.agent_sessions.launch import launch
 from symposium.agent_sessions.session import SessionKind, SessionSpec, Status
 from symposium.agent_sessions.store import SessionStore
-from symposium.chain_spec import check_policy
+from symposium.catalog import agent_label
 from symposium.cli.attaching import attach_terminal
 from symposium.cli.ending import ExitCode
 from symposium.cli.front import CommandGroup
@@ -41,6 +40,7 @@ from symposium.cli.session_words import say_answer
 from symposium.cli.task_agents import environment_for
 from symposium.cli.watching import FOLLOW, look, watch_events
 from symposium.config.paths import paths
+from symposium.planning.chain_spec import check_policy
 from symposium.taskspaces.agent_commands import TERMINAL
 
 _WIDTH = 60

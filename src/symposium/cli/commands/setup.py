@@ -10,14 +10,22 @@ from localio.plugins import module_name, names_in, only_object
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.policy_report import counted, policy_report
+from symposium.config.editor_settings import (
+    Change,
+    CommandLine,
+    Editor,
+    Receipts,
+    Surroundings,
+    carry_out,
+    find_launch,
+    plan_undo,
+    plan_write,
+    snippet,
+)
 from symposium.config.paths import paths
-from symposium.editors.change import Change, carry_out, plan_undo, plan_write
-from symposium.editors.editor import CommandLine, Editor, Surroundings, snippet
-from symposium.editors.launch import find_launch
-from symposium.editors.receipt import Receipts
 from symposium.errors import NotFoundError
 
-KNOWN = "symposium.editors.known"
+KNOWN = "symposium.editors"
 
 
 @click.command(name="setup", epilog=example("symposium setup zed --write"))

@@ -11,9 +11,8 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.event_words import in_words
 from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
-from symposium.task_prompt import user_words
-from symposium.timelines.entry import Entry
-from symposium.timelines.store import Summary, TimelineStore
+from symposium.documents.task_prompt import user_words
+from symposium.documents.timelines import Entry, Summary, TimelineStore
 
 WIDTH = 100
 

@@ -9,10 +9,8 @@ from shutil import get_terminal_size
 import click
 
 from symposium.cli.front import CommandGroup
-from symposium.trace_view.page import write_page
-from symposium.trace_view.reading import Damage, TraceReader, lanes_of
-from symposium.trace_view.selection import Selection
-from symposium.trace_view.terminal import ASCII, DRAWN, Line, Listing
+from symposium.trace_view.reading import Damage, Selection, TraceReader, lanes_of
+from symposium.trace_view.views import ASCII, DRAWN, Line, Listing, write_page
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 

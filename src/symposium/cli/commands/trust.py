@@ -15,13 +15,10 @@ from symposium.cli.options import example
 from symposium.cli.registry_options import AS_JSON
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
-from symposium.recommendations.adviser import Advice, Adviser
+from symposium.permissions.trust_store import Decision, Question, screen
+from symposium.permissions.trusted_content import Item, canonical
+from symposium.planning.advisor import Advice, Adviser
 from symposium.run_mode.advice import adviser_for
-from symposium.trust.decision_file import Decision
-from symposium.trust.item import Item
-from symposium.trust.reading import canonical
-from symposium.trust.screen import screen
-from symposium.trust.store import Question
 
 NAMES = click.argument("names", metavar="[NAME]...", nargs=-1)
 CWD = click.option(

@@ -18,9 +18,15 @@ from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.running import run
 from symposium.cli.walkthroughs import Choice, chosen, project_stores, resolved
-from symposium.walkthroughs.page import Facts, page
-from symposium.walkthroughs.store import HOW_ONE_COMES
-from symposium.walkthroughs.terminal import PLAIN, Drawing, TextLine, fault_lines, text_lines
+from symposium.documents.walkthroughs.page import Facts, page
+from symposium.documents.walkthroughs.store import HOW_ONE_COMES
+from symposium.documents.walkthroughs.terminal import (
+    PLAIN,
+    Drawing,
+    TextLine,
+    fault_lines,
+    text_lines,
+)
 
 _COLORS: Final = {"heading": "cyan", "add": "green", "del": "red", "fault": "yellow"}
 _WIDEST: Final = 100

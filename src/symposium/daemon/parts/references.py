@@ -6,7 +6,7 @@ from symposium.bus.handlers import Answers, Asked
 from symposium.bus.messages.editor import StoreReference
 from symposium.bus.protocol import Done
 from symposium.daemon.part import Bus, PartSpec, Surroundings
-from symposium.references.store import ReferenceStore
+from symposium.documents.references import ReferenceStore
 
 
 class References:

@@ -31,13 +31,13 @@ from symposium.daemon.tasks.task_desk import TaskDesk
 from symposium.daemon.tasks.task_news import TaskNews
 from symposium.daemon.tasks.task_viewing import TaskViewing
 from symposium.daemon.tasks.tree_desk import TreeDesk
-from symposium.registry.surroundings import surroundings as registry_surroundings
+from symposium.permissions.trust_store import TrustStore
+from symposium.registry.index import surroundings as registry_surroundings
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.events import Event, Removed, Removing
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.journal import Journal
 from symposium.taskspaces.presence import PresenceKind, Present
-from symposium.trust.store import TrustStore
 
 _log = logging.getLogger(__name__)
 

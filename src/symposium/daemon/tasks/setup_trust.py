@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from symposium.permissions.trust_store import TrustStore
+from symposium.permissions.trusted_content import Effect, Item
 from symposium.taskspaces.setup_files.recipe import SetUp
-from symposium.trust.item import Effect, Item
-from symposium.trust.store import TrustStore
 
 SETUP_KIND = "setup"
 

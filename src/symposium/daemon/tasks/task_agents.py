@@ -22,9 +22,9 @@ from symposium.config.paths import config_file
 from symposium.daemon.tasks.environments import Environments
 from symposium.daemon.tasks.live_sessions import LiveSessions
 from symposium.daemon.tasks.task_mods import task_mods
+from symposium.documents.task_prompt import with_own
 from symposium.registry.agent_choice import Chosen, choose, choose_here
-from symposium.registry.surroundings import Surroundings
-from symposium.task_prompt import with_own
+from symposium.registry.index import Surroundings
 from symposium.taskspaces.agent_commands import BUILT_IN, TERMINAL, agent_command
 from symposium.taskspaces.model import Taskspace
 

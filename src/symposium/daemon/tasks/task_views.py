@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from localio.text import minute_of
-from symposium.agent_label import agent_label
 from symposium.agent_sessions.session import Status
 from symposium.bus.messages.tasks import SnapshotView, TaskLog, TaskView
+from symposium.catalog import agent_label
 from symposium.taskspaces.log_book import LogSummary
 from symposium.taskspaces.model import LogEntry, Standing, Taskspace
 from symposium.taskspaces.setting_up import UNTRUSTED

@@ -33,11 +33,11 @@ from symposium.bus.messages.worktrees import (
 from symposium.daemon.tasks.resolving import Resolving
 from symposium.daemon.tasks.task_agents import TaskAgents
 from symposium.daemon.tasks.task_views import snapshot_view, task_view
+from symposium.git.program import GitRunError
 from symposium.taskspaces.deletion.removal import BranchFate, Keeping
 from symposium.taskspaces.deletion.requests import Decision
 from symposium.taskspaces.engine import Engine
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import GitRunError
 from symposium.taskspaces.landing.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
 from symposium.taskspaces.landing.merge_tree import Conflict
 from symposium.taskspaces.landing.radar import Overlap

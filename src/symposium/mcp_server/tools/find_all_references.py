@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from symposium.ide.operations import FileRange
+from symposium.code.operations import FileRange
 from symposium.mcp_server.places import as_lines
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from symposium.code.packages.answers import Named, fetch_answer, read_answer, search_answer
 from symposium.errors import SymposiumError
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
-from symposium.package_sources.answers import Named, fetch_answer, read_answer, search_answer
 
 
 class PatternAndPathError(SymposiumError):

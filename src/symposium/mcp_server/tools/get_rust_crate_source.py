@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from symposium.code.packages.answers import crate_answer
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
-from symposium.package_sources.answers import crate_answer
 
 
 class GetRustCrateSourceParams(Struct, forbid_unknown_fields=True):

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
 
-from symposium.ide.dialect.evaluator import run
-from symposium.ide.dialect.workspace import workspace
+from symposium.code.query.evaluator import run
+from symposium.code.query.functions import workspace
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
 
 

@@ -10,11 +10,11 @@ from msgspec import Meta, Struct, field, to_builtins
 from symposium.bus.envelope import TIMEOUT
 from symposium.bus.errors import BusError, BusLostError, BusRefusedError
 from symposium.bus.messages.editor import PresentWalkthrough
+from symposium.documents.walkthroughs.places import BlockDiagnostic
+from symposium.documents.walkthroughs.rendering import present
+from symposium.documents.walkthroughs.store import Draft, Mode
 from symposium.mcp_server.bus_port import Bus
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
-from symposium.walkthroughs.places import BlockDiagnostic
-from symposium.walkthroughs.presentation import present
-from symposium.walkthroughs.store import Draft, Mode
 
 VIEWER_TIMEOUT = 10.0
 """Seconds to wait for a viewer."""

@@ -5,10 +5,10 @@ from uuid import uuid4
 
 from msgspec import Meta, Struct
 
+from symposium.documents.reviews import Request, make_review
 from symposium.mcp_server.review_desk import now
 from symposium.mcp_server.reviews import ToldReview, ask_for
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
-from symposium.reviews.making import Request, make_review
 
 
 class RequestReviewParams(Struct, forbid_unknown_fields=True):

@@ -6,11 +6,11 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from symposium.documents.reviews import remake_review
 from symposium.errors import NotFoundError
 from symposium.mcp_server.review_desk import now
 from symposium.mcp_server.reviews import ToldReview, ask_for
 from symposium.mcp_server.tool import Answer, Call, Hints, tool
-from symposium.reviews.making import remake_review
 
 
 class UpdateReviewParams(Struct, forbid_unknown_fields=True):

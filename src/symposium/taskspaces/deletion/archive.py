@@ -16,10 +16,10 @@ from typing import Final
 import msgspec
 
 from localio.files import make_private_directory, sync_path, write_whole
+from symposium.git.program import Git
 from symposium.taskspaces.deletion.inside import all_of, repositories_in
 from symposium.taskspaces.deletion.work_tree_checks import kept_ignored, of_repository, status_of
 from symposium.taskspaces.failures import NotSafeError, TaskspaceError
-from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots.earlier import move_in
 from symposium.taskspaces.snapshots.state import Snapshot

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from localio.errors import ExplainedError
+from symposium.git.program import Git
 from symposium.taskspaces.deletion import commit_checks, work_tree_checks
 from symposium.taskspaces.deletion.processes import family_of, running_in
 from symposium.taskspaces.deletion.report import Finding, Report, Risk, Unknown
-from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import Repository
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.model import Taskspace

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Final
 
+from symposium.git.program import Git, GitRunError
 from symposium.taskspaces.creation import LOCK, base_of
 from symposium.taskspaces.deletion.report import Finding, Risk, Unknown
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git import remotes
-from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import BaseBranch, commit_of, worktrees
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.snapshots.branches import stashed

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.taskspaces.git.program import at_work
+from symposium.git.program import at_work
 
 _HAS_PROC: Final = sys.platform == "linux"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from symposium.git.program import Git
 from symposium.taskspaces.deletion.inside import repositories_in
 from symposium.taskspaces.deletion.report import Finding, Risk, Unknown
-from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.snapshots.kept import is_rebuilt
 
 _SAMPLES: Final = 10

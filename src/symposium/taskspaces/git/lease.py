@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from symposium.git.program import inherited
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import inherited
 
 _PAUSE: Final = 0.05
 

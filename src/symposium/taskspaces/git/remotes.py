@@ -6,9 +6,9 @@ The programs at the other end have their usual names: a clone's settings do not 
 import asyncio
 from typing import Final
 
-from symposium.git_isolation.isolation import push_hook
+from symposium.git.isolation import push_hook
+from symposium.git.program import Git
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git
 from symposium.taskspaces.git.repository import BaseBranch
 
 PATIENCE: Final = 20.0

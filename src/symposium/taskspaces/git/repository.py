@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from localio.files import write_whole
-from symposium.git_isolation.stand_in import common_of
+from symposium.git.isolation import common_of
+from symposium.git.program import Git
 from symposium.taskspaces.failures import AbsentError, TaskspaceError
-from symposium.taskspaces.git.program import Git
 
 _ADD_PATIENCE: Final = 600.0
 """Seconds that writing the files of a worktree may take."""

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
+from symposium.git.program import Git, GitRunError
 from symposium.taskspaces import operations
 from symposium.taskspaces.creation import base_of
 from symposium.taskspaces.deletion.commit_checks import of_operations
@@ -18,7 +19,6 @@ from symposium.taskspaces.deletion.work_tree_checks import status_of
 from symposium.taskspaces.events import Said
 from symposium.taskspaces.failures import TaskspaceError
 from symposium.taskspaces.git import remotes
-from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import BaseBranch, Repository, commit_of, worktrees
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Final
 
+from symposium.git.program import Git, GitRunError
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.model import Taskspace
 
 _STATUS: Final = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal")

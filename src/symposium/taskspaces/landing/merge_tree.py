@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from symposium.git.program import Done, Git, GitCommandError
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Done, Git, GitCommandError
 from symposium.taskspaces.landing.side_lines import (
     LineRange,
     hunks_between,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from symposium.git.program import Git, GitCommandError, GitRunError
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git, GitCommandError, GitRunError
 
 _MOVE: Final = ("read-tree", "-m", "-u")
 """Two more words follow, the commit that is left and the other one (git-read-tree(1))."""

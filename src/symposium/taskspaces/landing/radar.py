@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from symposium.git.program import Git, GitRunError
 from symposium.taskspaces.creation import base_of
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.git.repository import Repository, commit_of
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.merge_tree import Conflict, dry_merge

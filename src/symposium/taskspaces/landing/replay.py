@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from symposium.taskspaces.git.program import Git, GitCommandError
+from symposium.git.program import Git, GitCommandError
 from symposium.taskspaces.landing.merge_tree import merged_tree
 
 _ORDER: Final = ("--right-only", "--reverse", "--topo-order", "--end-of-options")

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from localio.text import exact
+from symposium.git.program import Git, GitRunError
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git, GitRunError
 from symposium.taskspaces.ground import Ground
 from symposium.taskspaces.landing.land import (
     ChecksFailed,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.git_isolation.isolation import clean_environment
+from symposium.git.isolation import clean_environment
 from symposium.taskspaces.model import Taskspace
 from symposium.taskspaces.port_blocks import variables
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from symposium.taskspaces.git.program import Git
+from symposium.git.program import Git
 from symposium.taskspaces.snapshots.gitdir import Fingerprint, fingerprint
 from symposium.taskspaces.snapshots.state import Stashed
 

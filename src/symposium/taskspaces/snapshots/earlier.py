@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from symposium.taskspaces.git.program import Git
+from symposium.git.program import Git
 from symposium.taskspaces.snapshots.mirror import (
     USUAL_FILE,
     USUAL_FOLDER,

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from symposium.taskspaces.git.program import Git
+from symposium.git.program import Git
 from symposium.taskspaces.snapshots.gitdir import admin_directory
 from symposium.taskspaces.snapshots.store import Store
 from symposium.taskspaces.snapshots.subject import Subject

@@ -6,7 +6,7 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
-from symposium.taskspaces.git.program import Git
+from symposium.git.program import Git
 from symposium.taskspaces.snapshots.store import Store
 
 _COPY = "index-of-user"

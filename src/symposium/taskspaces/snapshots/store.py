@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from localio.files import PRIVATE_FILE_MODE, make_private_directory, sync_path, write_whole
+from symposium.git.program import Git, GitCommandError
 from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.program import Git, GitCommandError
 from symposium.taskspaces.snapshots.objects import (
     Objects,
     entries_of,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from localio.files import make_private_directory
-from symposium.taskspaces.git.program import Git
+from symposium.git.program import Git
 from symposium.taskspaces.snapshots.store import directory_of
 
 REFS: Final = "refs/symposium/snap"

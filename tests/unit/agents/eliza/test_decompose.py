@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.agents.eliza.decompose import decompose
+from symposium.agents.eliza.engine import decompose
 from symposium.agents.eliza.script import Gap, OneOf, Pattern, parse_pattern
 
 pytestmark = pytest.mark.requirement("eliza.decompose")

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.agents.eliza.doctor import DOCTOR
-from symposium.agents.eliza.engine import DETERMINISTIC_SEED, MEMORY_SIZE, Eliza
-from symposium.agents.eliza.listening import LONGEST_TEXT
+from symposium.agents.eliza.engine import DETERMINISTIC_SEED, LONGEST_TEXT, MEMORY_SIZE, Eliza
 from symposium.agents.eliza.script import Script, parse_keywords
 
 HOW_DO_YOU_DO = "How do you do. Please state your problem."

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.agents.eliza.listening import LONGEST_CLAUSE, LONGEST_TEXT, clauses, turned_around
+from symposium.agents.eliza.engine import LONGEST_CLAUSE, LONGEST_TEXT, clauses, turned_around
 
 
 def heard(text: str) -> list[str]:

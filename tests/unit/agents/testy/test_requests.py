@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from symposium.agents.testy.requests import callbacks, elicitations, is_offered, terminal_steps
+from symposium.agents.testy.sessions import callbacks, elicitations, is_offered, terminal_steps
 from symposium.agents.testy.updates import asking_call
 
 EVERYTHING: dict[str, Any] = {

@@ -1,1 +1,0 @@
-"""The record of what agents were allowed and refused, by whom, in lines that prove each other."""

@@ -1,1 +1,0 @@
-"""Runs a project's build tools, and makes something short of what they say."""

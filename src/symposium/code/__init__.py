@@ -1,0 +1,1 @@
+"""Code: IDE operations, diffs, package sources, build tools."""

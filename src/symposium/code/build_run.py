@@ -1,0 +1,303 @@
+"""Run a build tool: the command, its whole log, and a summary."""
+
+import asyncio
+import os
+import shlex
+import signal
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from localio.processes import look_up, usual_path
+from symposium.code.build_output import Outcome, Reading, Stream, Tail, plain
+from symposium.code.build_project import BuildError
+from symposium.config.paths import paths
+
+HALF: Final = 4 * 1024 * 1024
+"""Bytes of the begin, and of the end."""
+
+KEPT: Final = 30
+"""Logs; older ones are removed."""
+
+
+class LogFile:
+    """A log being written; what falls between begin and end is counted.
+
+    Args:
+        directory: where; made if it is not there.
+        name: what its name begins with.
+        half: bytes that are kept of the begin, and of the end.
+    """
+
+    def __init__(self, directory: Path, name: str, *, half: int = HALF) -> None:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _remove_old(directory)
+        handle, path = tempfile.mkstemp(suffix=".log", prefix=f"{name}-", dir=directory)
+        self.path = Path(path)
+        self._file = os.fdopen(handle, "wb")
+        self._half = half
+        self._room = half
+        self._end: deque[bytes] = deque()
+        self._held = 0
+        self._lost = 0
+
+    def write(self, line: str) -> None:
+        """Add a line."""
+        written = f"{line}\n".encode(errors="replace")[: self._half]
+        if not self._held and len(written) <= self._room:
+            self._room -= len(written)
+            self._file.write(written)
+            return
+        self._end.append(written)
+        self._held += len(written)
+        while self._held > self._half:
+            gone = len(self._end.popleft())
+            self._held -= gone
+            self._lost += gone
+
+    def close(self) -> None:
+        """Write what was held back."""
+        with self._file as file:
+            if self._lost:
+                file.write(f"[… {self._lost} bytes left out …]\n".encode())
+            file.writelines(self._end)
+        self._end.clear()
+
+
+def _remove_old(directory: Path) -> None:
+    logs = sorted(directory.glob("*.log"), key=_age)
+    for each in logs[: max(0, len(logs) - KEPT + 1)]:
+        with suppress(OSError):
+            each.unlink()
+
+
+def _age(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+GRACE: Final = 2.0
+"""Seconds between the wish to end and the end."""
+
+LINGER: Final = 0.5
+"""Seconds in which what a program has left behind may still say something."""
+
+LONGEST_LINE: Final = 1024 * 1024
+"""Bytes; a longer line is taken in pieces."""
+
+_STREAMS: Final[dict[int, Stream]] = {1: "out", 2: "err"}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to run; never through a shell, and without input."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+
+
+class _Listening(asyncio.SubprocessProtocol):
+    def __init__(self, take: Callable[[Stream, str], None]) -> None:
+        self._take = take
+        self._partial = {1: b"", 2: b""}
+        self.exited = asyncio.Event()
+        self.closed = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        *lines, rest = (self._partial[fd] + data).split(b"\n")
+        for line in lines:
+            self._give(fd, line)
+        if len(rest) > LONGEST_LINE:
+            self._give(fd, rest)
+            rest = b""
+        self._partial[fd] = rest
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.closed.set()
+
+    def finish(self) -> None:
+        for fd, rest in self._partial.items():
+            if rest:
+                self._give(fd, rest)
+        self._partial = {1: b"", 2: b""}
+
+    def _give(self, fd: int, line: bytes) -> None:
+        # What overwrites itself is shown as it is in the end.
+        text = line.decode(errors="replace").rstrip("\r")
+        self._take(_STREAMS[fd], text.rpartition("\r")[2])
+
+
+async def run(command: Command, take: Callable[[Stream, str], None], *, seconds: float) -> int:
+    """Run to the end, and give each line to `take`; the exit code, negative for a signal.
+
+    Whoever cancels this ends the command and all that it has started in its group.
+
+    Raises:
+        TimeoutError: it took longer.
+        OSError: it could not be started.
+    """
+    transport, listening = await asyncio.get_running_loop().subprocess_exec(
+        lambda: _Listening(take),
+        *command.argv,
+        cwd=command.cwd,
+        env=dict(command.env),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    pid = transport.get_pid()
+    try:
+        async with asyncio.timeout(seconds):
+            await listening.exited.wait()
+        await _wait(listening.closed, LINGER)
+    finally:
+        try:
+            await _end(pid, listening)
+        finally:
+            # Whoever is cancelled a second time waits for nothing any more.
+            _signal(pid, signal.SIGKILL)
+            transport.close()
+            listening.finish()
+    code = transport.get_returncode()
+    return -signal.SIGKILL if code is None else code
+
+
+async def _end(pid: int, listening: _Listening) -> None:
+    """End what is left of the group: it is asked first, if its leader still runs."""
+    if not listening.exited.is_set():
+        _signal(pid, signal.SIGTERM)
+        await _wait(listening.exited, GRACE)
+    _signal(pid, signal.SIGKILL)
+    await _wait(listening.exited, GRACE)
+    await _wait(listening.closed, LINGER)
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
+def _signal(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+
+
+FOLDER: Final = "build-logs"
+"""Of the user's cache."""
+
+TELL_EVERY: Final = 1.0
+"""Seconds between two notes of how far it is."""
+
+
+class Listener(Protocol):
+    """Who wants to know how far a run is."""
+
+    def progress(self, done: float, message: str) -> None:
+        """Learn it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A tool to run.
+
+    Attributes:
+        argv: its program, by name or path, and arguments.
+        cwd: where.
+        seconds: how long it may take.
+        reading: what understands it.
+    """
+
+    argv: Sequence[str]
+    cwd: Path
+    seconds: float
+    reading: Reading
+
+
+async def condensed(
+    wanted: Run, listener: Listener, *, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Run a tool, and tell what came of it.
+
+    Raises:
+        BuildError: it is not there, or could not be started.
+    """
+    env = os.environ if environment is None else environment
+    command = _command(wanted, env)
+    log = LogFile(paths(env).cache / FOLDER, Path(wanted.argv[0]).name)
+    ear = _Ear(wanted.reading, log, listener)
+    begun = time.monotonic()
+    code: int | None = None
+    try:
+        code = await run(command, ear.take, seconds=wanted.seconds)
+    except TimeoutError:
+        pass
+    except OSError as error:
+        raise BuildError(f"{wanted.argv[0]} did not start: {error.strerror}", "") from error
+    finally:
+        log.close()
+    first = wanted.reading.problems.first()
+    outcome = Outcome(
+        command=shlex.join(wanted.argv),
+        status="timed out" if code is None else "ok" if code == 0 else "failed",
+        exit_code=code,
+        seconds=round(time.monotonic() - begun, 2),
+        problems=first,
+        more_problems=wanted.reading.problems.count - len(first),
+        tests=wanted.reading.tests,
+        tail=ear.tail.text(),
+        log=str(log.path),
+    )
+    return msgspec.to_builtins(outcome)
+
+
+class _Ear:
+    """Hears a run: keeps its last lines, logs it, and tells how far it is."""
+
+    def __init__(self, reading: Reading, log: LogFile, listener: Listener) -> None:
+        self.tail = Tail()
+        self._reading = reading
+        self._log = log
+        self._listener = listener
+        self._count = 0
+        self._told = time.monotonic()
+
+    def take(self, stream: Stream, text: str) -> None:
+        """Take a line."""
+        shown = self._reading.line(stream, text)
+        if shown is None:
+            return
+        for line in map(plain, shown.split("\n")):
+            self._count += 1
+            self._log.write(line)
+            self.tail.add(line)
+        now = time.monotonic()
+        if now - self._told >= TELL_EVERY:
+            self._told = now
+            self._listener.progress(self._count, plain(shown).strip()[:200])
+
+
+def _command(wanted: Run, env: Mapping[str, str]) -> Command:
+    search_path = usual_path(env)
+    name, *arguments = wanted.argv
+    program = look_up(name, search_path.split(os.pathsep))
+    if program is None:
+        raise BuildError(f"{name} is not installed: it is not on PATH", f"install {name}")
+    more = {"PATH": search_path, "NO_COLOR": "1", "CARGO_TERM_COLOR": "never", "TERM": "dumb"}
+    return Command((str(program), *arguments), wanted.cwd, {**env, **more})

@@ -1,0 +1,307 @@
+"""Git diffs as values."""
+
+import asyncio
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from symposium.git.questions import GitError, Repository, open_repository
+
+Status: TypeAlias = Literal["Added", "Modified", "Deleted"]
+LineType: TypeAlias = Literal["Added", "Removed", "Context"]
+
+
+class Line(Struct, frozen=True):
+    """One line of a hunk, without its ending; numbers count from 1 on the side that has it."""
+
+    line_type: LineType
+    content: str
+    old_line_number: int | None
+    new_line_number: int | None
+
+
+class Hunk(Struct, frozen=True):
+    """Lines that changed together, with three around them."""
+
+    header: str
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    lines: list[Line]
+
+
+class FileChange(Struct, frozen=True, omit_defaults=True):
+    """One file; a renamed one is modified, a copied one added.
+
+    Attributes:
+        old_path: where it was, if it was renamed or copied.
+        is_binary: whether it has lines at all.
+        is_cut: whether it has more changes than are told.
+    """
+
+    path: str
+    status: Status
+    additions: int
+    deletions: int
+    hunks: list[Hunk]
+    old_path: str | None = None
+    is_binary: bool = False
+    is_cut: bool = False
+
+
+class Changes(Struct, frozen=True, omit_defaults=True):
+    """Files that changed; `is_cut` says that there are more than are told."""
+
+    files: list[FileChange]
+    is_cut: bool = False
+
+
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_OCTAL: Final = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_ESCAPES: Final = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_TYPES: Final[dict[str, LineType]] = {"+": "Added", "-": "Removed", " ": "Context"}
+
+
+@dataclass(slots=True)
+class _File:
+    """A file whose lines are still being read."""
+
+    path: str = ""
+    old_path: str | None = None
+    status: Status = "Modified"
+    is_binary: bool = False
+    hunks: list[Hunk] = field(default_factory=list[Hunk])
+
+    def change(self, *, is_cut: bool) -> FileChange:
+        lines = [line.line_type for hunk in self.hunks for line in hunk.lines]
+        return FileChange(
+            self.path,
+            self.status,
+            lines.count("Added"),
+            lines.count("Removed"),
+            self.hunks,
+            self.old_path,
+            self.is_binary,
+            is_cut,
+        )
+
+
+def parse_diff(text: str, *, is_cut: bool = False) -> list[FileChange]:
+    """The files of a diff.
+
+    Args:
+        text: what `git diff` wrote, with the prefixes `a/` and `b/`.
+        is_cut: whether its end is missing; the last file says so then.
+    """
+    files: list[_File] = []
+    # Not splitlines: a form feed or a lone carriage return ends no line of a file.
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if line.startswith("diff --git "):
+            files.append(_File(path=_same_name(line.removeprefix("diff --git "))))
+        elif files and (found := _HUNK.match(line)):
+            files[-1].hunks.append(_hunk(line, found, lines))
+        elif files:
+            _read_header(files[-1], line)
+    last = len(files) - 1
+    return [each.change(is_cut=is_cut and at == last) for at, each in enumerate(files)]
+
+
+def _hunk(header: str, found: re.Match[str], lines: Iterator[str]) -> Hunk:
+    old, new = int(found[1]), int(found[3])
+    old_left = 1 if found[2] is None else int(found[2])
+    new_left = 1 if found[4] is None else int(found[4])
+    hunk = Hunk(header.rstrip(), old, old_left, new, new_left, [])
+    # Counted, as a removed line that begins with dashes looks like a header.
+    while old_left > 0 or new_left > 0:
+        line = next(lines, None)
+        if line is None:
+            break
+        kind = _TYPES.get(line[:1]) or ("Context" if not line else None)
+        if kind is None:
+            continue  # that a line has no ending
+        has_old, has_new = kind != "Added", kind != "Removed"
+        content = line[1:].removesuffix("\r")
+        hunk.lines.append(Line(kind, content, old if has_old else None, new if has_new else None))
+        old, old_left = old + has_old, old_left - has_old
+        new, new_left = new + has_new, new_left - has_new
+    return hunk
+
+
+def _read_header(file: _File, line: str) -> None:
+    key, _, rest = line.partition(" ")
+    match key:
+        case "---" if rest != "/dev/null":
+            file.path = _name(rest, "a/")
+        case "+++" if rest != "/dev/null":
+            file.path = _name(rest, "b/")
+        case "new":
+            file.status = "Added" if rest.startswith("file mode") else file.status
+        case "deleted":
+            file.status = "Deleted"
+        case "rename" | "copy":
+            side, _, name = rest.partition(" ")
+            if side == "from":
+                file.old_path = _name(name, "")
+            else:
+                file.path = _name(name, "")
+                file.status = "Added" if key == "copy" else "Modified"
+        case "Binary":
+            file.is_binary = True
+        case _:
+            pass
+
+
+def _same_name(names: str) -> str:
+    """The name from `a/NAME b/NAME`; what the lines after it say wins over it."""
+    half = names[: (len(names) - 1) // 2]
+    return _name(half, "a/")
+
+
+def _name(text: str, prefix: str) -> str:
+    """A name as git writes it: in quotes if it has odd characters, a tab after one with spaces."""
+    text = text.removesuffix("\t")
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        raw = text[1:-1].encode(errors="surrogateescape")
+        text = _OCTAL.sub(_unescaped, raw).decode(errors="replace")
+    return text.removeprefix(prefix)
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    escape = found[1]
+    if len(escape) > 1:
+        return bytes([int(escape, 8) & 0xFF])
+    return _ESCAPES.get(escape, escape)
+
+
+MOST_FILE_BYTES: Final = 1024 * 1024
+"""Bytes of the largest file that git does not know yet whose lines are told."""
+
+MOST_FILES: Final = 2000
+"""Files that git does not know yet that are told of."""
+
+_DIFF: Final = (
+    *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "-U3"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "--submodule=short"),
+    *("--ignore-submodules=dirty", "-O/dev/null"),
+)
+_BINARY_HEAD: Final = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRange:
+    """A range as it was written.
+
+    Attributes:
+        text: `A..B`, `A...B`, `A..`, `..B`, or one revision: that against the files as they are.
+        excludes_unstaged: leave out what is not in the index; also files that git does not know.
+        excludes_staged: leave out what is in the index only.
+    """
+
+    text: str
+    excludes_unstaged: bool = False
+    excludes_staged: bool = False
+
+
+async def changes(folder: Path, wanted: DiffRange) -> Changes:
+    """What has changed; paths are relative to the top of the repository that the folder is in.
+
+    Raises:
+        GitError: there is no repository, or no such revision.
+    """
+    repository = await open_repository(folder)
+    text = wanted.text.strip().strip("\"'`")
+    if ".." not in text:
+        return await _since(repository, text or "HEAD", wanted)
+    dots = "..." if "..." in text else ".."
+    old, _, new = text.partition(dots)
+    first = await _commit(repository, old or "HEAD")
+    last = await _commit(repository, new or "HEAD")
+    if dots == "...":
+        first = (await repository.told("merge-base", first, last)).strip()
+    return await _diff(repository, first, last)
+
+
+async def _since(repository: Repository, revision: str, wanted: DiffRange) -> Changes:
+    first = await _commit(repository, revision)
+    head = await _commit(repository, "HEAD")
+    match wanted.excludes_staged, wanted.excludes_unstaged:
+        case True, True:
+            return await _diff(repository, first, head)
+        case False, True:
+            return await _diff(repository, "--cached", first)
+        case True, False:
+            committed = await _diff(repository, first, head)
+            return _joined(committed, await _diff(repository), await _unknown(repository))
+        case _:
+            return _joined(await _diff(repository, first), await _unknown(repository))
+
+
+async def _diff(repository: Repository, *what: str) -> Changes:
+    answer = await repository.ask(*_DIFF, *what, "--")
+    if answer.code:
+        raise GitError(f"git diff: {answer.said}", "")
+    return Changes(parse_diff(answer.text, is_cut=answer.is_cut), answer.is_cut)
+
+
+def _joined(*parts: Changes) -> Changes:
+    files = [file for part in parts for file in part.files]
+    return Changes(files, any(part.is_cut for part in parts))
+
+
+async def _commit(repository: Repository, revision: str) -> str:
+    """The commit, or tree, that a revision names; a tag names what it was put on."""
+    if revision.startswith("-") or "\0" in revision or "\n" in revision:
+        raise GitError(f"no revision is written like this: {revision!r}", "name a commit")
+    for kind in ("commit", "tree"):
+        named = ["--verify", "--quiet", "--end-of-options", f"{revision}^{{{kind}}}"]
+        answer = await repository.ask("rev-parse", *named)
+        if not answer.code:
+            return answer.text.strip().removeprefix("--end-of-options").strip()
+    if revision == "HEAD":
+        # Nothing has been committed yet: everything is new.
+        return (await repository.told("hash-object", "-t", "tree", "/dev/null")).strip()
+    raise GitError(f"there is no commit {revision!r} in {repository.top}", "see git log")
+
+
+async def _unknown(repository: Repository) -> Changes:
+    """The files that git does not know and is not told to ignore, as added."""
+    answer = await repository.ask("ls-files", "--others", "--exclude-standard", "-z")
+    names = [name for name in answer.text.split("\0") if name and not name.endswith("/")]
+    files = await asyncio.to_thread(
+        lambda: [_added(repository.top, name) for name in names[:MOST_FILES]]
+    )
+    return Changes([file for file in files if file], answer.is_cut or len(names) > MOST_FILES)
+
+
+def _added(top: Path, name: str) -> FileChange | None:
+    path = top / name
+    try:
+        state = path.lstat()
+        if stat.S_ISLNK(state.st_mode):
+            # What a link leads to is no part of the change.
+            raw = str(path.readlink()).encode()
+        elif stat.S_ISREG(state.st_mode) and state.st_size <= MOST_FILE_BYTES:
+            raw = path.read_bytes()
+        else:
+            return FileChange(name, "Added", 0, 0, [], is_cut=True)
+    except OSError:
+        return None
+    if b"\0" in raw[:_BINARY_HEAD]:
+        return FileChange(name, "Added", 0, 0, [], is_binary=True)
+    lines = raw.decode(errors="replace").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    if not lines:
+        return FileChange(name, "Added", 0, 0, [])
+    told = [
+        Line("Added", line.removesuffix("\r"), None, number) for number, line in enumerate(lines, 1)
+    ]
+    hunk = Hunk(f"@@ -0,0 +1,{len(told)} @@", 0, 0, 1, len(told), told)
+    return FileChange(name, "Added", len(told), 0, [hunk])

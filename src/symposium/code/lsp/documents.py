@@ -1,0 +1,160 @@
+"""The open documents of a language server, and columns in them."""
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import quote, unquote, urlsplit
+
+from localio.files import regular_content
+from symposium.code.operations import FileLocation, FileRange
+
+_LAST_OF_ONE_UNIT: Final = 0xFFFF
+
+
+def to_units(line: str, column: int) -> int:
+    """The UTF-16 offset of a character's column; past the end it is the end."""
+    before = line[: max(column - 1, 0)]
+    return len(before) + sum(ord(character) > _LAST_OF_ONE_UNIT for character in before)
+
+
+def to_column(line: str, units: int) -> int:
+    """The column of the character at a UTF-16 offset, of the character itself if inside one."""
+    seen = 0
+    for column, character in enumerate(line, start=1):
+        seen += 2 if ord(character) > _LAST_OF_ONE_UNIT else 1
+        if seen > units:
+            return column
+    return len(line) + 1
+
+
+MOST_ENTRIES: Final = 5000
+"""Files and folders that are looked at in search of one of a language."""
+
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of the largest file that is shown to a server."""
+
+_SKIPPED: Final = frozenset({"node_modules", "__pycache__", "target", "dist", "build"})
+
+
+class Told(Protocol):
+    """Whoever is told of documents: a language server."""
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell it."""
+        ...
+
+
+def uri_of(path: Path) -> str:
+    """The URI of an absolute path."""
+    return f"file://{quote(str(path))}"
+
+
+def path_of(uri: str) -> Path:
+    """The path of a `file` URI."""
+    return Path(unquote(urlsplit(uri).path))
+
+
+def first_file(root: Path, endings: frozenset[str]) -> Path | None:
+    """A file with one of these endings, found near the root first; None within bounds."""
+    return next((path for path in _walk(root) if path.suffix in endings), None)
+
+
+class Documents:
+    """What a server knows of files."""
+
+    def __init__(self, server: Told) -> None:
+        self._server = server
+        self._open: dict[Path, tuple[str, int]] = {}
+        self._split: tuple[str, list[str]] = ("", [""])
+
+    def show(self, path: Path, language_id: str) -> str:
+        """Open a file for the server, or tell it what has changed; the URI.
+
+        Raises:
+            OSError: it cannot be read.
+            ValueError: it is too large, no text, or a pipe.
+        """
+        try:
+            text = _plain(regular_content(path, MOST_BYTES).decode())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        uri = uri_of(path)
+        known, version = self._open.get(path, (None, 0))
+        if known == text:
+            return uri
+        self._open[path] = text, version + 1
+        if known is None:
+            document = {"uri": uri, "languageId": language_id, "version": 1, "text": text}
+            self._server.notify("textDocument/didOpen", {"textDocument": document})
+        else:
+            changed = {"uri": uri, "version": version + 1}
+            change = {"textDocument": changed, "contentChanges": [{"text": text}]}
+            self._server.notify("textDocument/didChange", change)
+        return uri
+
+    def version(self, path: Path) -> int:
+        """The version that was shown last; 0 for a file that was not."""
+        return self._open.get(path, ("", 0))[1]
+
+    def range(self, uri: str, span: Any) -> FileRange:
+        """What a server calls a range of a file, as we do."""
+        path = path_of(uri)
+        lines = self._lines(path)
+        start, end = span["start"], span["end"]
+        row: int = start["line"]
+        content = lines[row] if row < len(lines) else None
+        return FileRange(str(path), _location(lines, start), _location(lines, end), content)
+
+    def line(self, path: Path, line: int) -> str:
+        """The text of a line, counted from 1; empty where there is none."""
+        lines = self._lines(path)
+        return lines[line - 1] if 0 < line <= len(lines) else ""
+
+    def _lines(self, path: Path) -> list[str]:
+        text, _ = self._open.get(path, (None, 0))
+        if text is None:
+            try:
+                text = _plain(regular_content(path, MOST_BYTES).decode(errors="replace"))
+            except (OSError, ValueError):
+                text = ""
+        # Many ranges of one file come one after another.
+        if text != self._split[0]:
+            # Not splitlines: a form feed begins no line.
+            self._split = text, text.split("\n")
+        return self._split[1]
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _location(lines: list[str], position: Any) -> FileLocation:
+    row: int = position["line"]
+    line = lines[row] if row < len(lines) else ""
+    return FileLocation(row + 1, to_column(line, position["character"]))
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    level, seen = [root], 0
+    while level:
+        folders: list[Path] = []
+        for folder in level:
+            try:
+                with os.scandir(folder) as listed:
+                    # A folder may hold more than can be listed in a moment.
+                    entries = sorted(islice((Path(each) for each in listed), MOST_ENTRIES + 1))
+            except OSError:
+                continue
+            for entry in entries:
+                seen += 1
+                if seen > MOST_ENTRIES:
+                    return
+                if entry.name.startswith(".") or entry.name in _SKIPPED or entry.is_symlink():
+                    continue
+                if entry.is_dir():
+                    folders.append(entry)
+                elif entry.is_file():
+                    yield entry
+        level = folders

@@ -1,0 +1,405 @@
+"""IDE operations without an editor, by a pool of language servers.
+
+Started at the first question, stopped when idle, started again after a crash with growing pauses
+in which questions are refused.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+
+from peerwire.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    PeerwireError,
+    RpcError,
+)
+from peerwire.jsonrpc.transport import Transport
+from symposium.code.lsp.documents import first_file
+from symposium.code.lsp.framing import spawn_framed
+from symposium.code.lsp.server import LanguageServer
+from symposium.code.lsp.servers import SERVERS, ServerSpec, launch_of
+from symposium.code.operations import (
+    DIAGNOSTICS,
+    FIND_DEFINITIONS,
+    FIND_REFERENCES,
+    GET_SELECTION,
+    HOVER,
+    NO_EDITOR,
+    RESOLVE_SYMBOL,
+    Diagnostic,
+    Diagnostics,
+    FileRange,
+    Hover,
+    InFile,
+    NamedSymbol,
+    Place,
+    Ranges,
+    SymbolDef,
+    Symbols,
+)
+from symposium.code.query.functions import At, IdeError
+
+IDLE_TIMEOUT: Final = 600.0
+"""Seconds without a question after which a server is stopped."""
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds after a crash in which the server is not started again; doubled with each crash."""
+
+LONGEST_PAUSE: Final = 60.0
+"""Seconds that the pause grows to; who has lived longer than that begins anew."""
+
+_log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
+
+Spawn: TypeAlias = Callable[[Sequence[str], Path], Awaitable[Transport]]
+"""Starts a program in a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """How servers are kept.
+
+    Attributes:
+        servers: those that are known.
+        spawn: starts one.
+        idle_timeout: seconds without a question after which one is stopped.
+        first_pause: seconds before the first restart.
+    """
+
+    servers: Sequence[ServerSpec] = SERVERS
+    spawn: Spawn = spawn_framed
+    idle_timeout: float = IDLE_TIMEOUT
+    first_pause: float = FIRST_PAUSE
+
+
+@dataclass(slots=True)
+class _Slot:
+    """The place of one server: empty, being filled, running, or fallen."""
+
+    spec: ServerSpec
+    root: Path
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    server: LanguageServer | None = None
+    serving: asyncio.Task[None] | None = None
+    questions: int = 0
+    timer: asyncio.TimerHandle | None = None
+    is_leaving: bool = False
+    pause: float = 0.0
+    not_before: float = 0.0
+
+
+class ServerPool:
+    """Keeps language servers; `run` owns them."""
+
+    def __init__(self, settings: PoolSettings) -> None:
+        self._settings = settings
+        self._slots: dict[tuple[Path, str], _Slot] = {}
+        self._tasks = asyncio.TaskGroup()
+        self._open = asyncio.Event()
+
+    @property
+    def running(self) -> list[str]:
+        """The languages whose servers run."""
+        return [slot.spec.language for slot in self._slots.values() if slot.server is not None]
+
+    async def run(self) -> None:
+        """Keep servers until cancelled; then none is left."""
+        async with self._tasks:
+            self._open.set()
+            await asyncio.Event().wait()
+
+    async def ask(
+        self, spec: ServerSpec, root: Path, question: Callable[[LanguageServer], Awaitable[_Answer]]
+    ) -> _Answer:
+        """Ask the server of a language; it is started if none runs.
+
+        Raises:
+            RpcError: none is installed, it cannot be started now, or it has failed.
+        """
+        await self._open.wait()
+        slot = self._slots.setdefault((root, spec.language), _Slot(spec, root))
+        slot.questions += 1
+        if slot.timer is not None:
+            slot.timer.cancel()
+        try:
+            async with slot.lock:
+                server = slot.server or await self._start(slot)
+            return await question(server)
+        except PeerwireError as error:
+            if isinstance(error, RpcError) and error.code == INTERNAL_ERROR and error.data:
+                raise
+            if not isinstance(error, RpcError) and slot.serving is not None:
+                # It has crashed: the pause begins before anybody can ask again.
+                await asyncio.wait([slot.serving])
+            raise failed(f"the {spec.language} server: {error}", "ide_server_failed") from error
+        finally:
+            slot.questions -= 1
+            self._watch_idle(slot)
+
+    async def _start(self, slot: _Slot) -> LanguageServer:
+        loop = asyncio.get_running_loop()
+        if (left := slot.not_before - loop.time()) > 0:
+            reason = f"the {slot.spec.language} server has crashed; asked again in {left:.0f} s"
+            raise failed(reason, "ide_server_crashed")
+        launch = launch_of(slot.spec, slot.root)
+        if launch is None:
+            raise no_server(slot.spec)
+        transport = await self._settings.spawn(launch.argv, slot.root)
+        server = LanguageServer(slot.spec, slot.root, transport)
+        slot.is_leaving = False
+        slot.serving = self._tasks.create_task(self._serve(slot, server))
+        try:
+            await server.greet(launch.options)
+        except BaseException:
+            server.connection.close()
+            raise
+        slot.server = server
+        return server
+
+    async def _serve(self, slot: _Slot, server: LanguageServer) -> None:
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        try:
+            await server.connection.run()
+        finally:
+            slot.server = None
+        if slot.is_leaving:
+            slot.pause = 0.0
+            return
+        now = loop.time()
+        has_lived = now - begin > LONGEST_PAUSE
+        first = self._settings.first_pause
+        slot.pause = first if has_lived else min(slot.pause * 2 or first, LONGEST_PAUSE)
+        slot.not_before = now + slot.pause
+        _log.warning("the %s server of %s has ended", slot.spec.language, slot.root)
+
+    def _watch_idle(self, slot: _Slot) -> None:
+        if slot.questions or slot.server is None:
+            return
+        loop = asyncio.get_running_loop()
+        slot.timer = loop.call_later(self._settings.idle_timeout, self._dismiss, slot)
+
+    def _dismiss(self, slot: _Slot) -> None:
+        if slot.server is not None and not slot.questions:
+            slot.is_leaving = True
+            self._tasks.create_task(_leave(slot.server))
+            slot.server = None
+
+
+async def _leave(server: LanguageServer) -> None:
+    await server.bye()
+    server.connection.close()
+
+
+def failed(detail: str, reason: str) -> RpcError:
+    """An operation that could not be answered."""
+    return RpcError(INTERNAL_ERROR, {"reason": reason, "detail": detail})
+
+
+def no_server(spec: ServerSpec) -> RpcError:
+    """Nothing is installed that knows this language; says how to get it."""
+    names = " or ".join(command[0] for command in spec.commands)
+    data = {
+        "reason": "no_language_server",
+        "language": spec.language,
+        "detail": f"no language server for {spec.language} is installed ({names})",
+        "hint": f"install it with: {spec.install}",
+    }
+    return RpcError(INTERNAL_ERROR, data)
+
+
+ANSWER_TIMEOUT: Final = 60.0
+"""Seconds that one operation may take, the start of a server included."""
+_Params = TypeVar("_Params")
+
+
+class Headless:
+    """Stands in for an editor; `run` owns the servers.
+
+    Attributes:
+        pool: the servers.
+    """
+
+    def __init__(
+        self, settings: PoolSettings | None = None, *, answer_timeout: float = ANSWER_TIMEOUT
+    ) -> None:
+        settings = settings or PoolSettings()
+        self.pool = ServerPool(settings)
+        self._servers = settings.servers
+        self._answer_timeout = answer_timeout
+        self._operations: dict[str, Callable[[object, Path], Awaitable[Any]]] = {
+            RESOLVE_SYMBOL: self._symbols,
+            FIND_DEFINITIONS: self._definitions,
+            FIND_REFERENCES: self._references,
+            HOVER: self._hover,
+            DIAGNOSTICS: self._diagnostics,
+            GET_SELECTION: _selection,
+        }
+
+    async def run(self) -> None:
+        """Keep servers until cancelled; then none is left."""
+        await self.pool.run()
+
+    async def answer(self, method: str, params: object, root: Path) -> Any:
+        """The result of an operation, as JSON has it.
+
+        Args:
+            method: one of `OPERATIONS`.
+            params: those of the request.
+            root: the session's directory.
+
+        Raises:
+            RpcError: the params are wrong, no server is at hand, or it has failed.
+        """
+        operation = self._operations.get(method)
+        if operation is None:
+            raise RpcError(METHOD_NOT_FOUND, method)
+        try:
+            async with asyncio.timeout(self._answer_timeout):
+                return msgspec.to_builtins(await operation(params, root))
+        except TimeoutError as error:
+            raise failed(f"no answer within {self._answer_timeout:g} s", "ide_timeout") from error
+        except (OSError, ValueError) as error:
+            raise RpcError(INVALID_PARAMS, {"reason": "ide_file", "detail": str(error)}) from error
+        except (LookupError, TypeError, AttributeError) as error:
+            _log.warning("the answer of a language server to %s has an unknown form", method)
+            raise failed(f"the answer has an unknown form: {error!r}", "ide_odd_answer") from error
+
+    # -- one for each operation
+
+    async def _symbols(self, params: object, root: Path) -> Symbols:
+        name = _read(params, NamedSymbol).name
+        found: list[SymbolDef] = []
+        refusal: RpcError | None = None
+        for spec in self._languages(root):
+            try:
+                found += await self.pool.ask(spec, root, lambda server: server.symbols(name))
+            except RpcError as error:
+                _log.warning("%s", error)
+                refusal = error
+        if refusal is not None and not found:
+            raise refusal
+        exact = [symbol for symbol in found if symbol.name == name]
+        return Symbols(exact or found, bool(exact))
+
+    async def _definitions(self, params: object, root: Path) -> Ranges:
+        spec, path, at = self._place(params, root)
+        return Ranges(await self.pool.ask(spec, root, lambda server: server.definitions(path, *at)))
+
+    async def _references(self, params: object, root: Path) -> Ranges:
+        spec, path, at = self._place(params, root)
+        return Ranges(await self.pool.ask(spec, root, lambda server: server.references(path, *at)))
+
+    async def _hover(self, params: object, root: Path) -> Any:
+        spec, path, at = self._place(params, root)
+        return await self.pool.ask(spec, root, lambda server: server.hover(path, *at))
+
+    async def _diagnostics(self, params: object, root: Path) -> Diagnostics:
+        path = root / _read(params, InFile).path
+        spec = self._language_of(path)
+        return Diagnostics(await self.pool.ask(spec, root, lambda server: server.diagnostics(path)))
+
+    # -- which server
+
+    def _place(self, params: object, root: Path) -> tuple[ServerSpec, Path, tuple[int, int]]:
+        place = _read(params, Place)
+        path = root / place.path
+        return self._language_of(path), path, (place.line, place.column)
+
+    def _language_of(self, path: Path) -> ServerSpec:
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no file {path}")
+        for spec in self._servers:
+            if path.suffix in spec.ids:
+                return spec
+        known = ", ".join(spec.language for spec in self._servers)
+        raise failed(
+            f"no language server is known for {path.name}, only for {known}", "ide_language"
+        )
+
+    def _languages(self, root: Path) -> list[ServerSpec]:
+        """The languages of a workspace: by a file at its root, or by any file in it."""
+        found = [
+            spec
+            for spec in self._servers
+            if any((root / marker).is_file() for marker in spec.markers)
+            or first_file(root, frozenset(spec.ids)) is not None
+        ]
+        if not found:
+            known = ", ".join(spec.language for spec in self._servers)
+            raise failed(f"{root} holds nothing of a known language ({known})", "ide_language")
+        return found
+
+
+async def _selection(params: object, root: Path) -> Any:
+    del params, root
+    return NO_EDITOR
+
+
+def _read(params: object, kind: type[_Params]) -> _Params:
+    try:
+        return msgspec.convert(params, kind)
+    except msgspec.ValidationError as error:
+        raise RpcError(INVALID_PARAMS, str(error)) from error
+
+
+_Result = TypeVar("_Result")
+
+
+class HeadlessPort:
+    """The language servers of one workspace; whoever has made `headless` runs it."""
+
+    def __init__(self, headless: Headless, root: Path) -> None:
+        self._headless = headless
+        self._root = root
+
+    async def symbols(self, name: str) -> Sequence[SymbolDef]:
+        """Ask a workspace search."""
+        return (await self._ask(RESOLVE_SYMBOL, {"name": name}, Symbols)).symbols
+
+    async def references(self, symbol: SymbolDef) -> Sequence[FileRange]:
+        """Ask for the references of the name at its definition."""
+        where = symbol.defined_at
+        at = At(where.path, where.start.line, where.start.column)
+        return (await self._ask(FIND_REFERENCES, _place(at), Ranges)).ranges
+
+    async def definitions(self, at: At) -> Sequence[FileRange]:
+        """Ask for the definitions."""
+        return (await self._ask(FIND_DEFINITIONS, _place(at), Ranges)).ranges
+
+    async def hover(self, at: At) -> Hover:
+        """Ask for the hover."""
+        return await self._ask(HOVER, _place(at), Hover)
+
+    async def diagnostics(self, path: str) -> Sequence[Diagnostic]:
+        """Ask for the diagnostics."""
+        return (await self._ask(DIAGNOSTICS, {"path": path}, Diagnostics)).diagnostics
+
+    async def _ask(self, method: str, params: Mapping[str, Any], kind: type[_Result]) -> _Result:
+        try:
+            found = await self._headless.answer(method, {"sessionId": "", **params}, self._root)
+            return msgspec.convert(found, kind)
+        except RpcError as error:
+            detail, hint = _told(error)
+            raise IdeError(detail, hint) from error
+
+
+def _place(at: At) -> dict[str, Any]:
+    return {"path": at.path, "line": at.line, "column": at.column}
+
+
+def _told(error: RpcError) -> tuple[str, str]:
+    match error.data:
+        case {"detail": str(detail), "hint": str(hint)}:
+            return detail, hint
+        case {"detail": str(detail)}:
+            return detail, ""
+        case _:
+            return str(error), ""

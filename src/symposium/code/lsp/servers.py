@@ -1,0 +1,185 @@
+"""The known language servers, and their settings for Python.
+
+Left to itself it runs the interpreter of the environment that is stored there (`.venv/bin/python`).
+It is given another; what the environment holds is named to it, and read as data.
+
+No server is taken from the workspace, nor any part of one: opening a workspace runs nothing in it.
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from localio.files import is_in, trusted_places
+
+ENVIRONMENTS: Final = (".venv", "venv", "env")
+"""Where environments are stored in a workspace, the likeliest first."""
+
+_VERSION: Final = re.compile(r"python3\.[0-9]+")
+
+MOST_LINKS: Final = 64 * 1024
+"""Bytes of a `.pth` file that are read."""
+
+MOST_FOLDERS: Final = 50
+"""Folders that are named to the server."""
+
+
+def python_settings(root: Path) -> Mapping[str, Any]:
+    """The settings of basedpyright and pyright for a workspace, by section."""
+    packages = next(filter(None, (_packages_of(root / name) for name in ENVIRONMENTS)), None)
+    folders = [] if packages is None else [str(packages), *_linked(packages)][:MOST_FOLDERS]
+    interpreter = _interpreter(root, "python3" if packages is None else packages.parent.name)
+    paths = {"extraPaths": folders} if folders else {}
+    return {
+        "python": {"pythonPath": interpreter, "analysis": paths},
+        "python.analysis": paths,
+        "basedpyright": {"analysis": paths},
+        "basedpyright.analysis": paths,
+    }
+
+
+def _interpreter(root: Path, name: str) -> str:
+    """One outside the workspace, of the environment's version if there is one."""
+    folders = trusted_places(os.environ.get("PATH", os.defpath), root)
+    # A shim runs what a file of the workspace says.
+    search_path = os.pathsep.join(each for each in folders if Path(each).name != "shims")
+    # Our own one but as it was installed: what is installed with us is not the project's.
+    bare = Path(sys.base_prefix) / "bin" / "python3"
+    found = shutil.which(name, path=search_path)
+    if found is None and not is_in(bare, root):
+        found = str(bare)
+    return found or shutil.which("python3", path=search_path) or sys.executable
+
+
+def _packages_of(environment: Path) -> Path | None:
+    if not (environment / "pyvenv.cfg").is_file():
+        return None
+    found = sorted((environment / "lib").glob("python3.*/site-packages"))
+    return next((each for each in found if _VERSION.fullmatch(each.parent.name)), None)
+
+
+def _linked(packages: Path) -> Iterator[str]:
+    """What `.pth` files lead to, as for packages that are being edited; their code is not run."""
+    for file in sorted(packages.glob("*.pth")):
+        if not file.is_file() or file.stat().st_size > MOST_LINKS:
+            continue
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            is_code = line.startswith(("import ", "import\t", "#"))
+            if line.strip() and not is_code and _is_folder(packages / line.strip()):
+                yield str(packages / line.strip())
+
+
+def _is_folder(place: Path) -> bool:
+    try:
+        return place.is_dir()
+    except OSError:
+        return False
+
+
+def no_options(_: Path) -> Mapping[str, Any] | None:
+    """For a server that needs no options at its start."""
+    return {}
+
+
+def no_settings(_: Path) -> Mapping[str, Any]:
+    """For a server that nothing need be told."""
+    return {}
+
+
+def bundled_typescript(program: Path) -> Mapping[str, Any] | None:
+    """The compiler that is installed next to the server: without it the workspace's would run."""
+    for folder in program.resolve().parents:
+        for modules in (folder, folder / "node_modules"):
+            compiler = modules / "typescript" / "lib" / "tsserver.js"
+            if compiler.is_file():
+                return {
+                    "tsserver": {"path": str(compiler)},
+                    "disableAutomaticTypingAcquisition": True,
+                }
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """One language and the servers for it.
+
+    Attributes:
+        language: how it is called here, and in errors.
+        ids: LSP's language id, by the ending of a file's name.
+        commands: the servers, the best first.
+        markers: files that a workspace of this language has at its root.
+        install: how one gets the first of them.
+        options: made of the program's path; None where it must not be started so.
+        settings: made of the workspace; what the server is told by the section that it asks for.
+    """
+
+    language: str
+    ids: Mapping[str, str]
+    commands: Sequence[Sequence[str]]
+    markers: Sequence[str]
+    install: str
+    options: Callable[[Path], Mapping[str, Any] | None] = field(default=no_options)
+    settings: Callable[[Path], Mapping[str, Any]] = field(default=no_settings)
+
+
+PYTHON: Final = ServerSpec(
+    "python",
+    {".py": "python", ".pyi": "python"},
+    [["basedpyright-langserver", "--stdio"], ["pyright-langserver", "--stdio"]],
+    ["pyproject.toml", "setup.py", "requirements.txt"],
+    "pipx install basedpyright",
+    settings=python_settings,
+)
+TYPESCRIPT: Final = ServerSpec(
+    "typescript",
+    {
+        ".ts": "typescript",
+        ".tsx": "typescriptreact",
+        ".mts": "typescript",
+        ".cts": "typescript",
+        ".js": "javascript",
+        ".jsx": "javascriptreact",
+        ".mjs": "javascript",
+        ".cjs": "javascript",
+    },
+    [["typescript-language-server", "--stdio"]],
+    ["tsconfig.json", "jsconfig.json", "package.json"],
+    "npm install -g typescript typescript-language-server",
+    bundled_typescript,
+)
+SERVERS: Final = (PYTHON, TYPESCRIPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A server that is at hand.
+
+    Attributes:
+        argv: what to start.
+        options: for its `initialize`.
+    """
+
+    argv: Sequence[str]
+    options: Mapping[str, Any]
+
+
+def launch_of(spec: ServerSpec, root: Path) -> Launch | None:
+    """The first server for a language that is installed, outside the workspace; None for none."""
+    trusted = trusted_places(os.environ.get("PATH", os.defpath), root)
+    # The folder of our own interpreter: what was installed with us need not be on PATH.
+    ours = Path(sys.executable).parent
+    if not is_in(ours, root):
+        trusted.append(str(ours))
+    for name, *arguments in spec.commands:
+        found = shutil.which(name, path=os.pathsep.join(trusted))
+        if found is None:
+            continue
+        options = spec.options(Path(found))
+        if options is not None:
+            return Launch([found, *arguments], options)
+    return None

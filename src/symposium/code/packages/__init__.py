@@ -1,0 +1,1 @@
+"""The sources of dependencies: which version, where it is, searched and read."""

@@ -1,0 +1,294 @@
+"""Answers of the package tools: a place, a search, the lines of a file."""
+
+import asyncio
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from symposium.code.packages.model import Ecosystem, PackageError, PatternError, Source
+from symposium.code.packages.project_files import text_of
+from symposium.code.packages.sources import describe, desk_of
+from symposium.errors import NotFoundError
+from symposium.git.questions import end_process
+
+MOST_LINES: Final = 1000
+MOST_SHOWN: Final = 64 * 1024
+"""Characters."""
+
+_LISTED: Final = 100
+
+
+class Excerpt(msgspec.Struct, frozen=True):
+    """Lines of a file, which count from 1; `total_lines` are in all of it."""
+
+    file_path: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    text: str
+    is_cut: bool = False
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """What is in a directory; the names of directories end in `/`."""
+
+    file_path: str
+    entries: list[str]
+    is_cut: bool = False
+
+
+def read_source(
+    source: Source, path: str, first: int = 1, last: int | None = None
+) -> Excerpt | Listing:
+    """Lines of a file; of a directory, what is in it.
+
+    Args:
+        source: whose file it is.
+        path: relative to the package's root.
+        first: the first line.
+        last: the last one; by default as many as are read at once.
+
+    Raises:
+        PackageError: it lies outside of the package.
+        NotFoundError: it is not there, or no text.
+    """
+    file = _inside(source, path)
+    if file.is_dir():
+        return _listing(source, file)
+    text = text_of(file)
+    if text is None or "\0" in text[:4096]:
+        raise NotFoundError(
+            f"{path[:200]} is no file of text in {source.name} {source.version}", ""
+        )
+    lines = text.splitlines()
+    start = max(1, first)
+    end = min(len(lines), start + MOST_LINES - 1, len(lines) if last is None else last)
+    shown = "\n".join(lines[start - 1 : end])
+    is_cut = len(shown) > MOST_SHOWN or end < min(len(lines), last or len(lines))
+    name = file.relative_to(source.place.root).as_posix()
+    return Excerpt(name, start, end, len(lines), shown[:MOST_SHOWN], is_cut)
+
+
+def _inside(source: Source, path: str) -> Path:
+    """Where a path leads once every link on it is followed."""
+    root = source.place.root
+    absent = NotFoundError(
+        f"{source.name} {source.version} has no file {path[:200]!r}",
+        "read `.` to see what there is",
+    )
+    try:
+        file = (root / PurePosixPath(path or ".")).resolve()
+        exists = file.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise absent from error
+    if not file.is_relative_to(root):
+        raise PackageError(f"{path[:200]!r} lies outside of {source.name} {source.version}", "")
+    parts = [root / each for each in source.place.parts]
+    is_own = not parts or any(file.is_relative_to(each) for each in parts)
+    leads_to_own = any(each.is_relative_to(file) for each in parts)
+    if not exists or not (is_own or leads_to_own):
+        raise absent
+    return file
+
+
+def _listing(source: Source, folder: Path) -> Listing:
+    root = source.place.root
+    parts = [root / each for each in source.place.parts]
+    names = [
+        f"{each.name}/" if each.is_dir() else each.name
+        for each in sorted(folder.iterdir())
+        if not parts
+        or any(each.is_relative_to(part) or part.is_relative_to(each) for part in parts)
+    ]
+    name = folder.relative_to(root).as_posix()
+    return Listing(name, names[:_LISTED], len(names) > _LISTED)
+
+
+async def run_search(argv: Sequence[str], given: bytes, *, cwd: Path) -> bytes:
+    """What a program answers to what it is given; killed if nobody waits any longer.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=cwd,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        said, _ = await process.communicate(given)
+        return said
+    finally:
+        await end_process(process)
+
+
+SEARCH_TIME: Final = 10.0
+MOST_MATCHES: Final = 50
+"""In examples, and as many elsewhere."""
+
+MOST_PATTERN: Final = 2000
+
+_PROGRAM: Final = Path(__file__).with_name("search_run.py")
+
+
+class Match(msgspec.Struct, frozen=True):
+    """A line that matches, with the two before and after it; lines count from 1."""
+
+    file_path: str
+    line_number: int
+    context_start_line: int
+    context_end_line: int
+    context: str
+
+
+class Matches(msgspec.Struct, frozen=True):
+    """What was found: in examples, elsewhere, and whether there was more."""
+
+    example_matches: list[Match] = []
+    other_matches: list[Match] = []
+    is_cut: bool = False
+
+
+def check_pattern(pattern: str) -> None:
+    """Refuse what is no regular expression.
+
+    Raises:
+        PatternError: it is none.
+    """
+    if len(pattern) > MOST_PATTERN:
+        raise PatternError(f"Invalid regex pattern: longer than {MOST_PATTERN} characters", "")
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise PatternError(f"Invalid regex pattern: {error}", "Python's `re` reads it") from error
+
+
+async def search_source(
+    source: Source, pattern: str, endings: Sequence[str] = ("",), *, seconds: float = SEARCH_TIME
+) -> Matches:
+    """Every line that matches; hidden files, `target` and `node_modules` are left out.
+
+    Args:
+        source: where to look.
+        pattern: a regular expression of Python.
+        endings: of the names of files to look into; all by default.
+        seconds: how long it may take.
+
+    Raises:
+        PatternError: it is none, or took too long.
+    """
+    check_pattern(pattern)
+    asked = {
+        "root": str(source.place.root),
+        "parts": source.place.parts,
+        "endings": list(endings),
+        "pattern": pattern,
+        "most": MOST_MATCHES,
+    }
+    # Isolated, so that neither an environment nor a directory has a say in what it imports.
+    argv = (sys.executable, "-I", "-S", str(_PROGRAM))
+    try:
+        async with asyncio.timeout(seconds):
+            said = await run_search(argv, msgspec.json.encode(asked), cwd=source.place.root)
+    except TimeoutError as error:
+        raise PatternError(
+            f"the search for {pattern[:80]!r} took longer than {seconds:g} s and was stopped",
+            "write a pattern that can match a text in one way only",
+        ) from error
+    return msgspec.json.decode(said, type=Matches)
+
+
+Named: TypeAlias = tuple[str, str, str | None]
+"""An ecosystem, a package's name, and a range of versions if one was asked for."""
+
+
+async def crate_answer(
+    project: Path, name: str, wanted: str | None, pattern: str | None
+) -> dict[str, Any]:
+    """The source of a crate, in the shape of `get_rust_crate_source` (bus-mcp §2.3).
+
+    Raises:
+        PackageError: it cannot be had, or the pattern is none.
+    """
+    if pattern is not None:
+        check_pattern(pattern)
+    source = await desk_of(Ecosystem.RUST, project).find(name, wanted)
+    told = {
+        "crate_name": source.name,
+        "version": source.version,
+        "checkout_path": str(source.place.root),
+        "message": _message(source),
+    }
+    if pattern is None:
+        return told
+    return told | _matches(await search_source(source, pattern, (".rs",)))
+
+
+async def fetch_answer(project: Path, named: Named, python: str | None) -> dict[str, Any]:
+    """Where the source of a package is.
+
+    Raises:
+        PackageError: it cannot be had.
+    """
+    return _told(await _found(project, named, None if python is None else Path(python)))
+
+
+async def search_answer(project: Path, named: Named, pattern: str) -> dict[str, Any]:
+    """What matches in the source of a package.
+
+    Raises:
+        PackageError: it cannot be had, or the pattern is none.
+    """
+    check_pattern(pattern)
+    source = await _found(project, named)
+    return _told(source) | _matches(await search_source(source, pattern))
+
+
+async def read_answer(
+    project: Path, named: Named, path: str, lines: tuple[int, int | None]
+) -> dict[str, Any]:
+    """What a file of a package says.
+
+    Raises:
+        PackageError: it cannot be had, or the path leads out of it.
+        NotFoundError: it has no such file.
+    """
+    source = await _found(project, named)
+    shown = msgspec.to_builtins(read_source(source, path, *lines))
+    return {"name": source.name, "version": source.version, **shown}
+
+
+async def _found(project: Path, named: Named, interpreter: Path | None = None) -> Source:
+    ecosystem, name, wanted = named
+    desk = desk_of(Ecosystem(ecosystem), project, interpreter=interpreter)
+    return await desk.find(name, wanted)
+
+
+def _told(source: Source) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "ecosystem": source.ecosystem.value,
+        "name": source.name,
+        "version": source.version,
+        "source_path": str(source.place.root),
+        "message": _message(source),
+    }
+    return told | ({"parts": list(source.place.parts)} if source.place.parts else {})
+
+
+def _message(source: Source) -> str:
+    where = describe(source.place.origin)
+    return f"{source.name} {source.version}, {source.why}; its source was {where}"
+
+
+def _matches(found: Matches) -> dict[str, Any]:
+    lists = msgspec.to_builtins(
+        {"example_matches": found.example_matches, "other_matches": found.other_matches}
+    )
+    return lists | ({"is_cut": True} if found.is_cut else {})

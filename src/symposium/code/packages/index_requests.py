@@ -1,0 +1,110 @@
+"""Asks whoever publishes packages, and fetches what they have."""
+
+import base64
+import hashlib
+import tempfile
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from localio.http import fetch
+from localio.http_values import AnsweredError, FetchError, Wish
+from symposium.code.packages.model import (
+    Checksum,
+    DamagedError,
+    OfflineError,
+    PackageError,
+    UnknownPackageError,
+)
+
+ANSWER_TIME: Final = 30.0
+ARCHIVE_TIME: Final = 300.0
+"""Seconds for a list of versions, and for an archive."""
+
+MOST_ANSWER: Final = 128 * 1024 * 1024
+"""Bytes of a list of versions; some packages have had thousands."""
+
+MOST_ARCHIVE: Final = 256 * 1024 * 1024
+
+_ABSENT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE, HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS)
+
+
+async def ask(url: str, *, what: str, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
+    """What a URL answers.
+
+    Raises:
+        UnknownPackageError: it says that there is nothing.
+        OfflineError: it does not answer, or not to us.
+    """
+    address, authorization = without_secret(url)
+    sent = (*headers, *(("Authorization", each) for each in (authorization,) if each))
+    with tempfile.TemporaryDirectory(prefix="symposium-") as place:
+        file = Path(place) / "answer"
+        wish = Wish(address, ANSWER_TIME, MOST_ANSWER, headers=sent)
+        try:
+            await fetch(wish, file)
+        except AnsweredError as error:
+            raise _answered(error, what) from error
+        except FetchError as error:
+            raise _offline(error, what) from error
+        return file.read_bytes()
+
+
+async def download(
+    url: str, to: Path, checksum: Checksum | None, *, what: str, authorization: str = ""
+) -> None:
+    """Fetch an archive, and hold it against what it must be.
+
+    Raises:
+        UnknownPackageError: it is not there.
+        OfflineError: nobody answers.
+        DamagedError: it is another one.
+    """
+    address, inside = without_secret(url)
+    sent = tuple(("Authorization", each) for each in (authorization or inside,) if each)
+    try:
+        got = await fetch(Wish(address, ARCHIVE_TIME, MOST_ARCHIVE, headers=sent), to)
+    except AnsweredError as error:
+        raise _answered(error, what) from error
+    except FetchError as error:
+        raise _offline(error, what) from error
+    if checksum is None:
+        return
+    digits = got.sha256 if checksum.algorithm == "sha256" else _digest(to, checksum.algorithm)
+    if digits != checksum.digits.lower():
+        raise DamagedError(
+            f"{what}: what {address} gives is not what was published ({checksum.algorithm} "
+            f"{digits[:16]}… instead of {checksum.digits[:16]}…)",
+            "nothing was kept; try again, and tell whoever runs that index if it stays so",
+        )
+
+
+def without_secret(url: str) -> tuple[str, str]:
+    """A URL without the name and password in it, and the header that says them."""
+    parts = urlsplit(url)
+    secret, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, ""
+    name, _, password = secret.partition(":")
+    pair = f"{unquote(name)}:{unquote(password)}".encode()
+    address = urlunsplit((parts.scheme, host, parts.path, parts.query, parts.fragment))
+    return address, f"Basic {base64.b64encode(pair).decode()}"
+
+
+def _answered(error: AnsweredError, what: str) -> PackageError:
+    if error.status in _ABSENT:
+        return UnknownPackageError(f"{what} is not published: {error.message}", "is it spelt so?")
+    return _offline(error, what)
+
+
+def _offline(error: FetchError, what: str) -> OfflineError:
+    return OfflineError(
+        f"{what} is not on this machine, and could not be asked for: {error.message}",
+        error.hint or "this says nothing on whether there is such a package",
+    )
+
+
+def _digest(file: Path, algorithm: str) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, algorithm).hexdigest()

@@ -1,0 +1,135 @@
+"""npm packages: `node_modules` of the project, then the registry."""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from symposium.code.packages.index_requests import ask
+from symposium.code.packages.manifests import NpmSettings, npm_pin
+from symposium.code.packages.model import (
+    Checksum,
+    DamagedError,
+    Ecosystem,
+    OfflineError,
+    PackageNameError,
+    Packed,
+    Pinned,
+    Place,
+    RangeError,
+    Release,
+)
+from symposium.code.packages.project_files import json_of, members, upward
+from symposium.code.packages.versions import parse_npm_range, parse_version
+
+_NAME: Final = re.compile(r"(?:@[a-z0-9~_-][a-z0-9._~-]*/)?[A-Za-z0-9~_-][A-Za-z0-9._~-]*")
+_LONGEST: Final = 214
+_SHORT: Final = (("Accept", "application/vnd.npm.install-v1+json, application/json;q=0.8"),)
+"""Asks for the versions without their descriptions, which some registries do not shorten."""
+
+_STRONG: Final = ("sha512", "sha384", "sha256")
+
+
+class NpmPackages:
+    """The packages of npm."""
+
+    ecosystem = Ecosystem.NPM
+
+    def __init__(self, settings: NpmSettings) -> None:
+        self._settings = settings
+
+    def canonical(self, name: str) -> str:
+        """As it is written."""
+        if len(name) > _LONGEST or not _NAME.fullmatch(name) or name == "node_modules":
+            raise PackageNameError(f"{name[:80]!r} can be no npm package's name", "is it spelt so?")
+        return name
+
+    def order(self, version: str) -> tuple[object, ...] | None:
+        """By semver's precedence."""
+        read = parse_version(version)
+        return None if read is None else read.key
+
+    def is_preview(self, version: str) -> bool:
+        """Whether it has a `-`."""
+        read = parse_version(version)
+        return read is None or bool(read.pre)
+
+    def allowed(self, wanted: str) -> Callable[[Sequence[str]], list[str]]:
+        """By npm's reading of a range: `1.2` is every `1.2.x`."""
+        read = parse_npm_range(wanted)
+        if read is None:
+            raise RangeError(
+                f"{wanted[:80]!r} is no range of versions of npm", "write 1.2.3, ^1.2 or >=1 <2"
+            )
+
+        def keep(versions: Sequence[str]) -> list[str]:
+            parsed = ((each, parse_version(each)) for each in versions)
+            return [each for each, version in parsed if version and read.allows(version)]
+
+        return keep
+
+    def exact(self, wanted: str) -> str | None:
+        """A whole version."""
+        text = wanted.strip().lstrip("=v ")
+        return text if parse_version(text) else None
+
+    def pinned(self, name: str, project: Path) -> Pinned | None:
+        """What the lock file says."""
+        return npm_pin(project, lambda other: other == name)
+
+    def here(self, name: str, project: Path) -> Sequence[Place | Packed]:
+        """What is installed for the project."""
+        return list(self._installed(name, project))
+
+    async def published(self, name: str) -> Sequence[Release]:
+        """What the registry says (npm's registry API, "Package metadata")."""
+        what = f"the npm package {name}"
+        if self._settings.trouble:
+            raise OfflineError(f"{what} is not on this machine; {self._settings.trouble}", "")
+        url = f"{self._settings.registry_of(name)}{quote(name, safe='@')}"
+        token = self._settings.authorization(url)
+        secret = (("Authorization", token),) if token else ()
+        body = await ask(url, what=what, headers=(*_SHORT, *secret))
+        try:
+            versions = members(members(msgspec.json.decode(body)).get("versions"))
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise DamagedError(f"{url} answers with what is no package: {error}", "") from error
+        found = (self._release(version, members(row)) for version, row in versions.items())
+        return [each for each in found if each is not None]
+
+    def _installed(self, name: str, project: Path) -> Iterator[Place]:
+        for folder in upward(project):
+            root = (folder / "node_modules" / name).resolve()
+            manifest = json_of(root / "package.json")
+            version = manifest.get("version")
+            # A link in a workspace may lead anywhere; to a package of this name, it may.
+            is_inside = root.is_relative_to(folder.resolve()) or "node_modules" in root.parts
+            if is_inside and manifest.get("name") == name and isinstance(version, str):
+                yield Place(version, root, "project")
+
+    def _release(self, version: str, row: Mapping[str, Any]) -> Release | None:
+        dist = members(row.get("dist"))
+        url = dist.get("tarball")
+        if not isinstance(url, str):
+            return None
+        checksum = _checksum(str(dist.get("integrity") or ""), str(dist.get("shasum") or ""))
+        is_old = bool(row.get("deprecated"))
+        secret = self._settings.authorization(url)
+        return Release(version, url, ".tar.gz", checksum, is_yanked=is_old, authorization=secret)
+
+
+def _checksum(integrity: str, shasum: str) -> Checksum | None:
+    """The strongest of what is said (W3C Subresource Integrity); SHA-1 for what is old."""
+    said = dict(each.split("?")[0].split("-", 1) for each in integrity.split() if "-" in each)
+    for algorithm in _STRONG:
+        if algorithm in said:
+            try:
+                return Checksum(algorithm, base64.b64decode(said[algorithm], validate=True).hex())
+            except binascii.Error:
+                break
+    return Checksum("sha1", shasum) if shasum else None

@@ -1,0 +1,163 @@
+"""Crates: Cargo's own unpacked sources and archives, then the sparse index (bus-mcp §2.3)."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from symposium.code.packages.index_requests import ask
+from symposium.code.packages.manifests import CargoSettings, cargo_pin
+from symposium.code.packages.model import (
+    Checksum,
+    DamagedError,
+    Ecosystem,
+    OfflineError,
+    PackageNameError,
+    Packed,
+    Pinned,
+    Place,
+    RangeError,
+    Release,
+    UnknownPackageError,
+)
+from symposium.code.packages.project_files import members
+from symposium.code.packages.versions import parse_cargo_range, parse_version
+
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_OK: Final = ".cargo-ok"
+"""What Cargo puts into a directory once all of a crate is in it."""
+
+
+class Crates:
+    """The packages of Rust."""
+
+    ecosystem = Ecosystem.RUST
+
+    def __init__(self, settings: CargoSettings) -> None:
+        self._settings = settings
+
+    def canonical(self, name: str) -> str:
+        """As it is written: `serde_json` and `serde-json` are told apart by Cargo's files."""
+        if not _NAME.fullmatch(name):
+            raise PackageNameError(f"{name[:80]!r} can be no crate's name", "is it spelt so?")
+        return name
+
+    def order(self, version: str) -> tuple[object, ...] | None:
+        """By semver's precedence."""
+        read = parse_version(version)
+        return None if read is None else read.key
+
+    def is_preview(self, version: str) -> bool:
+        """Whether it has a `-`."""
+        read = parse_version(version)
+        return read is None or bool(read.pre)
+
+    def allowed(self, wanted: str) -> Callable[[Sequence[str]], list[str]]:
+        """By Cargo's reading of a requirement: `1.2` is `^1.2`."""
+        read = parse_cargo_range(wanted)
+        if read is None:
+            raise RangeError(
+                f"{wanted[:80]!r} is no version requirement of Cargo",
+                "write 1.2, =1.2.3 or >=1, <2",
+            )
+
+        def keep(versions: Sequence[str]) -> list[str]:
+            parsed = ((each, parse_version(each)) for each in versions)
+            return [each for each, version in parsed if version and read.allows(version)]
+
+        return keep
+
+    def exact(self, wanted: str) -> str | None:
+        """What stands after one `=`, if it is whole."""
+        if not wanted.strip().startswith("="):
+            return None
+        text = wanted.strip()[1:].strip()
+        return text if parse_version(text) else None
+
+    def pinned(self, name: str, project: Path) -> Pinned | None:
+        """What Cargo.lock says."""
+        return cargo_pin(project, lambda other: other == name)
+
+    def here(self, name: str, project: Path) -> Sequence[Place | Packed]:
+        """What Cargo has unpacked, then what it has only fetched."""
+        del project
+        return [*self._unpacked(name), *self._archives(name)]
+
+    async def published(self, name: str) -> Sequence[Release]:
+        """What the sparse index says (Cargo reference, "Index format")."""
+        what = f"the crate {name}"
+        if self._settings.trouble:
+            raise OfflineError(f"{what} is not on this machine; {self._settings.trouble}", "")
+        index = self._settings.index.rstrip("/")
+        try:
+            config = _decoded(await ask(f"{index}/config.json", what=what), index)
+        except UnknownPackageError as error:
+            raise OfflineError(f"{index} is no sparse index of crates", error.message) from error
+        lines = await ask(f"{index}/{_index_path(name.lower())}", what=what)
+        template = str(config.get("dl", ""))
+        rows = [_decoded(line, index) for line in lines.splitlines() if line.strip()]
+        return [_release(template, row) for row in rows]
+
+    def _unpacked(self, name: str) -> Iterator[Place]:
+        for folder, version in _named(self._settings.home / "registry" / "src", name):
+            mark = folder / _OK
+            # An empty mark, or none, is what is left of an unpacking that broke off.
+            if folder.is_dir() and mark.is_file() and mark.stat().st_size:
+                yield Place(version, folder.resolve(), "tool")
+
+    def _archives(self, name: str) -> Iterator[Packed]:
+        for file, version in _named(self._settings.home / "registry" / "cache", name):
+            if file.is_file():
+                yield Packed(version, file)
+
+
+def _named(directory: Path, name: str) -> Iterator[tuple[Path, str]]:
+    """What belongs to a crate in the directories of registries, crates.io's first."""
+    found = sorted(
+        directory.glob(f"*/{name}-*"), key=lambda each: "crates.io" not in each.parent.name
+    )
+    for each in found:
+        version = each.name.removeprefix(f"{name}-").removesuffix(".crate")
+        if parse_version(version):
+            yield each, version
+
+
+def _index_path(name: str) -> str:
+    match len(name):
+        case 1 | 2:
+            return f"{len(name)}/{name}"
+        case 3:
+            return f"3/{name[0]}/{name}"
+        case _:
+            return f"{name[:2]}/{name[2:4]}/{name}"
+
+
+def _release(template: str, row: Any) -> Release:
+    name, version, digits = str(row.get("name")), str(row.get("vers")), str(row.get("cksum"))
+    marks = {
+        "{crate}": name,
+        "{version}": version,
+        "{prefix}": _index_path(name).rpartition("/")[0],
+        "{lowerprefix}": _index_path(name.lower()).rpartition("/")[0],
+        "{sha256-checksum}": digits,
+    }
+    url = (
+        template
+        if any(each in template for each in marks)
+        else f"{template}/{{crate}}/{{version}}/download"
+    )
+    for mark, value in marks.items():
+        url = url.replace(mark, value)
+    is_yanked = row.get("yanked") is True
+    return Release(version, url, ".tar.gz", Checksum("sha256", digits), is_yanked=is_yanked)
+
+
+def _decoded(line: bytes, index: str) -> Any:
+    try:
+        return members(msgspec.json.decode(line))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DamagedError(
+            f"{index} answers with what is no index of crates: {error}", ""
+        ) from error

@@ -1,0 +1,416 @@
+"""Find, fetch, unpack, and keep the source of a package.
+
+Sources hold links more often than programs do. A link to another member is left out, as what it
+leads to is there anyway; one that leads elsewhere makes all of it suspect, as does a device.
+
+A package is unpacked beside its place and moved there in one step, with a receipt in it. What lies
+in a place without one was not put there by us in full, and is replaced.
+"""
+
+import asyncio
+import bz2
+import gzip
+import hashlib
+import lzma
+import os
+import posixpath
+import shutil
+import stat
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Final, cast
+
+import msgspec
+
+from localio.archives import (
+    DAMAGE,
+    Room,
+    UnpackError,
+    bounded_zip,
+    place_below,
+    whole_tar,
+    write_member,
+)
+from symposium.code.packages.index_requests import download
+from symposium.code.packages.manifests import cargo_settings, npm_settings, python_settings
+from symposium.code.packages.model import (
+    DamagedError,
+    Ecosystem,
+    OfflineError,
+    Origin,
+    Packages,
+    Packed,
+    Pinned,
+    Place,
+    Release,
+    Source,
+    UnknownVersionError,
+    UnpublishedError,
+)
+from symposium.code.packages.npm import NpmPackages
+from symposium.code.packages.python import Distributions
+from symposium.code.packages.rust import Crates
+from symposium.code.packages.versions import Choice, in_range, newest, of_project, unknown_version
+from symposium.config.paths import paths
+
+MOST_UNPACKED: Final = 1024 * 1024 * 1024
+MOST_FILES: Final = 50_000
+
+_LINK_TEXT: Final = 4096
+
+
+def unpack_sources(archive: Path, kind: str, to: Path) -> None:
+    """Unpack into an empty directory; `kind` is the ending of its name.
+
+    Raises:
+        DamagedError: it is refused or damaged; what was unpacked by then is left behind.
+    """
+    try:
+        if kind == ".zip":
+            _unpack_zip(archive, to)
+        else:
+            _unpack_tar(archive, kind, to)
+    except UnpackError as error:
+        raise DamagedError(error.message, error.hint) from error
+    except DAMAGE as error:
+        raise DamagedError(f"the archive cannot be unpacked: {error}", "") from error
+
+
+def _unpack_tar(archive: Path, kind: str, to: Path) -> None:
+    room = Room(MOST_FILES, MOST_UNPACKED)
+    with (
+        _decompressed(archive, kind) as stream,
+        whole_tar(cast("IO[bytes]", stream), room) as tar,
+    ):
+        for member in tar:
+            room.take_file()
+            _take(tar, member, to, room)
+
+
+def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path, room: Room) -> None:
+    place = place_below(to, member.name)
+    if member.isdir():
+        place.mkdir(parents=True, exist_ok=True)
+    elif member.issym():
+        _check_link(member.name, posixpath.join(posixpath.dirname(member.name), member.linkname))
+    elif member.islnk():
+        _check_link(member.name, member.linkname)
+    elif member.isreg() and (source := tar.extractfile(member)) is not None:
+        with source:
+            write_member(source, place, member.mode, room)
+    else:
+        raise UnpackError(f"the archive is refused: {member.name[:200]!r} is a device", "")
+
+
+def _unpack_zip(archive: Path, to: Path) -> None:
+    room = Room(MOST_FILES, MOST_UNPACKED)
+    with bounded_zip(archive) as packed:
+        for member in packed.infolist():
+            room.take_file()
+            place = place_below(to, member.filename)
+            mode = member.external_attr >> 16
+            kind = stat.S_IFMT(mode)
+            if member.is_dir():
+                place.mkdir(parents=True, exist_ok=True)
+            elif kind == stat.S_IFLNK:
+                with packed.open(member) as source:
+                    target = source.read(_LINK_TEXT).decode(errors="replace")
+                folder = posixpath.dirname(member.filename)
+                _check_link(member.filename, posixpath.join(folder, target))
+            elif kind in (0, stat.S_IFREG):
+                with packed.open(member) as source:
+                    write_member(source, place, mode, room)
+            else:
+                raise UnpackError(
+                    f"the archive is refused: {member.filename[:200]!r} is a device", ""
+                )
+
+
+def _check_link(name: str, target: str) -> None:
+    leads_to = posixpath.normpath(target)
+    if leads_to.startswith("/") or leads_to.split("/")[0] == ".." or "\0" in target:
+        raise UnpackError(f"the archive is refused: the link {name[:200]!r} leads out of it", "")
+
+
+def _decompressed(archive: Path, kind: str) -> IO[bytes] | gzip.GzipFile:
+    match kind:
+        case ".tar.bz2":
+            return bz2.open(archive)
+        case ".tar.xz":
+            return lzma.open(archive)
+        case _:
+            return gzip.open(archive)
+
+
+RECEIPT: Final = "receipt.json"
+TREE: Final = "source"
+
+
+class _Receipt(msgspec.Struct, frozen=True):
+    version: str
+    files: int
+
+
+class SourceStore:
+    """What is kept of one user.
+
+    Args:
+        directory: where; made when first needed.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def places(self, ecosystem: Ecosystem, name: str) -> list[Place]:
+        """Every version of a package that is kept."""
+        folder = self._folder(ecosystem, name)
+        try:
+            versions = sorted(each for each in folder.iterdir() if each.is_dir())
+        except OSError:
+            return []
+        found = ((each, _receipt(each)) for each in versions)
+        return [
+            Place(receipt.version, (each / TREE).resolve(), "cache")
+            for each, receipt in found
+            if receipt
+        ]
+
+    def keep(
+        self, ecosystem: Ecosystem, name: str, version: str, packed: tuple[Path, str]
+    ) -> Place:
+        """Unpack an archive, whose kind stands beside it, and keep what is in it.
+
+        Raises:
+            DamagedError: it is refused or damaged, or holds nothing.
+        """
+        folder = self._folder(ecosystem, name)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place = folder / file_name(version)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as beside:
+            made = Path(beside) / "made"
+            tree = made / TREE
+            tree.mkdir(parents=True)
+            unpack_sources(*packed, tree)
+            _lift(tree)
+            count = sum(1 for each in tree.rglob("*") if each.is_file())
+            if not count:
+                raise DamagedError(f"the archive of {name} {version} holds no file", "")
+            receipt = msgspec.json.encode(_Receipt(version, count))
+            (made / RECEIPT).write_bytes(receipt)
+            if place.exists() and _receipt(place) is None:
+                shutil.rmtree(place)
+            # Whoever came first has put the same there.
+            with suppress(OSError):
+                made.rename(place)
+        if _receipt(place) is None:
+            raise DamagedError(f"{name} {version} could not be kept in {place}", "is there room?")
+        return Place(version, (place / TREE).resolve(), "cache")
+
+    def _folder(self, ecosystem: Ecosystem, name: str) -> Path:
+        return self._directory / ecosystem.value / file_name(name)
+
+
+def file_name(name: str) -> str:
+    """A name that no other has, and that no file system minds: it may differ in case alone."""
+    plain = "".join(each if each.isalnum() or each in "-_.@" else "+" for each in name)
+    if plain == name and name == name.lower() and not name.startswith("."):
+        return name
+    return f"{plain.lstrip('.')[:100]}~{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
+def _receipt(place: Path) -> _Receipt | None:
+    try:
+        receipt = msgspec.json.decode((place / RECEIPT).read_bytes(), type=_Receipt)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return receipt if (place / TREE).is_dir() else None
+
+
+def _lift(tree: Path) -> None:
+    """Where all lies in one directory, make it the tree."""
+    entries: Sequence[Path] = list(tree.iterdir())
+    if len(entries) != 1 or not entries[0].is_dir():
+        return
+    (only,) = entries
+    # Beside the tree: what is lifted may hold a name as its own.
+    inner = only.rename(tree.with_name("lifted"))
+    tree.rmdir()
+    inner.rename(tree)
+
+
+_PUBLISHED: Final = "that is published"
+_HERE: Final = "on this machine, as nobody could be asked for newer ones"
+_ORIGINS: Final[dict[Origin, str]] = {
+    "project": "installed for the project",
+    "tool": "kept by the package tool",
+    "cache": "kept from before",
+    "download": "downloaded",
+}
+
+
+def describe(origin: Origin) -> str:
+    """Where a source was, in words."""
+    return _ORIGINS[origin]
+
+
+class SourceDesk:
+    """The sources of one ecosystem, for one project.
+
+    Args:
+        packages: the ecosystem.
+        store: what is kept from before, and keeps what is fetched.
+        project: the directory whose lock files and installed packages count.
+    """
+
+    def __init__(self, packages: Packages, store: SourceStore, project: Path) -> None:
+        self._packages = packages
+        self._store = store
+        self._project = project
+
+    async def find(self, name: str, wanted: str | None = None) -> Source:
+        """The source of a package; fetched, if it is not here.
+
+        Args:
+            name: as people write it.
+            wanted: a range of versions, as the ecosystem writes it; by default the project's.
+
+        Raises:
+            PackageError: it cannot be had; each reason is a class of its own.
+        """
+        spelt = self._packages.canonical(name)
+        if wanted is not None:
+            self._packages.allowed(wanted)
+        here = await asyncio.to_thread(self._here, spelt)
+        choice, releases = await self._choose(spelt, wanted, here)
+        order = self._packages.order(choice.version)
+        place = next((each for each in here if self._packages.order(each.version) == order), None)
+        if isinstance(place, Packed):
+            # One that is damaged is fetched anew.
+            with suppress(DamagedError):
+                place = await self._kept(spelt, place.version, (place.archive, ".tar.gz"))
+        if not isinstance(place, Place):
+            place = await self._fetched(spelt, choice, releases)
+        return Source(self._packages.ecosystem, spelt, place, choice.why)
+
+    def _here(self, name: str) -> list[Place | Packed]:
+        kept = self._store.places(self._packages.ecosystem, name)
+        found = [*self._packages.here(name, self._project), *kept]
+        # What is unpacked before what is not; the project's own first.
+        return sorted(found, key=lambda each: isinstance(each, Packed))
+
+    async def _choose(
+        self, name: str, wanted: str | None, here: Sequence[Place | Packed]
+    ) -> tuple[Choice, Sequence[Release]]:
+        packages = self._packages
+        versions = [each.version for each in here]
+        said_by = "that was asked for"
+        if wanted is None:
+            pinned = await asyncio.to_thread(packages.pinned, name, self._project)
+            pinned = pinned or Pinned("")
+            if choice := of_project(packages, pinned):
+                return choice, ()
+            ours = [
+                each.version
+                for each in here
+                if isinstance(each, Place) and each.origin == "project"
+            ]
+            if choice := newest(packages, ours, source="that is installed for the project"):
+                return choice, ()
+            if pinned.elsewhere:
+                raise UnpublishedError(
+                    f"{name} comes from {pinned.elsewhere}, says {pinned.said_by}",
+                    "read it there; with a version, the published one of that name is found",
+                )
+            wanted, said_by = pinned.wanted, f"that {pinned.said_by} asks for"
+        elif exact := packages.exact(wanted):
+            same = [each for each in versions if packages.order(each) == packages.order(exact)]
+            if same:
+                return Choice(same[0], "the one that was asked for"), ()
+        try:
+            releases = await packages.published(name)
+        except OfflineError:
+            choice = _of(packages, wanted, versions, source=_HERE)
+            if choice is None:
+                raise
+            return choice, ()
+        # One that was taken back is for whoever can have nothing else.
+        standing = [each.version for each in releases if not each.is_yanked]
+        published = [each.version for each in releases]
+        choice = _of(packages, wanted, standing, source=_PUBLISHED) or _of(
+            packages, wanted, published, source=f"{_PUBLISHED}, though it was taken back"
+        )
+        if choice is None:
+            asked = f"{wanted}, {said_by}" if wanted else "published"
+            raise unknown_version(packages, name, asked, published)
+        return choice, releases
+
+    async def _fetched(self, name: str, choice: Choice, releases: Sequence[Release]) -> Place:
+        found = _release(releases, choice.version)
+        if found is None:
+            found = _release(await self._packages.published(name), choice.version)
+        if found is None:
+            raise UnknownVersionError(
+                f"{name} {choice.version} is not published, and not on this machine", choice.why
+            )
+        with tempfile.TemporaryDirectory(prefix="symposium-") as beside:
+            archive = Path(beside) / "archive"
+            await download(
+                found.url,
+                archive,
+                found.checksum,
+                what=f"{name} {choice.version}",
+                authorization=found.authorization,
+            )
+            place = await self._kept(name, choice.version, (archive, found.kind))
+        return Place(place.version, place.root, "download", place.parts)
+
+    async def _kept(self, name: str, version: str, packed: tuple[Path, str]) -> Place:
+        ecosystem = self._packages.ecosystem
+        return await asyncio.to_thread(self._store.keep, ecosystem, name, version, packed)
+
+
+def _of(
+    packages: Packages, wanted: str | None, versions: Sequence[str], *, source: str
+) -> Choice | None:
+    if wanted is None:
+        return newest(packages, versions, source=source)
+    return in_range(packages, wanted, versions, source=source)
+
+
+def _release(releases: Sequence[Release], version: str) -> Release | None:
+    return next((each for each in releases if each.version == version), None)
+
+
+FOLDER = "package-sources"
+"""Of the user's cache."""
+
+
+def desk_of(
+    ecosystem: Ecosystem,
+    project: Path,
+    *,
+    interpreter: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> SourceDesk:
+    """The desk of an ecosystem, as the user's own tools are set up.
+
+    Args:
+        ecosystem: whose packages.
+        project: a directory of the project.
+        interpreter: of Python, whose installed distributions count instead of the project's.
+        environment: ours, by default.
+    """
+    env = os.environ if environment is None else environment
+    store = SourceStore(paths(env).cache / FOLDER)
+    packages: Packages
+    match ecosystem:
+        case Ecosystem.RUST:
+            packages = Crates(cargo_settings(env))
+        case Ecosystem.PYTHON:
+            packages = Distributions(python_settings(env), env, interpreter)
+        case Ecosystem.NPM:
+            packages = NpmPackages(npm_settings(env))
+    return SourceDesk(packages, store, project)

@@ -1,0 +1,265 @@
+"""Semantic versions, ranges, and the choice of a version.
+
+Pure. Both read a comparison of a partial version as npm's `semver` does; they differ in what stands
+between comparisons, and in what a bare version means (semver.org, Cargo's and npm's references).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+from symposium.code.packages.model import Packages, Pinned, UnknownVersionError
+
+MOST: Final = 256
+"""Characters of a version or a range; longer ones are refused unread."""
+
+_NUMBER: Final = r"(?:0|[1-9][0-9]*)"
+_VERSION: Final = re.compile(
+    rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?"
+)
+_PART: Final = rf"(?:{_NUMBER}|[xX*])"
+_COMPARISON: Final = re.compile(
+    rf"(?P<sign>\^|~>?|>=|<=|>|<|=)?\s*v?(?P<major>{_PART})(?:\.(?P<minor>{_PART})"
+    rf"(?:\.(?P<patch>{_PART})(?:-(?P<pre>[0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?)?)?"
+)
+_HYPHEN: Final = re.compile(r"\s*(\S+)\s+-\s+(\S+)\s*")
+
+Numbers: TypeAlias = tuple[int, int, int]
+Sign: TypeAlias = Literal[">=", ">", "<=", "<", "="]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version; what stands after `+` does not count."""
+
+    numbers: Numbers
+    pre: tuple[int | str, ...] = ()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """A key to sort by: numbers before words, and a preview before what it previews."""
+        pre = tuple((0, each, "") if isinstance(each, int) else (1, 0, each) for each in self.pre)
+        return (*self.numbers, not pre, pre)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One bound of a range."""
+
+    sign: Sign
+    version: Version
+
+    def holds(self, version: Version) -> bool:
+        """Whether a version lies on the right side of the bound."""
+        ours, bound = version.key, self.version.key
+        match self.sign:
+            case ">=":
+                return ours >= bound
+            case ">":
+                return ours > bound
+            case "<=":
+                return ours <= bound
+            case "<":
+                return ours < bound
+            case "=":
+                return ours == bound
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Versions that satisfy all comparisons of one alternative."""
+
+    alternatives: tuple[tuple[Comparison, ...], ...]
+
+    def allows(self, version: Version) -> bool:
+        """Whether a version is in it; a preview must be asked for by its numbers."""
+        return any(_allows(each, version) for each in self.alternatives)
+
+
+_ANY: Final = (Comparison(">=", Version((0, 0, 0))),)
+_SIGNS: Final[dict[str, Sign]] = {each: each for each in get_args(Sign)}
+
+
+def parse_version(text: str) -> Version | None:
+    """The version that a text is; None if it is none."""
+    found = _VERSION.fullmatch(text) if len(text) <= MOST else None
+    if found is None:
+        return None
+    major, minor, patch, pre = found.groups()
+    return Version((int(major), int(minor), int(patch)), _pre(pre))
+
+
+def parse_cargo_range(text: str) -> Range | None:
+    """What Cargo means by a requirement; None if it is none."""
+    if len(text) > MOST:
+        return None
+    read = [_comparison(each, bare="^") for each in text.split(",")]
+    return _one(read)
+
+
+def parse_npm_range(text: str) -> Range | None:
+    """What npm means by a range; None if it is none (a tag such as `latest`, a URL)."""
+    if len(text) > MOST:
+        return None
+    alternatives = [_npm_alternative(each) for each in text.split("||")]
+    known = [each for each in alternatives if each is not None]
+    return Range(tuple(known)) if len(known) == len(alternatives) else None
+
+
+def _npm_alternative(text: str) -> tuple[Comparison, ...] | None:
+    if hyphen := _HYPHEN.fullmatch(text):
+        first, last = (
+            _comparison(sign + end, bare="=")
+            for sign, end in zip((">=", "<="), hyphen.groups(), strict=True)
+        )
+        return None if first is None or last is None else (*first, *last)
+    if not text.strip():
+        return _ANY
+    # A sign may stand apart from its version.
+    words = re.sub(r"(\^|~>?|>=|<=|>|<|=)\s+", r"\1", text.strip()).split()
+    one = _one([_comparison(each, bare="=") for each in words])
+    return None if one is None else one.alternatives[0]
+
+
+def _one(read: list[tuple[Comparison, ...] | None]) -> Range | None:
+    known = [each for each in read if each is not None]
+    if len(known) != len(read):
+        return None
+    return Range((tuple(bound for each in known for bound in each),))
+
+
+def _comparison(text: str, *, bare: str) -> tuple[Comparison, ...] | None:
+    found = _COMPARISON.fullmatch(text.strip())
+    if found is None:
+        return None
+    given: list[int] = []
+    for part in (found["major"], found["minor"], found["patch"]):
+        if part is None or part in "xX*":
+            break
+        given.append(int(part))
+    has_star = any((found[each] or "0") in "xX*" for each in ("major", "minor", "patch"))
+    # A star is what it says, whatever a bare version means here.
+    sign = found["sign"] or ("=" if has_star else bare)
+    whole = len(given) == len(("major", "minor", "patch"))
+    return _bounds(sign, given, _pre(found["pre"]) if whole else ())
+
+
+def _bounds(sign: str, given: list[int], pre: tuple[int | str, ...]) -> tuple[Comparison, ...]:
+    low = Version(_filled(given), pre)
+    if not given:
+        nothing = (Comparison("<", Version((0, 0, 0), (0,))),)
+        return nothing if sign in {"<", ">"} else _ANY
+    match sign:
+        case "^":
+            at = next((at for at, each in enumerate(given) if each), len(given) - 1)
+            return _up_to(low, given, at)
+        case "~" | "~>":
+            return _up_to(low, given, min(len(given), 2) - 1)
+        case _ if len(given) == len(low.numbers):
+            return (Comparison(_SIGNS[sign], low),)
+        case _:
+            return _of_partial(sign, low, given)
+
+
+def _of_partial(sign: str, low: Version, given: list[int]) -> tuple[Comparison, ...]:
+    above = Version(_next(given, len(given) - 1))
+    match sign:
+        case ">":
+            return (Comparison(">=", above),)
+        case "<=":
+            return (Comparison("<", above),)
+        case "=":
+            return Comparison(">=", low), Comparison("<", above)
+        case _:
+            return (Comparison(_SIGNS[sign], low),)
+
+
+def _up_to(low: Version, given: list[int], at: int) -> tuple[Comparison, ...]:
+    return Comparison(">=", low), Comparison("<", Version(_next(given, at)))
+
+
+def _filled(given: list[int]) -> Numbers:
+    major, minor, patch = [*given, 0, 0, 0][:3]
+    return major, minor, patch
+
+
+def _next(given: list[int], at: int) -> Numbers:
+    """The first version above all that begin with the numbers up to there."""
+    return _filled([*given[:at], given[at] + 1])
+
+
+def _allows(bounds: tuple[Comparison, ...], version: Version) -> bool:
+    if not all(each.holds(version) for each in bounds):
+        return False
+    named = (each.version for each in bounds)
+    return not version.pre or any(each.pre and each.numbers == version.numbers for each in named)
+
+
+def _pre(text: str | None) -> tuple[int | str, ...]:
+    parts = text.split(".") if text else []
+    return tuple(int(each) if each.isdigit() else each for each in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A version, and why it."""
+
+    version: str
+    why: str
+
+
+def highest(packages: Packages, versions: Iterable[str]) -> str | None:
+    """The highest of some versions; None of none."""
+    known = ((packages.order(each), each) for each in versions)
+    ordered = [(key, each) for key, each in known if key is not None]
+    return max(ordered, key=lambda pair: pair[0])[1] if ordered else None
+
+
+def in_range(
+    packages: Packages, wanted: str, versions: Sequence[str], *, source: str
+) -> Choice | None:
+    """The highest version of a range.
+
+    Args:
+        packages: whose reading of ranges and versions counts.
+        wanted: the range.
+        versions: what there is.
+        source: what made them known, for the reason.
+
+    Raises:
+        RangeError: it is no range.
+    """
+    found = highest(packages, packages.allowed(wanted)(versions))
+    return None if found is None else Choice(found, f"the highest of {wanted} {source}")
+
+
+def of_project(packages: Packages, pinned: Pinned) -> Choice | None:
+    """The version that a project's file names."""
+    found = highest(packages, pinned.versions)
+    if found is None:
+        return None
+    others = [each for each in pinned.versions if each != found]
+    more = f", which has {', '.join(others)} too" if others else ""
+    return Choice(found, f"as {pinned.said_by} says{more}")
+
+
+def newest(packages: Packages, versions: Sequence[str], *, source: str) -> Choice | None:
+    """The highest version that is no preview; a preview where there is nothing else."""
+    finished = [each for each in versions if not packages.is_preview(each)]
+    found = highest(packages, finished or versions)
+    return None if found is None else Choice(found, f"the newest {source}")
+
+
+def unknown_version(
+    packages: Packages, name: str, wanted: str, versions: Sequence[str]
+) -> UnknownVersionError:
+    """The error where nothing is in the range; names what there is."""
+    ordered = sorted(
+        (each for each in versions if packages.order(each) is not None),
+        key=lambda each: packages.order(each) or (),
+    )
+    shown = ", ".join(ordered[-5:][::-1])
+    return UnknownVersionError(
+        f"no version of {name} is {wanted}", f"the newest are {shown}" if shown else ""
+    )

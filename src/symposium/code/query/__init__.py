@@ -1,0 +1,1 @@
+"""The query language that finds places in code."""

@@ -1,0 +1,155 @@
+"""Carries out Dialect programs."""
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from localio.text import near_names
+from symposium.code.query.file_functions import (
+    Action,
+    Comment,
+    FindFiles,
+    GitDiff,
+    Lines,
+    Search,
+    SearchFiles,
+)
+from symposium.code.query.functions import (
+    DialectError,
+    Function,
+    Hint,
+    IdePort,
+    Scope,
+    Workspace,
+    by_name,
+    name_of,
+)
+from symposium.code.query.parser import Array, Call, Expression, Literal, Object, parse
+from symposium.code.query.symbol_functions import (
+    Callers,
+    DefinitionAt,
+    Diagnostics,
+    FindDefinitions,
+    FindReferences,
+    GetSymbolInfo,
+)
+
+FUNCTIONS: Final[Sequence[type[Function]]] = (
+    *(FindDefinitions, FindReferences, Callers, GetSymbolInfo, DefinitionAt, Diagnostics),
+    *(Search, SearchFiles, FindFiles, Lines),
+    *(GitDiff, Comment, Action),
+)
+"""All that there are, in the order in which they are told of."""
+
+PATIENCE: Final = 90.0
+"""Seconds that a program may take; a language server may have to read the project first."""
+
+MOST_CALLS: Final = 100
+"""Calls of one program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a program came to.
+
+    Attributes:
+        value: its result, as JSON.
+        hints: what whoever wrote it should know.
+    """
+
+    value: Any
+    hints: Sequence[Hint]
+
+
+def new_id() -> str:
+    """An id that nothing else has."""
+    return str(uuid.uuid4())
+
+
+async def run(
+    program: str,
+    port: IdePort,
+    workspace: Workspace,
+    *,
+    functions: Sequence[type[Function]] = FUNCTIONS,
+) -> Evaluation:
+    """Carry out a program.
+
+    Args:
+        program: one expression.
+        port: who knows the code.
+        workspace: what paths are relative to.
+        functions: those that it may call.
+
+    Raises:
+        DialectSyntaxError: it cannot be read.
+        ExplainedError: a function cannot be called so, or has failed.
+    """
+    expression = parse(program)
+    scope = Scope(workspace, port, new_id)
+    running = _Running(scope, by_name(functions))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            value = await running.value(expression)
+    except TimeoutError as error:
+        message = f"the program has not ended within {PATIENCE:g} s"
+        raise DialectError(message, "ask for less at once") from error
+    return Evaluation(value, scope.hints)
+
+
+class _Running:
+    """A program that is being carried out."""
+
+    def __init__(self, scope: Scope, functions: Mapping[str, type[Function]]) -> None:
+        self._scope = scope
+        self._functions = functions
+        self._calls = 0
+
+    async def value(self, expression: Expression) -> Any:
+        match expression:
+            case Literal():
+                return expression.value
+            case Array():
+                return [await self.value(item) for item in expression.items]
+            case Object():
+                return {key: await self.value(each) for key, each in expression.members.items()}
+            case Call():
+                return await self._call(expression)
+
+    async def _call(self, call: Call) -> Any:
+        self._calls += 1
+        if self._calls > MOST_CALLS:
+            raise DialectError(f"more than {MOST_CALLS} calls", "ask for less at once")
+        function = self._functions.get(call.name.lower())
+        if function is None:
+            raise DialectError(f"unknown function: {call.name}", self._hint(call.name))
+        fields = function.__struct_fields__
+        given = len(call.arguments)
+        if given > len(fields):
+            message = f"too many arguments for function {name_of(function)}"
+            counts = f"expected {len(fields)}, got {given}"
+            raise DialectError(f"{message}: {counts}", f"write {signature(function)}")
+        values = [await self.value(each) for each in call.arguments]
+        try:
+            ready = msgspec.convert(dict(zip(fields, values, strict=False)), function)
+        except (msgspec.ValidationError, OverflowError) as error:
+            message = f"{name_of(function)}: {error}"
+            raise DialectError(message, f"write {signature(function)}") from error
+        return msgspec.to_builtins(await ready.run(self._scope))
+
+    def _hint(self, name: str) -> str:
+        names = [name_of(each) for each in dict.fromkeys(self._functions.values())]
+        near = near_names(name, names)
+        return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+
+
+def signature(function: type[Function]) -> str:
+    """How a function is written, as in `search(path, regex, extension?)`."""
+    fields, optional = function.__struct_fields__, len(function.__struct_defaults__)
+    needed = len(fields) - optional
+    shown = [name if at < needed else f"{name}?" for at, name in enumerate(fields)]
+    return f"{name_of(function)}({', '.join(shown)})"

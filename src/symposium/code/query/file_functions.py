@@ -1,0 +1,237 @@
+"""Functions on files, diffs, and comments."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final, cast
+
+import msgspec
+from msgspec import Struct, field
+
+from localio.files import regular_content
+from symposium.code.diffs import Changes, DiffRange, changes
+from symposium.code.operations import FileLocation, FileRange, SymbolDef
+from symposium.code.query.functions import DialectError, Function, Hint, Scope
+from symposium.code.query.search import Wanted, search_files
+from symposium.code.query.symbol_functions import SymbolRef
+
+MOST_FILE_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of the largest file whose lines are told."""
+
+MOST_LINES: Final = 2000
+"""Lines that are told at once."""
+
+MOST_PATHS: Final = 1000
+"""Paths that one search for files tells."""
+
+_MOST_STARS: Final = 8
+_GLOB: Final = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
+
+
+class Search(Function, frozen=True):
+    """Where a regular expression is found in a file, or in the files of a folder.
+
+    The first hit of each line. Hidden files and what git ignores are left out; `extension` keeps
+    the files that end so. A path that is not there gives an empty list.
+    """
+
+    RESULT: ClassVar[str] = "FileRange[]"
+
+    path: str
+    regex: str
+    extension: str | None = None
+
+    async def run(self, scope: Scope) -> Any:
+        """Search."""
+        return await _search(scope, self.path, self.regex, self.extension)
+
+
+class SearchFiles(Function, frozen=True):
+    """As `search`, in the whole workspace unless `path` names less."""
+
+    RESULT: ClassVar[str] = "FileRange[]"
+
+    regex: str
+    path: str = "."
+    extension: str | None = None
+
+    async def run(self, scope: Scope) -> Any:
+        """Search."""
+        return await _search(scope, self.path, self.regex, self.extension)
+
+
+class FindFiles(Function, frozen=True):
+    """The files whose path matches a pattern: `*` within a folder, `**` across folders."""
+
+    RESULT: ClassVar[str] = "string[]"
+
+    pattern: str
+    path: str = "."
+
+    async def run(self, scope: Scope) -> Any:
+        """Go through the files."""
+        pattern = _glob(self.pattern)
+        folder = scope.workspace.find(self.path)
+        if not folder.is_dir():
+            return []
+        names = [scope.workspace.shown(path) for path in await scope.workspace.files(folder)]
+        return [name for name in names if pattern.fullmatch(name)][:MOST_PATHS]
+
+
+class Lines(Function, frozen=True):
+    """The lines of a file from `start` to `end`, both counted from 1 and both included."""
+
+    RESULT: ClassVar[str] = "FileRange"
+
+    path: str
+    start: int
+    end: int
+
+    async def run(self, scope: Scope) -> Any:
+        """Read them."""
+        if not 1 <= self.start <= self.end:
+            hint = "give the first and the last line, counted from 1"
+            raise DialectError(f"there are no lines {self.start} to {self.end}", hint)
+        path = scope.workspace.find(self.path)
+        lines = await asyncio.to_thread(_lines, path)
+        if self.start > len(lines):
+            raise DialectError(f"{self.path} has {len(lines)} lines", "give lines that it has")
+        end = min(self.end, len(lines), self.start + MOST_LINES - 1)
+        told = lines[self.start - 1 : end]
+        last = FileLocation(end, max(len(told[-1]), 1))
+        shown = scope.workspace.shown(path)
+        return FileRange(shown, FileLocation(self.start, 1), last, "\n".join(told))
+
+
+async def _search(
+    scope: Scope, path: str, regex: str, extension: str | None
+) -> Sequence[FileRange]:
+    place = scope.workspace.find(path)
+    if place.is_dir():
+        files = await scope.workspace.files(place)
+    else:
+        files = [place] if place.is_file() else []
+        if not files:
+            scope.hints.append(Hint(path, f"there is no file or folder {path}", []))
+    if extension is not None:
+        # As the reference: the end of the name, with or without the dot.
+        ending = f".{extension.removeprefix('.')}"
+        files = [each for each in files if each.name.endswith(ending)]
+    found = await search_files(files, Wanted(regex))
+    return [
+        FileRange(scope.workspace.shown(each.path), each.start, each.end, each.content)
+        for each in found
+    ]
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = regular_content(path, MOST_FILE_BYTES).decode(errors="replace")
+    except OSError as error:
+        raise DialectError(f"{path}: {error.strerror}", "name a file that is there") from error
+    except ValueError as error:
+        raise DialectError(f"{path}: {error}", "name another file") from error
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    # Each star multiplies the ways in which a name can fail to match.
+    if pattern.count("*") > _MOST_STARS:
+        raise DialectError(f"{pattern!r} has more than {_MOST_STARS} stars", "use fewer")
+    parts = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile(
+        "".join(parts.get(each) or re.escape(each) for each in _GLOB.findall(pattern))
+    )
+
+
+class ResolvedComment(Struct, frozen=True):
+    """A comment and where it belongs."""
+
+    id: str
+    locations: list[FileRange]
+    icon: str | None
+    comment: list[str]
+
+
+class ResolvedAction(Struct, frozen=True):
+    """A button, and what pressing it tells the agent."""
+
+    button: str
+    tell_agent: str | None
+
+
+class GitDiff(Function, frozen=True):
+    """What has changed in a range of commits: `A..B`, `A...B`, `A..`, or one revision.
+
+    One revision is compared with the files as they are, those that git does not know included,
+    unless `exclude_unstaged` or `exclude_staged` leaves something out.
+    """
+
+    RESULT: ClassVar[str] = "{files: FileChange[]}"
+
+    range: str
+    exclude_unstaged: bool = False
+    exclude_staged: bool = False
+
+    async def run(self, scope: Scope) -> Changes:
+        """Ask git."""
+        wanted = DiffRange(self.range, self.exclude_unstaged, self.exclude_staged)
+        return await changes(scope.workspace.root, wanted)
+
+
+class Comment(Function, frozen=True):
+    """A comment on code; `location` is what any function that finds places has given."""
+
+    RESULT: ClassVar[str] = "{id, locations: FileRange[], icon, comment: string[]}"
+
+    location: Any
+    icon: str | None = None
+    content: list[str] = field(default_factory=list[str])
+
+    async def run(self, scope: Scope) -> ResolvedComment:
+        """Reduce the location to ranges."""
+        found = places(self.location)
+        if not found:
+            raise DialectError("a comment needs at least one location", "name what is there")
+        return ResolvedComment(scope.new_id(), found, self.icon, self.content)
+
+
+class Action(Function, frozen=True):
+    """A button that tells the agent something."""
+
+    RESULT: ClassVar[str] = "{button, tell_agent}"
+
+    button: str
+    tell_agent: str | None = None
+
+    async def run(self, scope: Scope) -> ResolvedAction:
+        """Say it."""
+        del scope
+        return ResolvedAction(self.button, self.tell_agent)
+
+
+def places(value: Any) -> list[FileRange]:
+    """The ranges in a result: of a use where it is used, of a symbol where it is defined.
+
+    One or a list of them, as deep as calls stand in lists; what is neither is left out.
+    """
+    if isinstance(value, list):
+        return [found for item in cast("list[Any]", value) for found in places(item)]
+    for kind in (SymbolRef, SymbolDef, FileRange):
+        try:
+            return [_place(msgspec.convert(value, kind))]
+        except msgspec.ValidationError:
+            continue
+    return []
+
+
+def _place(found: SymbolRef | SymbolDef | FileRange) -> FileRange:
+    match found:
+        case SymbolRef():
+            return found.referenced_at
+        case SymbolDef():
+            return found.defined_at
+        case FileRange():
+            return found

@@ -1,0 +1,342 @@
+"""The query language: tokens, syntax, parser.
+
+```
+expr  := ident "(" [expr (","? expr)*] ","? ")" | string | number | true | false | null
+       | "[" [expr (","? expr)*] ","? "]" | "{" [key ":" expr (","? key ":" expr)*] ","? "}"
+key   := string | ident        ident := letter or "_", then letters, digits and "_"
+```
+Source: bus-mcp-taskspaces §5.1.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, TypeAlias
+
+from symposium.errors import SymposiumError
+
+Atom: TypeAlias = str | int | float | bool | None
+
+_WINDOW: Final = 60
+"""Characters of the line around the fault that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value that stands for itself."""
+
+    value: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Expressions in brackets."""
+
+    items: Sequence["Expression"]
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """Expressions by name; of a name that stands twice the last counts."""
+
+    members: Mapping[str, "Expression"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function and what it is given."""
+
+    name: str
+    arguments: Sequence["Expression"]
+
+
+Expression: TypeAlias = Literal | Array | Object | Call
+
+
+class Fault(Enum):
+    """What is wrong; the value is how it is said."""
+
+    UNEXPECTED_EOF = "Unexpected end of input"
+    UNEXPECTED_TOKEN = "Unexpected token {}"  # noqa: S105 - a token of a language
+    UNEXPECTED_IDENT = "Unexpected identifier without function call"
+    EXPECTED_CLOSE_BRACE = "Expected '}'"
+    EXPECTED_COLON = "Expected ':'"
+    EXPECTED_STRING_OR_IDENT = "Expected string or identifier"
+    UNTERMINATED_STRING = "Unterminated string"
+    INVALID_ESCAPE = "Invalid escape sequence: {}"
+    UNTERMINATED_ESCAPE = "Unterminated escape sequence"
+    UNEXPECTED_CHAR = "Unexpected character {}"
+    TOO_DEEP = "Nested too deeply"
+    TOO_LARGE = "Number too large"
+    TOO_LONG = "Program too long"
+
+
+class DialectSyntaxError(SymposiumError):
+    """A program cannot be read.
+
+    Attributes:
+        fault: what is wrong.
+        position: where, in bytes from 0.
+        reason: what is wrong, without the place.
+    """
+
+    def __init__(self, fault: Fault, text: str, at: int, detail: str = "") -> None:
+        self.fault = fault
+        self.position = len(text[:at].encode(errors="surrogatepass"))
+        self.reason = fault.value.format(detail) if "{}" in fault.value else fault.value
+        hint = _HINTS.get(fault, "")
+        shown = f"{self.reason} at {self.position}\n{caret(text, at)}"
+        super().__init__(f"{shown}\n{hint}" if hint else shown, "")
+
+
+_HINTS: Final = {
+    Fault.INVALID_ESCAPE: "write a regular expression in backticks, where a backslash is itself",
+    Fault.UNEXPECTED_IDENT: "put text in quotes, and parentheses after the name of a function",
+}
+
+
+def caret(text: str, at: int) -> str:
+    """The line that this character stands in, and under it a caret at the character."""
+    begin = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", begin)
+    line = text[begin:] if end < 0 else text[begin:end]
+    column = at - begin
+    cut = max(column - _WINDOW, 0)
+    shown = line[cut : column + _WINDOW].replace("\t", " ").replace("\r", " ")
+    head = "…" if cut else ""
+    return f"  {head}{shown}\n  {' ' * (column - cut + len(head))}^"
+
+
+MOST_DIGITS: Final = 1000
+"""Digits of the longest number; Python itself refuses more than a few thousand."""
+
+_SPACE: Final = re.compile(r"\s*")
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_IDENT: Final = re.compile(r"[^\W\d]\w*")
+_PLAIN: Final = {quote: re.compile(rf"[^\\{quote}]*") for quote in "\"'`"}
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "/": "/"} | {each: each for each in "\"'`\\"}
+_UNICODE: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+"""Together, as JSON writes a character beyond the basic plane as two."""
+
+_BEFORE: Final = 40
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    END = auto()
+    MARK = auto()
+    IDENT = auto()
+    STRING = auto()
+    NUMBER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token: its text, or the value of a literal, and where it begins in characters."""
+
+    kind: Kind
+    value: Atom
+    at: int
+
+
+class Tokens:
+    """The tokens of a program.
+
+    Attributes:
+        text: the program.
+        current: the token that comes next.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._at = 0
+        self.current = self._next()
+
+    def advance(self) -> Token:
+        """Take the current token."""
+        taken = self.current
+        self.current = self._next()
+        return taken
+
+    def is_mark(self, mark: str) -> bool:
+        """Whether this mark comes next."""
+        return self.current.kind is Kind.MARK and self.current.value == mark
+
+    def skip(self, mark: str) -> bool:
+        """Take a mark if it comes next; whether it did."""
+        found = self.is_mark(mark)
+        if found:
+            self.advance()
+        return found
+
+    def wrong(self, fault: Fault, at: int, detail: str = "") -> DialectSyntaxError:
+        """An error of this program."""
+        return DialectSyntaxError(fault, self.text, at, detail)
+
+    def _next(self) -> Token:
+        begin = _end(_SPACE, self.text, self._at)
+        if begin == len(self.text):
+            self._at = begin
+            return Token(Kind.END, None, begin)
+        character = self.text[begin]
+        if character in "()[]{}:,":
+            self._at = begin + 1
+            return Token(Kind.MARK, character, begin)
+        if character in _PLAIN:
+            return Token(Kind.STRING, self._string(begin, character), begin)
+        if found := _NUMBER.match(self.text, begin):
+            self._at = found.end()
+            return Token(Kind.NUMBER, self._number(found), begin)
+        if found := _IDENT.match(self.text, begin):
+            self._at = found.end()
+            return Token(Kind.IDENT, found[0], begin)
+        before = self.text[max(begin - _BEFORE, 0) : begin]
+        raise self.wrong(Fault.UNEXPECTED_CHAR, begin, f'{character!r} following "{before}"')
+
+    def _number(self, found: re.Match[str]) -> int | float:
+        written = found[0]
+        if len(written) > MOST_DIGITS:
+            raise self.wrong(Fault.TOO_LARGE, found.start())
+        if found[1] is None and found[2] is None:
+            return int(written)
+        value = float(written)
+        if math.isinf(value):
+            raise self.wrong(Fault.TOO_LARGE, found.start())
+        return value
+
+    def _string(self, begin: int, quote: str) -> str:
+        parts: list[str] = []
+        at = begin + 1
+        while True:
+            end = _end(_PLAIN[quote], self.text, at)
+            parts.append(self.text[at:end])
+            if end == len(self.text):
+                raise self.wrong(Fault.UNTERMINATED_STRING, begin)
+            if self.text[end] == quote:
+                self._at = end + 1
+                return "".join(parts)
+            # Raw in backticks, so that a regular expression can be written as it is.
+            at, part = self._raw(end) if quote == "`" else self._escape(end)
+            parts.append(part)
+
+    def _raw(self, at: int) -> tuple[int, str]:
+        if self.text[at + 1 : at + 2] == "`":
+            return at + 2, "`"
+        return at + 1, "\\"
+
+    def _escape(self, at: int) -> tuple[int, str]:
+        if at + 1 == len(self.text):
+            raise self.wrong(Fault.UNTERMINATED_ESCAPE, at)
+        escape = self.text[at + 1]
+        if escape in _ESCAPES:
+            return at + 2, _ESCAPES[escape]
+        found = _UNICODE.match(self.text, at)
+        if found is None:
+            raise self.wrong(Fault.INVALID_ESCAPE, at, f"\\{escape}")
+        units = b"".join(bytes.fromhex(each) for each in found[0].split("\\u")[1:])
+        try:
+            return found.end(), units.decode("utf-16-be")
+        except UnicodeDecodeError as error:
+            raise self.wrong(Fault.INVALID_ESCAPE, at, found[0]) from error
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return at if found is None else found.end()
+
+
+MOST_CHARACTERS: Final = 256 * 1024
+"""Characters of the longest program."""
+
+DEEPEST: Final = 64
+"""How many expressions may stand inside each other."""
+
+_WORDS: Final[dict[str, Atom]] = {"true": True, "false": False, "null": None, "undefined": None}
+
+
+def parse(text: str) -> Expression:
+    """The expression that a program is.
+
+    Raises:
+        DialectSyntaxError: it is none.
+    """
+    return _Parser(text[: MOST_CHARACTERS + 1]).program()
+
+
+class _Parser:
+    """One program; every method takes what it is called after."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = Tokens(text)
+        self._depth = 0
+
+    def program(self) -> Expression:
+        if len(self._tokens.text) > MOST_CHARACTERS:
+            raise self._tokens.wrong(Fault.TOO_LONG, MOST_CHARACTERS)
+        expression = self._expression()
+        if self._tokens.current.kind is not Kind.END:
+            raise self._unexpected()
+        return expression
+
+    def _expression(self) -> Expression:
+        token = self._tokens.current
+        match token.kind:
+            case Kind.STRING | Kind.NUMBER:
+                return Literal(self._tokens.advance().value)
+            case Kind.IDENT:
+                self._tokens.advance()
+                return self._call(str(token.value), token.at)
+            case _ if self._depth == DEEPEST:
+                raise self._tokens.wrong(Fault.TOO_DEEP, token.at)
+            case _ if self._tokens.skip("["):
+                return Array(self._until("]"))
+            case _ if self._tokens.skip("{"):
+                return self._object(token.at)
+            case _:
+                raise self._unexpected()
+
+    def _call(self, name: str, at: int) -> Expression:
+        if self._tokens.is_mark("("):
+            if self._depth == DEEPEST:
+                raise self._tokens.wrong(Fault.TOO_DEEP, at)
+            self._tokens.advance()
+            return Call(name, self._until(")"))
+        if name in _WORDS:
+            return Literal(_WORDS[name])
+        raise self._tokens.wrong(Fault.UNEXPECTED_IDENT, at)
+
+    def _until(self, mark: str) -> list[Expression]:
+        items: list[Expression] = []
+        self._depth += 1
+        while not self._tokens.skip(mark):
+            items.append(self._expression())
+            self._tokens.skip(",")
+        self._depth -= 1
+        return items
+
+    def _object(self, begin: int) -> Object:
+        members: dict[str, Expression] = {}
+        self._depth += 1
+        while not self._tokens.skip("}"):
+            key = self._tokens.current
+            if key.kind is Kind.END:
+                at = key.at if members else begin + 1
+                raise self._tokens.wrong(Fault.EXPECTED_CLOSE_BRACE, at)
+            if key.kind not in {Kind.STRING, Kind.IDENT}:
+                raise self._tokens.wrong(Fault.EXPECTED_STRING_OR_IDENT, key.at)
+            self._tokens.advance()
+            if not self._tokens.skip(":"):
+                raise self._tokens.wrong(Fault.EXPECTED_COLON, self._tokens.current.at)
+            members[str(key.value)] = self._expression()
+            self._tokens.skip(",")
+        self._depth -= 1
+        return Object(members)
+
+    def _unexpected(self) -> Exception:
+        token = self._tokens.current
+        if token.kind is Kind.END:
+            return self._tokens.wrong(Fault.UNEXPECTED_EOF, token.at)
+        return self._tokens.wrong(Fault.UNEXPECTED_TOKEN, token.at, repr(token.value))

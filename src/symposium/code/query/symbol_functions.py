@@ -1,0 +1,213 @@
+"""Functions that ask whoever knows the code: an editor, or language servers."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final, cast
+
+import msgspec
+from msgspec import Struct
+
+from symposium.code.operations import Diagnostic, FileRange, SymbolDef
+from symposium.code.query.functions import AmbiguityError, At, DialectError, Function, Hint, Scope
+
+MOST_SYMBOLS: Final = 100
+"""Symbols that one function looks at."""
+
+_CALLED: Final = re.compile(r"\s*(?:!|::<[^>]{0,100}>|<[^>]{0,100}>|\[[^\]]{0,100}\])?\s*\(")
+
+
+class SymbolRef(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A use of a symbol: where it is defined, and where it is used."""
+
+    name: str
+    defined_at: FileRange
+    referenced_at: FileRange
+    kind: str | None = None
+
+
+class SymbolInfo(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A symbol with what is known of it, as Markdown."""
+
+    name: str
+    defined_at: FileRange
+    kind: str | None = None
+    info: str | None = None
+
+
+class FindDefinitions(Function, frozen=True):
+    """Where symbols are defined.
+
+    `of` is a name, a symbol that another function gave, or a list of these; `within` keeps what
+    is in that file or folder. A name that nothing has gives an empty list.
+    """
+
+    ALIASES: ClassVar[Sequence[str]] = ("findDefinition",)
+    RESULT: ClassVar[str] = "SymbolDef[]"
+
+    of: Any
+    within: str | None = None
+
+    async def run(self, scope: Scope) -> Any:
+        """Look them up."""
+        return await definitions(scope, self.of, self.within)
+
+
+class FindReferences(Function, frozen=True):
+    """Where symbols are used; `to` and `within` as in `findDefinitions`."""
+
+    ALIASES: ClassVar[Sequence[str]] = ("findReference",)
+    RESULT: ClassVar[str] = "SymbolRef[]"
+
+    to: Any
+    within: str | None = None
+
+    async def run(self, scope: Scope) -> Any:
+        """Look them up, for each definition."""
+        return await _references(scope, await definitions(scope, self.to, self.within))
+
+
+class Callers(Function, frozen=True):
+    """Where symbols are called: the uses after which a parenthesis opens."""
+
+    RESULT: ClassVar[str] = "SymbolRef[]"
+
+    of: Any
+    within: str | None = None
+
+    async def run(self, scope: Scope) -> Any:
+        """Look up the uses, and keep the calls."""
+        found = await _references(scope, await definitions(scope, self.of, self.within))
+        return [each for each in found if _is_call(each.referenced_at)]
+
+
+class GetSymbolInfo(Function, frozen=True):
+    """Type and documentation of symbols; `of` and `within` as in `findDefinitions`."""
+
+    ALIASES: ClassVar[Sequence[str]] = ("symbolInfo",)
+    RESULT: ClassVar[str] = "SymbolInfo[]"
+
+    of: Any
+    within: str | None = None
+
+    async def run(self, scope: Scope) -> Any:
+        """Look them up, and ask for what is known of each."""
+        told: list[SymbolInfo] = []
+        for symbol in await definitions(scope, self.of, self.within):
+            where = symbol.defined_at
+            path = str(scope.workspace.root / where.path)
+            known = await scope.ide.hover(At(path, where.start.line, where.start.column))
+            told.append(SymbolInfo(symbol.name, where, symbol.kind, known.text))
+        return told
+
+
+class DefinitionAt(Function, frozen=True):
+    """Where that which stands at a line and column (both from 1) of a file is defined."""
+
+    RESULT: ClassVar[str] = "FileRange[]"
+
+    path: str
+    line: int
+    column: int
+
+    async def run(self, scope: Scope) -> Any:
+        """Ask."""
+        at = At(str(scope.workspace.find(self.path)), self.line, self.column)
+        return [_shown(scope, each) for each in await scope.ide.definitions(at)]
+
+
+class Diagnostics(Function, frozen=True):
+    """Errors and warnings of a file."""
+
+    RESULT: ClassVar[str] = "Diagnostic[]"
+
+    path: str
+
+    async def run(self, scope: Scope) -> Any:
+        """Ask."""
+        found = await scope.ide.diagnostics(str(scope.workspace.find(self.path)))
+        return [
+            Diagnostic(_shown(scope, each.range), each.severity, each.message, each.code)
+            for each in found
+        ]
+
+
+async def definitions(scope: Scope, of: Any, within: str | None) -> list[SymbolDef]:
+    """The symbols that a name, a symbol or a list of these stands for.
+
+    Raises:
+        DialectError: it is something else.
+        IdeError: nobody could answer.
+    """
+    match of:
+        case str():
+            found = await _named(scope, of, within)
+        case dict():
+            try:
+                found = [msgspec.convert(of, SymbolDef)]
+            except msgspec.ValidationError as error:
+                raise DialectError(f"no symbol looks like this: {error}", "") from error
+        case list():
+            items = cast("list[Any]", of)
+            found = [each for item in items for each in await definitions(scope, item, within)]
+        case _:
+            raise DialectError(f"no symbol is written like this: {of!r}", "give its name")
+    return found[:MOST_SYMBOLS]
+
+
+async def _named(scope: Scope, name: str, within: str | None) -> list[SymbolDef]:
+    listed = [
+        SymbolDef(each.name, _shown(scope, each.defined_at), each.kind)
+        for each in await scope.ide.symbols(name)
+    ]
+    # Editors answer with whatever is like the name.
+    found = [each for each in listed if each.name in {name, f"{name}()"}]
+    if within is not None:
+        folder = scope.workspace.find(within)
+        root = scope.workspace.root
+        found = [each for each in found if (root / each.defined_at.path).is_relative_to(folder)]
+    if not found and listed:
+        near = list(dict.fromkeys(each.name for each in listed))[:5]
+        replacements = [f"findDefinition({json.dumps(each)})" for each in near]
+        scope.hints.append(Hint(name, f"no symbol is called {name!r} exactly", replacements))
+    if len(found) > 1:
+        scope.hints.append(_ambiguity(name, found))
+    return found
+
+
+def _ambiguity(name: str, found: Sequence[SymbolDef]) -> Hint:
+    files = dict.fromkeys(each.defined_at.path for each in found)
+    quoted = json.dumps(name)
+    by_file = [f"findDefinition({quoted}, {json.dumps(path)})" for path in files]
+    by_line = [
+        f"lines({json.dumps(at.path)}, {at.start.line}, {at.start.line})"
+        for at in (each.defined_at for each in found)
+    ]
+    is_told_apart = len(by_file) == len(found)
+    error = AmbiguityError(f"findDefinition({quoted})", by_file if is_told_apart else by_line)
+    return Hint(error.input, error.message, error.replacements)
+
+
+async def _references(scope: Scope, symbols: Sequence[SymbolDef]) -> list[SymbolRef]:
+    return [
+        SymbolRef(symbol.name, symbol.defined_at, _shown(scope, each), symbol.kind)
+        for symbol in symbols
+        for each in await scope.ide.references(_absolute(scope, symbol))
+    ]
+
+
+def _absolute(scope: Scope, symbol: SymbolDef) -> SymbolDef:
+    where = symbol.defined_at
+    path = str(scope.workspace.root / where.path)
+    moved = FileRange(path, where.start, where.end, where.content)
+    return SymbolDef(symbol.name, moved, symbol.kind)
+
+
+def _shown(scope: Scope, where: FileRange) -> FileRange:
+    path = scope.workspace.shown(where.path)
+    return FileRange(path, where.start, where.end, where.content)
+
+
+def _is_call(where: FileRange) -> bool:
+    after = (where.content or "")[where.end.column - 1 :]
+    return _CALLED.match(after) is not None

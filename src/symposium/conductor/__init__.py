@@ -1,1 +1,0 @@
-"""Routes the messages of a chain between client, mods and agent, and owns what runs in it."""

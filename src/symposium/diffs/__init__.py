@@ -1,1 +1,0 @@
-"""What git says has changed: asked without letting a repository run anything, as plain values."""

@@ -1,0 +1,1 @@
+"""Documents for users and agents: guidance, reviews, timelines, walkthroughs."""

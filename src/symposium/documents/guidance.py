@@ -1,0 +1,375 @@
+"""Guidance files by layer: places, texts, and the library of one directory."""
+
+import asyncio
+import hashlib
+import os
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from localio.markdown import part
+from symposium.config.paths import paths
+from symposium.permissions.trust_store import FILE, TrustStore
+from symposium.permissions.trusted_content import MOST_BYTES, Effect, Item, TrustError, read_item
+
+IN_PROJECT: Final = ".symposium/guidance"
+"""Relative to the root of a checkout."""
+
+TEAM_VARIABLE: Final = "SYMPOSIUM_TEAM_GUIDANCE"
+"""Names the directory of the team, where it is not `team/guidance` in the user's own."""
+
+BUILT_IN: Final = Path(__file__).parent / "guidance_texts"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The directories that hold texts; none need exist.
+
+    Attributes:
+        project: the root of the checkout; its texts are a stranger's until the user trusts them.
+        team: shared by the people one works with; the user has put it there.
+        user: the user's own.
+        home: where the user's decisions on what to trust are.
+    """
+
+    project: Path
+    team: Path
+    user: Path
+    home: Path
+
+
+def places_for(directory: Path, environment: Mapping[str, str] | None = None) -> Places:
+    """The places for somebody who works in a directory; looks at the disk for the project's root.
+
+    Args:
+        directory: where the agent works.
+        environment: ours, by default.
+    """
+    env = os.environ if environment is None else environment
+    home = paths(env).home
+    team = Path(env.get(TEAM_VARIABLE) or home / "team" / "guidance")
+    return Places(checkout_of(directory), team, home / "guidance", home)
+
+
+def checkout_of(directory: Path) -> Path:
+    """The root of the checkout that a directory is in; the directory itself if it is in none."""
+    here = directory.absolute()
+    for place in (here, *here.parents):
+        if (place / ".git").exists():
+            return place
+    return here
+
+
+Layer: TypeAlias = Literal["project", "team", "user", "built-in"]
+"""Who said it. The first that has a text of an id is the one that is heard."""
+
+URI: Final = "symposium://guidance/"
+"""What the URI of a text as an MCP resource begins with; its id follows."""
+
+ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.md")
+"""What a text can be called: a bare file name."""
+
+
+CONDITIONS: Final = frozenset({"file", "word"})
+"""What a condition of `applies_to` can be about."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuidanceText:
+    """One text.
+
+    Attributes:
+        id: the bare file name, as in `main.md`.
+        text: all of it, the front matter included.
+        layer: who said it.
+        body: without the front matter.
+        name: what it is called, for people; the id if it does not say.
+        description: what it is for; empty if it does not say.
+        summary: its content in a few sentences, as its author wrote it; empty without one.
+        conditions: when it applies, as pairs of `file` or `word` and a value; always if empty.
+        unknown_conditions: parts of `applies_to` that are neither.
+        sha256: the hash of all of it.
+    """
+
+    id: str
+    text: str
+    layer: Layer
+    body: str = field(init=False)
+    name: str = field(init=False)
+    description: str = field(init=False)
+    summary: str = field(init=False)
+    conditions: tuple[tuple[str, str], ...] = field(init=False)
+    unknown_conditions: tuple[str, ...] = field(init=False)
+    sha256: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the front matter apart."""
+        parted = part(self.text)
+        object.__setattr__(self, "body", parted.body)
+        object.__setattr__(self, "name", parted.fields.get("name") or self.id)
+        object.__setattr__(self, "description", parted.fields.get("description", ""))
+        object.__setattr__(self, "summary", parted.fields.get("summary", ""))
+        terms = [term.strip() for term in parted.fields.get("applies_to", "").split(",")]
+        pairs = [(term, *term.partition(":")[::2]) for term in terms if term]
+        known = {term: (kind, value.strip()) for term, kind, value in pairs if kind in CONDITIONS}
+        object.__setattr__(self, "conditions", tuple(each for each in known.values() if each[1]))
+        unknown = tuple(term for term, _, value in pairs if term not in known or not value.strip())
+        object.__setattr__(self, "unknown_conditions", unknown)
+        object.__setattr__(self, "sha256", hashlib.sha256(self.text.encode()).hexdigest())
+
+    @property
+    def uri(self) -> str:
+        """What it is called as an MCP resource; a bare file name is no URI."""
+        return URI + self.id
+
+    @property
+    def size(self) -> int:
+        """In bytes, of all of it."""
+        return len(self.text.encode())
+
+
+SAME_TEXT: Final[Mapping[str, str]] = {"socrates.md": "main.md"}
+"""Ids that stand for another where nobody has written a text of their own."""
+
+FIRST: Final = (
+    "main.md",
+    "walkthrough-format.md",
+    "coding-guidelines.md",
+    "mcp-tool-usage-suggestions.md",
+)
+"""The order in which an agent is asked to read; the rest follows by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """What can be read now.
+
+    Attributes:
+        texts: by id.
+        untrusted: texts of the project that the user has neither allowed nor refused; not used.
+        troubles: what could not be read, in words.
+    """
+
+    texts: Mapping[str, GuidanceText]
+    untrusted: tuple[Item, ...] = ()
+    troubles: tuple[str, ...] = field(default=(), compare=False)
+
+    def get(self, id_: str) -> GuidanceText | None:
+        """The text of that id; None if there is none."""
+        return self.texts.get(id_)
+
+    @property
+    def listed(self) -> list[GuidanceText]:
+        """All, in the order of reading."""
+        last = len(FIRST)
+        order = {id_: number for number, id_ in enumerate(FIRST)}
+        return sorted(self.texts.values(), key=lambda each: (order.get(each.id, last), each.id))
+
+    def changed_since(self, before: "Shelf") -> frozenset[str]:
+        """The ids that have come, gone, or say something else."""
+        ids = self.texts.keys() | before.texts.keys()
+        return frozenset(id_ for id_ in ids if self.texts.get(id_) != before.texts.get(id_))
+
+    def lists_other_than(self, before: "Shelf") -> bool:
+        """Whether a list of both differs: in ids, names, descriptions or sizes."""
+        return _rows(self) != _rows(before)
+
+
+def _rows(shelf: Shelf) -> list[tuple[str, str, str, int]]:
+    return [(each.id, each.name, each.description, each.size) for each in shelf.listed]
+
+
+KIND: Final = "guidance"
+"""What a decision on trust calls these texts."""
+
+MOST_TEXTS: Final = 100
+"""Of one layer; more is no guidance."""
+
+
+def read_shelf(places: Places, trust: TrustStore) -> Shelf:
+    """Everything as it is on the disk now; what cannot be read is told, and hides nothing else."""
+    troubles: list[str] = []
+    items = project_items(places.project, troubles)
+    trusted = trust.trusted(items)
+    untrusted = tuple(each.item for each in trust.questions(items))
+    texts: dict[str, GuidanceText] = {}
+    layers = (
+        _texts_of_directory(BUILT_IN, "built-in", troubles),
+        _texts_of_directory(places.user, "user", troubles),
+        _texts_of_directory(places.team, "team", troubles),
+        _of_items(trusted, troubles),
+    )
+    for layer in layers:
+        texts.update((text.id, text) for text in layer)
+    for id_, same in SAME_TEXT.items():
+        if id_ not in texts and same in texts:
+            texts[id_] = GuidanceText(id_, texts[same].text, texts[same].layer)
+    return Shelf(texts, untrusted, tuple(troubles))
+
+
+def project_items(project: Path, troubles: list[str] | None = None) -> list[Item]:
+    """The texts that a project stores, each to be judged by the user before it is used.
+
+    Args:
+        project: the root of the checkout.
+        troubles: gets what cannot be read, in words.
+    """
+    said = [] if troubles is None else troubles
+    items: list[Item] = []
+    for name in _names(project / IN_PROJECT, said):
+        try:
+            item = read_item(project, KIND, f"{IN_PROJECT}/{name}")
+        except TrustError as error:
+            said.append(str(error))
+            continue
+        if item is not None:
+            items.append(_with_effect(item))
+    return items
+
+
+def _with_effect(item: Item) -> Item:
+    said = item.content.decode(errors="backslashreplace")
+    return Item(
+        item.workspace, item.kind, item.name, item.content, item.links, (Effect("text", said),)
+    )
+
+
+def _of_items(items: Iterable[Item], troubles: list[str]) -> Iterator[GuidanceText]:
+    for item in items:
+        yield from _text(Path(item.name), item.content, "project", troubles)
+
+
+def _texts_of_directory(
+    directory: Path, layer: Layer, troubles: list[str]
+) -> Iterator[GuidanceText]:
+    for name in _names(directory, troubles):
+        path = directory / name
+        try:
+            with path.open("rb") as file:
+                content = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            troubles.append(f"{path}: {error.strerror}")
+            continue
+        yield from _text(path, content, layer, troubles)
+
+
+def _text(path: Path, content: bytes, layer: Layer, troubles: list[str]) -> Iterator[GuidanceText]:
+    if len(content) > MOST_BYTES:
+        troubles.append(f"{path}: larger than {MOST_BYTES} bytes")
+        return
+    try:
+        text = GuidanceText(path.name, content.decode(), layer)
+    except UnicodeDecodeError:
+        troubles.append(f"{path}: no UTF-8 text")
+        return
+    for term in text.unknown_conditions:
+        form = "write `file:PATTERN` or `word:WORD`"
+        troubles.append(f"{path}: unknown condition {term!r} in `applies_to`; {form}")
+    yield text
+
+
+def _names(directory: Path, troubles: list[str]) -> list[str]:
+    try:
+        entries = sorted(entry.name for entry in directory.iterdir() if entry.is_file())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        troubles.append(f"{directory}: {error.strerror}")
+        return []
+    names = [name for name in entries if ID.fullmatch(name)]
+    if len(names) > MOST_TEXTS:
+        troubles.append(f"{directory}: {len(names)} texts; the first {MOST_TEXTS} are read")
+    return names[:MOST_TEXTS]
+
+
+LOOK_EVERY: Final = 1.0
+"""Seconds between two looks; each costs a dozen calls of `stat`."""
+
+_Print: TypeAlias = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is different from before.
+
+    Attributes:
+        ids: of texts that have come, gone, or say something else.
+        is_list: whether a list of all would differ too.
+    """
+
+    ids: frozenset[str]
+    is_list: bool
+
+
+async def _pause() -> None:
+    await asyncio.sleep(LOOK_EVERY)
+
+
+class GuidanceLibrary:
+    """Guidance of four layers: project (as far as it is trusted), team, user, built-in."""
+
+    def __init__(self, places: Places, trust: TrustStore | None = None) -> None:
+        self._places = places
+        self._trust = trust or TrustStore(places.home)
+        self._print: _Print | None = None
+        self._shelf = Shelf({})
+
+    @property
+    def project(self) -> Path:
+        """The root of the checkout that the guidance is for."""
+        return self._places.project
+
+    def shelf(self) -> Shelf:
+        """What holds now; the same object as before if nothing on the disk has changed."""
+        seen = self._look()
+        if seen != self._print:
+            self._shelf, self._print = read_shelf(self._places, self._trust), seen
+        return self._shelf
+
+    async def changes(
+        self, pause: Callable[[], Awaitable[None]] = _pause
+    ) -> AsyncGenerator[Change]:
+        """Each change from now on, for as long as somebody asks for the next.
+
+        Args:
+            pause: waits until the next look is due.
+        """
+        before = self.shelf()
+        while True:
+            await pause()
+            now = self.shelf()
+            if now is before:
+                continue
+            ids = now.changed_since(before)
+            if ids:
+                yield Change(ids, now.lists_other_than(before))
+            before = now
+
+    def _look(self) -> _Print:
+        project = self._places.project / IN_PROJECT
+        directories = (BUILT_IN, self._places.user, self._places.team, project)
+        files = [_of_file(self._places.home / FILE)]
+        return (*files, *(_state_of_directory(directory) for directory in directories))
+
+
+def library_for(directory: Path, environment: Mapping[str, str] | None = None) -> GuidanceLibrary:
+    """The guidance for whoever works in a directory."""
+    return GuidanceLibrary(places_for(directory, environment))
+
+
+def _state_of_directory(directory: Path) -> tuple[object, ...]:
+    try:
+        with os.scandir(directory) as entries:
+            return tuple(sorted((each.name, *_of_file(Path(each.path))) for each in entries))
+    except OSError:
+        return ()
+
+
+def _of_file(path: Path) -> tuple[int, ...]:
+    try:
+        seen = path.stat()
+    except OSError:
+        return ()
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_mode

@@ -1,0 +1,355 @@
+"""Timelines of sessions: observe, store.
+
+A turn's text is told once, at its end, and a tool call when it is over: a timeline is for reading
+again, a trace has every message.
+"""
+
+import os
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fcntl import LOCK_EX, flock
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+
+from msgspec import DecodeError, Struct, ValidationError, json
+
+from localio.redaction import Redactor, secret_values
+from peerwire.jsonrpc.values import decode_value, encode_value
+from symposium.config.paths import paths
+from symposium.documents.task_prompt import user_words
+from symposium.errors import NotFoundError
+
+VERSION: Final = 1
+"""Of the lines; members may be added without a new one."""
+
+
+class Entry(Struct, frozen=True, omit_defaults=False):
+    """One thing that happened.
+
+    Attributes:
+        v: the version of the form.
+        seq: counts from 1 in each timeline, without holes.
+        ts: when, UTC, ISO 8601.
+        type: `session`, `prompt`, `said`, `plan`, `tool`, `permission`, `stop` or `link`.
+        data: what of that type is told; see docs/reference/timelines.md.
+    """
+
+    v: int
+    seq: int
+    ts: str
+    type: str
+    data: dict[str, Any]
+
+
+_DECODER: Final = json.Decoder(Entry)
+
+
+def read_entries(text: bytes) -> Sequence[Entry]:
+    """The entries of a timeline; a line that was cut off, or that is none of ours, is left out."""
+    entries: list[Entry] = []
+    for line in text.split(b"\n"):
+        try:
+            entries.append(_DECODER.decode(line))
+        except (DecodeError, ValidationError):
+            continue
+    return entries
+
+
+def write_entry(entry: Entry) -> bytes:
+    """The line of an entry, with its newline."""
+    return json.encode(entry) + b"\n"
+
+
+def texts(data: Mapping[str, Any], *names: str) -> list[str]:
+    """Those of these members that are texts."""
+    return [value for name in names if isinstance(value := data.get(name), str)]
+
+
+LARGEST: Final = 8 * 1024 * 1024
+"""Bytes of one timeline; of a longer session only what asks and links is added."""
+
+MOST: Final = 500
+"""Timelines that are kept; the oldest go first."""
+
+_SUFFIX: Final = ".jsonl"
+_ALWAYS: Final = frozenset({"session", "prompt", "link"})
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One timeline in a list.
+
+    Attributes:
+        session: the session's id, as the agent gave it.
+        cwd: its directory.
+        agent: who answered in it.
+        started: when, UTC, ISO 8601.
+        goal: the user's words in the first prompt; empty where there was none.
+        file: where it is kept.
+    """
+
+    session: str
+    cwd: str
+    agent: str
+    started: str
+    goal: str
+    file: Path
+
+
+class Timeline:
+    """One session's file; made by `TimelineStore.open`."""
+
+    def __init__(self, file: Path, redactor: Redactor) -> None:
+        self._file = file
+        self._seq = 0
+        self._size = 0
+        self._end = b""
+        self._redactor = redactor
+
+    def add(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Append one entry, less its secrets; on return it is the system's to keep.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        handle = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            flock(handle, LOCK_EX)
+            size = os.fstat(handle).st_size
+            if kind not in _ALWAYS and size > LARGEST:
+                return
+            if size != self._size:
+                # Somebody else has added to it, or it was there before us.
+                text = self._file.read_bytes()
+                self._seq = len(read_entries(text))
+                self._end = b"" if text.endswith(b"\n") or not text else b"\n"
+            self._seq += 1
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            clean = decode_value(self._redactor.json(encode_value(dict(data))))
+            line = write_entry(Entry(VERSION, self._seq, now, kind, clean))
+            self._size = size + os.write(handle, self._end + line)
+            self._end = b""
+        finally:
+            os.close(handle)
+
+
+class TimelineStore:
+    """All timelines of one user.
+
+    Args:
+        directory: where they are; by default in the user's directory.
+    """
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._directory = directory or paths().home / "timelines"
+
+    def open(self, session_id: str) -> Timeline:
+        """The timeline of a session, to add to.
+
+        Raises:
+            OSError: the directory cannot be made.
+        """
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = self._file(session_id)
+        if not file.exists():
+            self._make_room()
+        # Not before: what the chain's programs are given is known by now.
+        return Timeline(file, Redactor(secret_values(os.environ)))
+
+    def read(self, session_id: str) -> Sequence[Entry]:
+        """What happened in a session.
+
+        Raises:
+            NotFoundError: nothing is kept of it.
+        """
+        file = self._file(session_id)
+        if not file.exists():
+            raise NotFoundError(
+                f"no timeline is kept of the session {session_id}",
+                "`symposium timeline list` shows those that are",
+            )
+        return self._entries(file)
+
+    def origin(self, session_id: str) -> Sequence[Entry]:
+        """The session at the beginning of a row of hand-overs; the session itself if it is none.
+
+        Raises:
+            NotFoundError: nothing is kept of it.
+        """
+        entries = self.read(session_id)
+        seen = {session_id}
+        while (before := _handed_from(entries)) is not None and before not in seen:
+            seen.add(before)
+            earlier = self._entries(self._file(before))
+            if not earlier:
+                break
+            entries = earlier
+        return entries
+
+    def summaries(self, cwd: Path | None = None) -> Sequence[Summary]:
+        """What there is, the latest first; of one directory, if one is named."""
+        found = [_summary(file, self._entries(file)) for file in self._files()]
+        wanted = None if cwd is None else str(cwd)
+        return [each for each in found if each is not None and wanted in {None, each.cwd}]
+
+    def _file(self, session_id: str) -> Path:
+        # An agent names its sessions as it likes: the name must not choose the path.
+        name = sha256(session_id.encode(errors="surrogatepass")).hexdigest()[:32]
+        return self._directory / f"{name}{_SUFFIX}"
+
+    def _files(self) -> list[Path]:
+        """The latest first."""
+        try:
+            files = [each for each in self._directory.iterdir() if each.suffix == _SUFFIX]
+            return sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)
+        except FileNotFoundError:
+            return []
+
+    def _entries(self, file: Path) -> Sequence[Entry]:
+        try:
+            return read_entries(file.read_bytes())
+        except FileNotFoundError:
+            return []
+
+    def _make_room(self) -> None:
+        for file in self._files()[MOST - 1 :]:
+            file.unlink(missing_ok=True)
+
+
+def _handed_from(entries: Sequence[Entry]) -> str | None:
+    found = [
+        text for entry in entries if entry.type == "link" for text in texts(entry.data, "from")
+    ]
+    return found[0] if found else None
+
+
+def _summary(file: Path, entries: Sequence[Entry]) -> Summary | None:
+    begin = next((entry for entry in entries if entry.type == "session"), None)
+    if begin is None:
+        return None
+    goal = next((entry.data.get("text", "") for entry in entries if entry.type == "prompt"), "")
+    session, cwd, agent = (*texts(begin.data, "session", "cwd", "agent"), "", "", "")[:3]
+    return Summary(session, cwd, agent, begin.ts, user_words(str(goal)), file)
+
+
+Told: TypeAlias = tuple[str, dict[str, Any]]
+"""Type and data of an entry."""
+
+LONGEST_TEXT: Final = 16 * 1024
+"""Characters of one text that are kept: of a prompt the first, of an answer the last."""
+
+LONGEST_OUTPUT: Final = 2 * 1024
+"""Characters of a tool call's output that are kept, the last of them."""
+
+_OVER: Final = frozenset({"completed", "failed"})
+
+
+class TurnObserver:
+    """Follows one session.
+
+    Attributes:
+        held: characters of the agent's text that are kept of this turn.
+    """
+
+    def __init__(self) -> None:
+        self.held = 0
+        self._said: deque[str] = deque()
+        self._plan: list[Any] | None = None
+        self._calls: dict[str, dict[str, Any]] = {}
+
+    def prompted(self, params: Mapping[str, Any]) -> Iterator[Told]:
+        """The user says something."""
+        pieces: list[str] = []
+        for block in _objects(params.get("prompt")):
+            if _is_for_models(block):
+                continue
+            text, uri = block.get("text"), block.get("uri")
+            if isinstance(text, str):
+                pieces.append(text)
+            elif isinstance(uri, str):
+                pieces.append(f"[{block.get('type')}: {uri}]")
+            else:
+                pieces.append(f"[{block.get('type')}]")
+        yield "prompt", {"text": "\n".join(pieces)[:LONGEST_TEXT]}
+
+    def updated(self, update: Mapping[str, Any]) -> Iterator[Told]:
+        """The agent reports something."""
+        match update.get("sessionUpdate"):
+            case "agent_message_chunk":
+                text = _object(update.get("content")).get("text")
+                if isinstance(text, str):
+                    self._keep(text)
+            case "plan":
+                self._plan = [
+                    {name: entry.get(name) for name in ("content", "status", "priority")}
+                    for entry in _objects(update.get("entries"))
+                ]
+            case "tool_call" | "tool_call_update":
+                yield from self._tool_call(update)
+            case _:
+                pass
+
+    def stopped(self, reason: str) -> Iterator[Told]:
+        """The turn is over."""
+        said = "".join(self._said)[-LONGEST_TEXT:]
+        if said:
+            yield "said", {"text": said}
+        if self._plan is not None:
+            yield "plan", {"entries": self._plan}
+        for call in self._calls.values():
+            yield "tool", call
+        self._said.clear()
+        self.held = 0
+        self._plan = None
+        self._calls.clear()
+        yield "stop", {"reason": reason}
+
+    def _keep(self, text: str) -> None:
+        self._said.append(text)
+        self.held += len(text)
+        while self.held - len(self._said[0]) > LONGEST_TEXT:
+            self.held -= len(self._said.popleft())
+
+    def _tool_call(self, update: Mapping[str, Any]) -> Iterator[Told]:
+        call_id = update.get("toolCallId")
+        if not isinstance(call_id, str):
+            return
+        call = self._calls.setdefault(call_id, {"id": call_id})
+        for name in ("title", "kind", "status"):
+            if isinstance(update.get(name), str):
+                call[name] = update[name]
+        command = _object(update.get("rawInput")).get("command")
+        if isinstance(command, str | list):
+            call["command"] = command
+        output = "\n".join(_outputs(update.get("content")))
+        if output:
+            call["output"] = output[-LONGEST_OUTPUT:]
+        if call.get("status") in _OVER:
+            yield "tool", self._calls.pop(call_id)
+
+
+def _outputs(content: Any) -> Iterator[str]:
+    for each in _objects(content):
+        text = _object(each.get("content")).get("text")
+        if isinstance(text, str):
+            yield text
+        elif each.get("type") == "diff":
+            yield f"[diff: {each.get('path')}]"
+
+
+def _is_for_models(block: Mapping[str, Any]) -> bool:
+    """Whether it is for the agent alone, such as our guidance: a person has not said it."""
+    return _object(block.get("annotations")).get("audience") == ["assistant"]
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    for each in cast("list[Any]", value if isinstance(value, list) else []):
+        if isinstance(each, Mapping):
+            yield cast("Mapping[str, Any]", each)

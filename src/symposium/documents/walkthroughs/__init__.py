@@ -1,0 +1,1 @@
+"""Markdown with comments on code, diffs, diagrams, and actions."""

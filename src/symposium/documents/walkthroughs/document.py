@@ -1,0 +1,206 @@
+"""A walkthrough as values, and links to code in it.
+
+symposium:PATH[?regex=R][&line=L]      L = n, n:c, n-m or n:c-m:d
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from urllib.parse import parse_qsl, quote, unquote
+
+from markdown_it.token import Token
+
+from symposium.errors import SymposiumError
+
+
+class WalkthroughError(SymposiumError):
+    """A walkthrough cannot be read, stored or found."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommentBlock:
+    """An explanation of places in code.
+
+    Attributes:
+        location: a Dialect program, as it was written; empty for none.
+        icon: what was written; None for nothing.
+        text: Markdown.
+    """
+
+    location: str
+    icon: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiffBlock:
+    """A range of commits whose diff is shown; the range as it was written."""
+
+    range: str
+    excludes_unstaged: bool
+    excludes_staged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ActionBlock:
+    """A button and what pressing it tells the agent."""
+
+    button: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiagramBlock:
+    """The source of a diagram, in Mermaid's language."""
+
+    source: str
+
+
+Block: TypeAlias = CommentBlock | DiffBlock | ActionBlock | DiagramBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A block and the line that it begins in, counted from 1."""
+
+    block: Block
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link into the code, as a `symposium:` URL, and its line, counted from 1."""
+
+    url: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that was written and means nothing here."""
+
+    message: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A walkthrough.
+
+    Attributes:
+        markdown: as it was written.
+        tokens: of its Markdown; a block is one of type `BLOCK`, its number in `meta["block"]`.
+        blocks: in the order in which they stand.
+        links: into the code, each URL once.
+        notes: what was left as text though it looks like a block.
+    """
+
+    markdown: str
+    tokens: Sequence[Token]
+    blocks: Sequence[Placed]
+    links: Sequence[Link]
+    notes: Sequence[Note]
+
+
+BLOCK = "walkthrough_block"
+"""The type of a token that stands for a block."""
+
+
+SCHEME: Final = "symposium:"
+"""What begins a link into code."""
+
+_OLD_SCHEME: Final = "dialectic:"
+_ABROAD: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+_NO_PATH: Final = re.compile(r"://|^(?:javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
+_LINES: Final = re.compile(r"(.+)#L(\d+)(?:-L?(\d+))?")
+_AS_TOLD: Final = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?(?:-(\d{1,9})(?::\d{1,9})?)?")
+"""As compilers and editors tell a place: `path:42`, `path:42:7`, `path:42-50`."""
+_FILE: Final = re.compile(r"([\w./\\+-]+\.\w+)(?::(\d+))?")
+_SPAN: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:-(\d{1,9})(?::(\d{1,9}))?)?")
+_FRAGMENT: Final = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?")
+_KEPT: Final = "/:@!$&'*+,;=~.-_"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Lines, and columns where they were given, all counted from 1."""
+
+    line: int
+    column: int | None = None
+    last_line: int | None = None
+    last_column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLink:
+    """Where a link leads: a file, what to look for in it, and lines to fall back to."""
+
+    path: str
+    regex: str | None
+    span: Span | None
+
+
+def converted(target: str) -> str | None:
+    """The URL that the target of a link becomes; None where it must not be one.
+
+    What leads into the web stays as it is, what is a path becomes a `symposium:` URL.
+    """
+    target = target.strip()
+    if _ABROAD.match(target) or target.startswith("#"):
+        return target
+    for scheme in (SCHEME, _OLD_SCHEME):
+        if target.startswith(scheme):
+            url = SCHEME + target.removeprefix(scheme)
+            return None if code_link(url) is None else url
+    return None if not target or _NO_PATH.search(target) else _path_url(target)
+
+
+def _path_url(target: str) -> str:
+    path, mark, pattern = target.partition("?")
+    if mark and path:
+        return f"{SCHEME}{_quoted(path)}?regex={quote(unquote(pattern), safe='')}"
+    if found := _LINES.fullmatch(target) or _AS_TOLD.fullmatch(target):
+        span = found[2] if found[3] is None else f"{found[2]}-{found[3]}"
+        return f"{SCHEME}{_quoted(found[1])}?line={span}"
+    return SCHEME + _quoted(target)
+
+
+def converted_reference(label: str) -> str | None:
+    """The URL of `[file.ext:42][]` or `[file.ext][]`; None for a label that names no file."""
+    found = _FILE.fullmatch(label)
+    if found is None:
+        return None
+    return f"{SCHEME}{_quoted(found[1])}" + (f"#L{found[2]}" if found[2] else "")
+
+
+def code_link(url: str) -> CodeLink | None:
+    """What a `symposium:` URL says; None if it is none. What is unknown in it is ignored."""
+    if not url.startswith(SCHEME):
+        return None
+    rest, _, fragment = url.removeprefix(SCHEME).partition("#")
+    path, _, query = rest.partition("?")
+    if not path:
+        return None
+    values = dict(parse_qsl(query, keep_blank_values=True))
+    span = _span(values.get("line", "")) or _fragment(fragment)
+    return CodeLink(unquote(path), values.get("regex") or None, span)
+
+
+def _span(text: str) -> Span | None:
+    found = _SPAN.fullmatch(text)
+    if found is None:
+        return None
+    column, last, last_column = (None if each is None else int(each) for each in found.groups()[1:])
+    return Span(int(found[1]), column, last, last_column)
+
+
+def _fragment(text: str) -> Span | None:
+    found = _FRAGMENT.fullmatch(text)
+    if found is None:
+        return None
+    return Span(int(found[1]), last_line=None if found[2] is None else int(found[2]))
+
+
+def _quoted(path: str) -> str:
+    return quote(unquote(path), safe=_KEPT)

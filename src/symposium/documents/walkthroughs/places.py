@@ -1,0 +1,223 @@
+"""Finds what a walkthrough speaks of: places of comments and links, and real diffs (§4.2)."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from localio.errors import ExplainedError
+from symposium.code.diffs import Changes, DiffRange, changes
+from symposium.code.operations import FileLocation, FileRange
+from symposium.code.query.evaluator import run
+from symposium.code.query.file_functions import Lines, places
+from symposium.code.query.functions import Hint, IdePort, Scope, Workspace
+from symposium.code.query.search import Wanted, search_files
+from symposium.documents.walkthroughs.document import (
+    ActionBlock,
+    CodeLink,
+    CommentBlock,
+    DiagramBlock,
+    DiffBlock,
+    Document,
+    Link,
+    Placed,
+    code_link,
+)
+from symposium.errors import NotFoundError
+
+PATIENCE: Final = 120.0
+"""Seconds in which everything is looked for; what is not found by then is told as an error."""
+
+_AT_ONCE: Final = 4
+_CANDIDATES: Final = 10
+
+Kind = Literal["comment", "gitdiff", "action", "mermaid", "link", "text"]
+
+
+class BlockDiagnostic(Struct, frozen=True, omit_defaults=True):
+    """What became of one block or link.
+
+    Attributes:
+        kind: of the block; `text` for what looks like a block and is none.
+        line: of the document, counted from 1.
+        status: `ambiguous` for several places, `empty` for none.
+        block: its number from 0; None for what is no block.
+        count: places, or files that changed.
+        message: what is wrong, and how to mend it.
+        replacements: what can stand in its place and names less: expressions, or links.
+    """
+
+    kind: Kind
+    line: int
+    status: Literal["ok", "ambiguous", "empty", "error"]
+    block: int | None = None
+    count: int = 0
+    message: str = ""
+    replacements: list[str] = []
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether something is not shown that was meant to be."""
+        return self.status in {"empty", "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A document and what it speaks of.
+
+    Attributes:
+        document: as it was written.
+        workspace: what paths are relative to.
+        locations: of each comment, by the number of its block.
+        diffs: of each range, by the number of its block.
+        targets: where each link leads, by its URL; several if its pattern is found often.
+        diagnostics: in the order of the document.
+    """
+
+    document: Document
+    workspace: Workspace
+    locations: Mapping[int, Sequence[FileRange]]
+    diffs: Mapping[int, Changes]
+    targets: Mapping[str, Sequence[FileRange]]
+    diagnostics: Sequence[BlockDiagnostic]
+
+
+async def resolve(document: Document, workspace: Workspace, port: IdePort) -> Resolved:
+    """Look for everything; what cannot be found is told, never raised."""
+    search = _Search(workspace, port)
+    async with asyncio.TaskGroup() as tasks:
+        for number, placed in enumerate(document.blocks):
+            tasks.create_task(search.block(number, placed))
+        for link in document.links:
+            tasks.create_task(search.link(link))
+    told = [
+        BlockDiagnostic("text", note.line, "error", message=note.message) for note in document.notes
+    ]
+    told = sorted([*search.told, *told], key=lambda each: (each.line, each.block is None))
+    return Resolved(document, workspace, search.locations, search.diffs, search.targets, told)
+
+
+@dataclass(slots=True)
+class _Found:
+    count: int
+    hints: Sequence[Hint] = ()
+    places: Sequence[FileRange] = ()
+
+
+@dataclass(slots=True)
+class _Search:
+    """One document that is being looked through."""
+
+    workspace: Workspace
+    port: IdePort
+    locations: dict[int, Sequence[FileRange]] = field(
+        default_factory=dict[int, Sequence[FileRange]]
+    )
+    diffs: dict[int, Changes] = field(default_factory=dict[int, Changes])
+    targets: dict[str, Sequence[FileRange]] = field(default_factory=dict[str, Sequence[FileRange]])
+    told: list[BlockDiagnostic] = field(default_factory=list[BlockDiagnostic])
+    _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+    _deadline: float = field(default_factory=lambda: asyncio.get_running_loop().time() + PATIENCE)
+
+    async def block(self, number: int, placed: Placed) -> None:
+        match placed.block:
+            case CommentBlock(location=location):
+                await self._tell("comment", placed.line, number, self._comment(number, location))
+            case DiffBlock() as block:
+                await self._tell("gitdiff", placed.line, number, self._diff(number, block))
+            case ActionBlock(message=message):
+                self._say("action", placed.line, number, "ok" if message else "empty")
+            case DiagramBlock(source=source):
+                self._say("mermaid", placed.line, number, "ok" if source.strip() else "empty")
+
+    async def link(self, link: Link) -> None:
+        target = code_link(link.url)
+        if target is not None:
+            await self._tell("link", link.line, None, self._link(link.url, target))
+
+    async def _tell(
+        self, kind: Kind, line: int, number: int | None, work: Awaitable[_Found]
+    ) -> None:
+        try:
+            async with self._places, asyncio.timeout_at(self._deadline):
+                found = await work
+        except TimeoutError:
+            message = f"not looked for any more after {PATIENCE:g} s"
+            told = BlockDiagnostic(kind, line, "error", number, message=message)
+        except (ExplainedError, OSError) as error:
+            told = BlockDiagnostic(kind, line, "error", number, message=str(error))
+        else:
+            told = _told(kind, line, number, found)
+        self.told.append(told)
+
+    def _say(self, kind: Kind, line: int, number: int, status: Literal["ok", "empty"]) -> None:
+        message = "" if status == "ok" else "there is nothing in it"
+        self.told.append(BlockDiagnostic(kind, line, status, number, message=message))
+
+    async def _comment(self, number: int, location: str) -> _Found:
+        if not location:
+            return _Found(0, [Hint("", "the comment has no location", [])])
+        result = await run(location, self.port, self.workspace)
+        if isinstance(result.value, str):
+            # A location in quotes is a text that is a program.
+            result = await run(result.value, self.port, self.workspace)
+        found = [
+            FileRange(self.workspace.shown(each.path), each.start, each.end, each.content)
+            for each in places(result.value)
+        ]
+        self.locations[number] = found
+        return _Found(len(found), result.hints, found)
+
+    async def _diff(self, number: int, block: DiffBlock) -> _Found:
+        if not block.range:
+            return _Found(0, [Hint("", "the diff has no range, as in range: HEAD~1..HEAD", [])])
+        wanted = DiffRange(block.range, block.excludes_unstaged, block.excludes_staged)
+        found = await changes(self.workspace.root, wanted)
+        self.diffs[number] = found
+        # Many files are no ambiguity.
+        return _Found(min(len(found.files), 1))
+
+    async def _link(self, url: str, link: CodeLink) -> _Found:
+        path = self.workspace.find(link.path)
+        if not path.exists():
+            raise NotFoundError(f"there is no file {link.path}", "name one that is there")
+        shown = self.workspace.shown(path)
+        found: list[FileRange] = []
+        if link.regex is not None and path.is_file():
+            hits = await search_files([path], Wanted(link.regex, is_whole=True))
+            found = [FileRange(shown, each.start, each.end, each.content) for each in hits]
+        if not found and link.span is not None:
+            last = max(link.span.last_line or link.span.line, link.span.line)
+            lines = Lines(link.path, link.span.line, last)
+            found = [await lines.run(Scope(self.workspace, self.port, str))]
+        if not found and link.regex is None:
+            first = FileLocation(1, 1)
+            found = [FileRange(shown, first, first)]
+        self.targets[url] = found
+        hint = Hint(url, f"{link.regex!r} is not found in {link.path}", [])
+        return _Found(len(found), () if found else [hint], found)
+
+
+def _told(kind: Kind, line: int, number: int | None, found: _Found) -> BlockDiagnostic:
+    status = "ambiguous" if found.count > 1 else "ok" if found.count else "empty"
+    message = "; ".join(hint.message for hint in found.hints)
+    if status == "empty" and not message:
+        message = "nothing was found"
+    replacements = [each for hint in found.hints for each in hint.replacements]
+    if status == "ambiguous" and not replacements:
+        named = [f"{each.path}:{each.start.line}" for each in found.places[:_CANDIDATES]]
+        more = ["…"] if found.count > len(named) else []
+        message = f"found at {', '.join([*named, *more])}"
+        replacements = [_one(kind, each) for each in found.places[:_CANDIDATES]]
+    return BlockDiagnostic(kind, line, status, number, found.count, message, replacements)
+
+
+def _one(kind: Kind, place: FileRange) -> str:
+    """What names one of several places."""
+    first, last = place.start.line, place.end.line
+    if kind == "link":
+        return f"{place.path}#L{first}"
+    return f"lines({json.dumps(place.path, ensure_ascii=False)}, {first}, {last})"

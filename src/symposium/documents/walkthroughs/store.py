@@ -1,0 +1,207 @@
+"""The walkthroughs of one project or taskspace, every version of each, in a folder.
+
+A version is one file that never changes: whoever reads while another writes sees the one before.
+"""
+
+import hashlib
+import os
+import re
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from localio.files import write_whole
+from symposium.documents.walkthroughs.document import WalkthroughError
+from symposium.documents.walkthroughs.grammar import MOST_CHARACTERS
+from symposium.documents.walkthroughs.sections import appended, title_of, with_section
+from symposium.errors import NotFoundError
+
+Mode: TypeAlias = Literal["replace", "append", "update-section"]
+
+MOST_VERSIONS: Final = 200
+"""Versions of one walkthrough that are kept; the oldest go first."""
+
+MOST_WALKTHROUGHS: Final = 500
+"""Walkthroughs of one folder that are listed."""
+
+HOW_ONE_COMES: Final = (
+    "agents make them with the tool present_walkthrough; "
+    "`symposium walkthrough show FILE.md` shows a file"
+)
+
+_ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_VERSION: Final = re.compile(r"([0-9]{6})\.json")
+_ATTEMPTS: Final = 50
+
+
+class Draft(Struct, frozen=True):
+    """What is to be stored.
+
+    Attributes:
+        markdown: the walkthrough, or what changes in one.
+        base_uri: the folder that its paths are relative to.
+        mode: what it does to the walkthrough that it is for.
+        id: of that walkthrough; by default a new one, and the newest for a change.
+        section: the heading whose content it replaces, for `update-section`.
+    """
+
+    markdown: str
+    base_uri: str
+    mode: Mode = "replace"
+    id: str | None = None
+    section: str | None = None
+
+
+class Stored(Struct, frozen=True, rename="camel"):
+    """One version of a walkthrough.
+
+    Attributes:
+        created_at: of this version, in seconds since 1970.
+    """
+
+    id: str
+    version: int
+    title: str
+    base_uri: str
+    created_at: float
+    mode: Mode
+    markdown: str
+
+
+def project_folder(home: Path, base: Path) -> Path:
+    """The folder for the walkthroughs of the project that a folder is in.
+
+    Args:
+        home: where the user's state is.
+        base: any folder of the project; the top of a git worktree stands for all of it.
+    """
+    place = base.resolve()
+    top = next((each for each in (place, *place.parents) if (each / ".git").exists()), place)
+    name = re.sub(r"[^a-z0-9]+", "-", top.name.lower()).strip("-")[:40] or "project"
+    digest = hashlib.sha256(os.fsencode(top)).hexdigest()[:12]
+    return home / "walkthroughs" / f"{name}-{digest}"
+
+
+class WalkthroughStore:
+    """The walkthroughs in a folder, which is made when the first is stored."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def save(self, draft: Draft) -> Stored:
+        """Store a walkthrough, or the next version of one.
+
+        Raises:
+            NotFoundError: there is none to change.
+            WalkthroughError: it is too long, has no such section, or cannot be written.
+        """
+        for _ in range(_ATTEMPTS):
+            stored = self._next(draft)
+            try:
+                self._write(stored)
+            except FileExistsError:
+                continue  # somebody else was faster: theirs is what is changed now
+            except OSError as error:
+                message = f"cannot store the walkthrough in {self._folder}: {error.strerror}"
+                raise WalkthroughError(message, "mend its permissions") from error
+            self._prune(stored.id)
+            return stored
+        raise WalkthroughError(f"the walkthrough {draft.id} changes all the time", "try again")
+
+    def newest(self) -> Iterator[Stored]:
+        """The newest version of each walkthrough, the one that changed last first."""
+        with suppress(OSError):
+            names = [each.name for each in self._folder.iterdir() if _ID.fullmatch(each.name)]
+            found = (self._newest(name) for name in sorted(names))
+            known = [each for each in found if each is not None]
+            known.sort(key=lambda each: (each.created_at, each.id), reverse=True)
+            yield from known[:MOST_WALKTHROUGHS]
+
+    def versions(self, walkthrough_id: str) -> list[int]:
+        """The versions that there are of a walkthrough, the oldest first."""
+        if not _ID.fullmatch(walkthrough_id):
+            return []
+        with suppress(OSError):
+            names = (each.name for each in (self._folder / walkthrough_id).iterdir())
+            return sorted(int(found[1]) for name in names if (found := _VERSION.fullmatch(name)))
+        return []
+
+    def load(self, walkthrough_id: str | None = None, version: int | None = None) -> Stored:
+        """A walkthrough; by default the one that changed last, and its newest version.
+
+        Raises:
+            NotFoundError: there is no such walkthrough.
+            WalkthroughError: it cannot be read.
+        """
+        if walkthrough_id is None:
+            newest = next(self.newest(), None)
+            if newest is None:
+                raise NotFoundError("no walkthrough is stored here", HOW_ONE_COMES)
+            walkthrough_id = newest.id
+        known = self.versions(walkthrough_id)
+        if not known:
+            message = f"there is no walkthrough {walkthrough_id!r} here"
+            raise NotFoundError(message, "symposium walkthrough list shows which there are")
+        if version is not None and version not in known:
+            message = f"{walkthrough_id} has no version {version}"
+            raise NotFoundError(message, f"it has {known[0]} to {known[-1]}")
+        return self._read(walkthrough_id, known[-1] if version is None else version)
+
+    def _next(self, draft: Draft) -> Stored:
+        before: Stored | None = None
+        if draft.id is not None or draft.mode != "replace":
+            before = self.load(draft.id)
+        match draft.mode, before:
+            case "append", Stored(markdown=old):
+                text = appended(old, draft.markdown)
+            case "update-section", Stored(markdown=old):
+                if not draft.section:
+                    raise WalkthroughError("update-section needs a section", "name a heading")
+                text = with_section(old, draft.section, draft.markdown)
+            case _:
+                text = draft.markdown
+        if len(text) > MOST_CHARACTERS:
+            message = f"the walkthrough would have {len(text)} characters"
+            raise WalkthroughError(message, f"{MOST_CHARACTERS} can be; make a new one")
+        text = text.encode(errors="replace").decode()
+        known = uuid.uuid4().hex[:8] if before is None else before.id
+        number = 1 if before is None else before.version + 1
+        now = time.time()
+        return Stored(known, number, title_of(text), draft.base_uri, now, draft.mode, text)
+
+    def _write(self, stored: Stored) -> None:
+        folder = self._folder / stored.id
+        draft = folder / f".{uuid.uuid4().hex}"
+        try:
+            write_whole(draft, msgspec.json.encode(stored).decode())
+            # A link is made only where nothing is, and then it is whole.
+            os.link(draft, folder / _name(stored.version))
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _read(self, walkthrough_id: str, version: int) -> Stored:
+        path = self._folder / walkthrough_id / _name(version)
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Stored)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise WalkthroughError(f"cannot read {path}: {error}", "remove it") from error
+
+    def _newest(self, walkthrough_id: str) -> Stored | None:
+        for version in reversed(self.versions(walkthrough_id)):
+            with suppress(WalkthroughError):
+                return self._read(walkthrough_id, version)
+        return None
+
+    def _prune(self, walkthrough_id: str) -> None:
+        for version in self.versions(walkthrough_id)[:-MOST_VERSIONS]:
+            (self._folder / walkthrough_id / _name(version)).unlink(missing_ok=True)
+
+
+def _name(version: int) -> str:
+    return f"{version:06}.json"

@@ -1,0 +1,161 @@
+"""A walkthrough as lines of text: its Markdown as it was written, its blocks with their code."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from localio.text import plain_text
+from symposium.code.diffs import Changes, FileChange
+from symposium.code.operations import FileRange
+from symposium.documents.walkthroughs.document import (
+    BLOCK,
+    ActionBlock,
+    CommentBlock,
+    DiagramBlock,
+    DiffBlock,
+)
+from symposium.documents.walkthroughs.places import BlockDiagnostic, Resolved
+from symposium.documents.walkthroughs.rendering import Excerpts, expression_text, icon_of
+
+Tone: TypeAlias = Literal["plain", "heading", "faint", "meant", "add", "del", "fault"]
+
+MOST_PLACES: Final = 3
+"""Places of one comment whose code is shown."""
+
+MOST_DIFF_LINES: Final = 80
+"""Lines of one file's diff that are shown."""
+
+_TONES: Final[dict[str, Tone]] = {"Added": "add", "Removed": "del", "Context": "plain"}
+_SIGNS: Final = {"Added": "+", "Removed": "-", "Context": " "}
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line, safe for a terminal, and how it is meant."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How lines are drawn: the sign beside a block, and the width that text is folded to."""
+
+    bar: str = "│"
+    width: int = 80
+
+
+PLAIN: Final = Drawing("|")
+"""For outputs that hold ASCII only."""
+
+
+def text_lines(resolved: Resolved, drawing: Drawing | None = None) -> Iterator[TextLine]:
+    """The lines of a walkthrough; takes lines from the files that it speaks of."""
+    written = _Written(resolved, Excerpts(resolved.workspace), drawing or Drawing())
+    for line in written.lines():
+        yield TextLine(plain_text(line.text).replace("\n", " ").rstrip(), line.tone)
+
+
+def fault_lines(diagnostics: Sequence[BlockDiagnostic]) -> Iterator[TextLine]:
+    """What became of each block and link, a line each, and below it how to mend it."""
+    for each in diagnostics:
+        count = f" ({each.count})" if each.status == "ambiguous" else ""
+        first, *rest = (each.message or "").split("\n")
+        tone: Tone = "fault" if each.is_fault else "plain"
+        told = f"line {each.line}: {each.kind}: {each.status}{count}"
+        yield TextLine(plain_text(f"{told}: {first}" if first else told), tone)
+        yield from (TextLine(f"    {plain_text(line)}", "faint") for line in rest)
+        for other in each.replacements:
+            yield TextLine(f"    or: {plain_text(other)}", "faint")
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """One walkthrough."""
+
+    resolved: Resolved
+    excerpts: Excerpts
+    drawing: Drawing
+
+    def lines(self) -> Iterator[TextLine]:
+        # As the parser counts lines.
+        source = (
+            self.resolved.document.markdown.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        )
+        at = 0
+        for token in self.resolved.document.tokens:
+            if token.type != BLOCK or token.map is None:
+                continue
+            begin, end = token.map
+            yield from (_prose(line) for line in source[at:begin])
+            yield from self._block(token.meta["block"])
+            at = max(at, end)
+            if at < len(source) and source[at].strip():
+                yield TextLine("")
+        yield from (_prose(line) for line in source[at:])
+
+    def _block(self, number: int) -> Iterator[TextLine]:
+        match self.resolved.document.blocks[number].block:
+            case CommentBlock() as comment:
+                found = self.resolved.locations.get(number, ())
+                yield from self._comment(comment, found)
+            case DiffBlock(range=written):
+                yield from self._diff(written, self.resolved.diffs.get(number), number)
+            case ActionBlock(button, message):
+                yield TextLine(f"[ {button} ] tells the agent:", "heading")
+                yield from self._barred(message)
+            case DiagramBlock(source):
+                yield TextLine("Diagram:", "faint")
+                yield from self._barred(source)
+
+    def _comment(self, comment: CommentBlock, found: Sequence[FileRange]) -> Iterator[TextLine]:
+        alone = f"{found[0].path}:{found[0].start.line}" if len(found) == 1 else None
+        where = alone or expression_text(comment.location) or "no location"
+        yield TextLine(f"{icon_of(comment.icon)} {where}", "heading")
+        yield from self._barred(comment.text)
+        if not found:
+            yield TextLine(f"{self.drawing.bar} no location was found", "fault")
+        for place in found[:MOST_PLACES]:
+            if alone is None:
+                yield TextLine(f"{self.drawing.bar} {place.path}:{place.start.line}", "faint")
+            for line in self.excerpts.of(place).lines:
+                sign, tone = (">", "meant") if line.is_meant else (" ", "faint")
+                yield TextLine(f"{self.drawing.bar} {sign}{line.number:5}  {line.text}", tone)
+        if len(found) > MOST_PLACES:
+            left = len(found) - MOST_PLACES
+            yield TextLine(f"{self.drawing.bar} and {left} more places", "faint")
+
+    def _diff(self, written: str, found: Changes | None, number: int) -> Iterator[TextLine]:
+        yield TextLine(f"Changes {written}", "heading")
+        if found is None or not found.files:
+            told = (each.message for each in self.resolved.diagnostics if each.block == number)
+            yield TextLine(f"{self.drawing.bar} {next(told, '') or 'nothing has changed'}", "fault")
+            return
+        for file in found.files:
+            yield from self._file(file)
+
+    def _file(self, file: FileChange) -> Iterator[TextLine]:
+        bar = self.drawing.bar
+        counts = f"+{file.additions} -{file.deletions}"
+        yield TextLine(f"{bar} {file.path} ({file.status.lower()}, {counts})", "faint")
+        left = MOST_DIFF_LINES
+        for hunk in file.hunks:
+            yield TextLine(f"{bar} {hunk.header}", "faint")
+            for line in hunk.lines[:left]:
+                text = f"{bar} {_SIGNS[line.line_type]}{line.content}"
+                yield TextLine(text, _TONES[line.line_type])
+            left -= len(hunk.lines)
+            if left <= 0:
+                yield TextLine(f"{bar} there is more than is shown", "faint")
+                return
+
+    def _barred(self, text: str) -> Iterator[TextLine]:
+        for line in text.split("\n"):
+            folded = textwrap.wrap(line, self.drawing.width - 2, break_long_words=False)
+            for each in folded or [""]:
+                yield TextLine(f"{self.drawing.bar} {each}")
+
+
+def _prose(line: str) -> TextLine:
+    return TextLine(line, "heading" if line.startswith("#") else "plain")

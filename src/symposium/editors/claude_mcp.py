@@ -1,0 +1,24 @@
+"""Claude Code as an MCP client: `mcpServers` of the user's own file."""
+
+from pathlib import Path
+from typing import Any
+
+from symposium.config.editor_settings import Editor, JsonSetting, Launch, Surroundings
+
+
+def _file(where: Surroundings) -> Path:
+    return Path(where.environment.get("CLAUDE_CONFIG_DIR") or where.user) / ".claude.json"
+
+
+def _value(launch: Launch) -> dict[str, Any]:
+    # What starts us ends in `run`; the server is another subcommand of the same program.
+    args = [*launch.args[:-1], "mcp"]
+    return {"type": "stdio", "command": launch.command, "args": args, "env": dict(launch.env)}
+
+
+EDITOR = Editor(
+    title="Claude Code",
+    setting=JsonSetting(_file, ("mcpServers", "symposium"), _value),
+    needs="Claude Code, and no session of it that is open",
+    then="Start it anew, and begin with /mcp__symposium__yiasou.",
+)

@@ -1,1 +1,0 @@
-"""One module for each editor, found by its name; each makes one `Editor`."""

@@ -1,0 +1,18 @@
+"""Toad, in the terminal: it takes an agent's command line as an argument."""
+
+import shlex
+
+from symposium.config.editor_settings import CommandLine, Editor, Launch
+
+
+def _text(launch: Launch) -> str:
+    variables = [f"{name}={shlex.quote(value)}" for name, value in launch.env.items()]
+    return " ".join([*variables, "toad", "acp", shlex.quote(shlex.join(launch.argv)), "."]) + "\n"
+
+
+EDITOR = Editor(
+    title="Toad",
+    setting=CommandLine(_text),
+    needs="Toad (batrachian-toad)",
+    then="The directory at the end of the line is the one to work in.",
+)

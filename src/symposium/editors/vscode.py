@@ -1,0 +1,22 @@
+"""VS Code with the extension ACP Client: `acp.agents` in settings.json, JSON with comments."""
+
+from pathlib import Path
+from typing import Any
+
+from symposium.config.editor_settings import Editor, JsonSetting, Launch, Surroundings
+
+
+def _file(where: Surroundings) -> Path:
+    return where.application_support / "Code" / "User" / "settings.json"
+
+
+def _value(launch: Launch) -> dict[str, Any]:
+    return {"command": launch.command, "args": list(launch.args), "env": dict(launch.env)}
+
+
+EDITOR = Editor(
+    title="VS Code",
+    setting=JsonSetting(_file, ("acp.agents", "Symposium"), _value),
+    needs="the extension ACP Client (formulahendry.acp-client)",
+    then="Click ACP Client in the activity bar and connect to Symposium.",
+)

@@ -1,0 +1,1 @@
+"""Git, with the configuration of the user and none of the clone."""

@@ -1,0 +1,295 @@
+"""Run git: arguments only, a clean environment, bounded output, no program of the repository.
+
+Git reads a configuration that Symposium writes in place of the clone's (`git_isolation`), without
+hooks. Settings of the user that would start a program for a person are overridden here.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from localio.errors import LocalIOError
+from localio.git_settings import GitDirectories, Setting, find_git_directories, git_directories_at
+from symposium.git.isolation import (
+    GitConfigError,
+    Isolation,
+    allowed_protocols,
+    clean_environment,
+    config_variables,
+    in_words,
+    isolate,
+)
+from symposium.git.questions import end_process, start_process
+
+COMMAND_TIMEOUT: Final = 120.0
+"""Seconds that a command may take."""
+
+MOST_OUTPUT: Final = 256 * 1024 * 1024
+"""Bytes of stdout that are taken."""
+
+_SAID: Final = 4000
+"""Bytes at the end of stderr that are kept."""
+
+_REFUSED: Final = 128
+"""The exit code of a git that cannot begin."""
+
+_SETTINGS: Final = (
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "core.askPass="),
+    *("core.editor=true", "sequence.editor=true", "core.quotePath=false", "diff.external="),
+    *("gc.auto=0", "maintenance.auto=false", "protocol.ext.allow=never", "log.showSignature=false"),
+    *("submodule.recurse=false", "fetch.recurseSubmodules=false", "advice.detachedHead=false"),
+    *("core.alternateRefsCommand=true", "worktree.useRelativePaths=false"),
+)
+
+_OURS: Final = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_MERGE_AUTOEDIT": "no",
+    "LC_ALL": "C",
+}
+
+
+inherited: Final[set[int]] = set()
+"""Open files that every git of this process gets: one place, so that no git is without them."""
+
+at_work: Final[set[int]] = set()
+"""The gits of this process that run now; each is the leader of a session of its own."""
+
+
+class GitRunError(LocalIOError):
+    """Git cannot be run to its end, or refuses."""
+
+
+class GitCommandError(GitRunError):
+    """Git refused.
+
+    Attributes:
+        words: what it was asked.
+        code: its exit code.
+        said: the end of what it wrote to stderr.
+    """
+
+    def __init__(self, words: Sequence[str], code: int, said: str) -> None:
+        self.words = tuple(words)
+        self.code = code
+        self.said = said
+        told = said or f"exit code {code}"
+        super().__init__(f"git {' '.join(words[:2])}: {told}", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended; `out` is stdout, `said` the end of stderr."""
+
+    code: int
+    out: bytes
+    said: str
+
+    @property
+    def text(self) -> str:
+        """Its output without the last newline; names that are no UTF-8 survive."""
+        return os.fsdecode(self.out).rstrip("\n")
+
+    @property
+    def names(self) -> list[str]:
+        """Its output, cut at each NUL."""
+        return [os.fsdecode(name) for name in self.out.split(b"\0") if name]
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Git in one directory.
+
+    Attributes:
+        variables: set for git on top of the clean environment, as in `GIT_INDEX_FILE`. `GIT_DIR`
+            names the repository; without it the repository of the directory is found.
+        settings: `key=value` each, on top of ours.
+        is_own: `GIT_DIR` is a directory that Symposium made: its configuration is trusted.
+        is_outside: no repository is used: for a command that makes one.
+        protocols: `GIT_ALLOW_PROTOCOL` (git(1)); no remote is reached without one.
+        is_completing: what a partial clone lacks is fetched.
+    """
+
+    directory: Path
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    settings: tuple[str, ...] = ()
+    is_own: bool = False
+    is_outside: bool = False
+    protocols: str = ""
+    is_completing: bool = False
+
+    async def run(self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT) -> Done:
+        """Run to the end, whatever its exit code.
+
+        Raises:
+            GitRunError: git is not there, takes too long, or says too much.
+        """
+        argv = ["git", *(w for s in (*_SETTINGS, *self.settings) for w in ("-c", s)), *words]
+        try:
+            environment = await asyncio.to_thread(self._environment)
+        except GitConfigError as error:
+            return Done(_REFUSED, b"", f"fatal: {error}")
+        try:
+            process = await start_process(
+                asyncio.create_subprocess_exec(
+                    *argv,
+                    cwd=self.directory,
+                    env=environment,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    start_new_session=True,
+                    pass_fds=tuple(inherited),
+                )
+            )
+        except FileNotFoundError as error:
+            if not self.directory.is_dir():
+                raise GitRunError(f"{self.directory} is not there", "") from error
+            raise GitRunError("git was not found", "install git 2.38 or newer") from error
+        except OSError as error:
+            raise GitRunError(f"{self.directory}: {error.strerror}", "") from error
+        at_work.add(process.pid)
+        try:
+            async with asyncio.timeout(patience):
+                return await _talk(process, stdin, words)
+        except TimeoutError as error:
+            reason = f"git {words[0]} took longer than {patience:g} s"
+            raise GitRunError(reason, "") from error
+        finally:
+            try:
+                await end_process(process)
+            finally:
+                at_work.discard(process.pid)
+
+    async def ask(self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT) -> Done:
+        """Run to the end.
+
+        Raises:
+            GitCommandError: its exit code is not 0.
+            GitRunError: as `run`.
+        """
+        done = await self.run(*words, stdin=stdin, patience=patience)
+        if done.code:
+            raise GitCommandError(words, done.code, done.said)
+        return done
+
+    async def text(self, *words: str) -> str:
+        """What it says on stdout; see `ask`."""
+        return (await self.ask(*words)).text
+
+    async def maybe(self, *words: str) -> str | None:
+        """What it says on stdout; None if it fails or says nothing."""
+        done = await self.run(*words)
+        return (done.text or None) if not done.code else None
+
+    async def config(self, *words: str) -> Done:
+        """Run `git config` on the clone's own file: git reads it as data and does not obey it."""
+        found = await asyncio.to_thread(self.directories)
+        file = self.directory / "config" if found is None else found.common / "config"
+        return await self.run("config", "--file", str(file), "--no-includes", *words)
+
+    def at(self, directory: Path) -> "Git":
+        """The same in another directory."""
+        return replace(self, directory=directory)
+
+    def told(self, variables: Mapping[str, str]) -> "Git":
+        """The same with more variables."""
+        return replace(self, variables={**self.variables, **variables})
+
+    async def online(self) -> "Git":
+        """The same with remotes to reach, by the protocols that the user allows.
+
+        Raises:
+            GitRunError: git cannot be run there.
+        """
+        listed = await self.run("config", "-z", "--get-regexp", r"^protocol\..*\.allow$")
+        entries = [entry.partition("\n") for entry in listed.names]
+        rules = {key.removeprefix("protocol.").removesuffix(".allow"): v for key, _, v in entries}
+        return replace(self, protocols=allowed_protocols(rules, os.environ))
+
+    async def completing(self) -> "Git":
+        """The same, which fetches what a partial clone lacks (git-clone(1), `--filter`).
+
+        Raises:
+            GitRunError: git cannot be run there.
+        """
+        return replace(await self.online(), is_completing=True)
+
+    async def of_worktree(self) -> tuple[Setting, ...]:
+        """The settings that a worktree of the clone has for itself, as for a sparse checkout."""
+        isolation = await asyncio.to_thread(self._isolation)
+        return () if isolation is None else isolation.of_worktree
+
+    async def is_bare(self) -> bool:
+        """Whether the clone's configuration says that it has no main checkout."""
+        isolation = await asyncio.to_thread(self._isolation)
+        return isolation is not None and isolation.is_bare
+
+    def directories(self) -> GitDirectories | None:
+        """Where the repository is; None if there is none."""
+        named = self.variables.get("GIT_DIR")
+        if named is not None:
+            return git_directories_at(Path(named))
+        return find_git_directories(self.directory)
+
+    def _isolation(self) -> Isolation | None:
+        found = None if self.is_outside else self.directories()
+        return None if found is None else isolate(found)
+
+    def _environment(self) -> dict[str, str]:
+        environment = clean_environment() | _OURS | {"GIT_ALLOW_PROTOCOL": self.protocols}
+        if self.is_own:
+            return environment | dict(self.variables)
+        isolation = self._isolation()
+        if isolation is None:
+            if not self.is_outside and self.directory.is_dir():
+                raise GitConfigError("not a git repository", "")
+            # Git looks for none above: it would read that one's configuration.
+            return environment | {"GIT_CEILING_DIRECTORIES": str(self.directory.parent)}
+        settings = isolation.of_worktree + (isolation.promisors if self.is_completing else ())
+        environment |= isolation.variables
+        return environment | config_variables(settings) | dict(self.variables)
+
+
+async def _talk(process: asyncio.subprocess.Process, stdin: bytes, words: tuple[str, ...]) -> Done:
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_feed(process.stdin, stdin))
+            out = tasks.create_task(_take(process.stdout, words))
+            said = tasks.create_task(_tail(process.stderr))
+    except* GitRunError as group:
+        raise group.exceptions[0] from None
+    code = await process.wait()
+    return Done(code, out.result(), in_words(said.result().decode(errors="replace").strip()))
+
+
+async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:
+    with suppress(BrokenPipeError, ConnectionResetError):
+        if data:
+            stdin.write(data)
+            await stdin.drain()
+        stdin.close()
+        await stdin.wait_closed()
+
+
+async def _take(stdout: asyncio.StreamReader, words: tuple[str, ...]) -> bytes:
+    taken = bytearray()
+    while chunk := await stdout.read(1 << 16):
+        taken += chunk
+        if len(taken) > MOST_OUTPUT:
+            raise GitRunError(f"git {words[0]} says more than {MOST_OUTPUT} bytes", "")
+    return bytes(taken)
+
+
+async def _tail(stderr: asyncio.StreamReader) -> bytes:
+    tail = b""
+    while chunk := await stderr.read(1 << 16):
+        tail = (tail + chunk)[-_SAID:]
+    return tail

@@ -1,1 +1,0 @@
-"""Run git in a clone without the clone's own configuration, hooks, and programs."""

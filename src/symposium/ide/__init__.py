@@ -1,1 +1,0 @@
-"""IDE operations: their vocabulary, and language servers that answer them where no editor does."""

@@ -1,1 +1,0 @@
-"""The Dialect: a small language of calls that finds places in code."""

@@ -1,1 +1,0 @@
-"""Where the source of a dependency is: crates, Python distributions and npm packages."""

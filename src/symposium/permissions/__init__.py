@@ -1,0 +1,1 @@
+"""What an agent may do: rules, trust, and the log of both."""

@@ -1,0 +1,286 @@
+"""Judge a script: each command by its words, and the files that it reaches."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from localio.shell import READS, WRITES, Redirect, SimpleCommand
+from symposium.permissions.programs.reading import (
+    Everything,
+    Found,
+    everything_in,
+    guessed_words,
+    program_name,
+    understand,
+)
+from symposium.permissions.programs.vocabulary import Kind, Use
+from symposium.permissions.rules import (
+    STRICTNESS,
+    Access,
+    Effect,
+    Reason,
+    Rule,
+    RunScript,
+    Workspace,
+    is_of_git,
+    strictest,
+)
+
+_HARMLESS: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "-"})
+_NETWORK: Final = ("/dev/tcp/", "/dev/udp/")
+_MOVES: Final = frozenset({"cd", "pushd", "popd"})
+_ACCESSES: Final = {
+    Kind.READ: (Access.READ,),
+    Kind.WRITE: (Access.WRITE,),
+    Kind.REMOVE: (Access.WRITE,),
+    Kind.OUTPUT: (Access.WRITE,),
+    Kind.UNKNOWN: (Access.READ, Access.WRITE),
+}
+_OUTSIDE: Final = "it is outside the workspace"
+_UNRULED_WRITE: Final = "no rule on files allows this"
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """The directories in which a command of a script can run.
+
+    Attributes:
+        paths: all that the script enters, the one where it starts first.
+        is_known: False if only a running shell could know where it goes.
+    """
+
+    paths: tuple[str, ...]
+    is_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A judgement of one use of a path.
+
+    Attributes:
+        effect: ask or forbid; what is allowed is not listed.
+        path: the path.
+        rule: the name of the rule; None where none decided.
+        why: the reason, where no rule decided.
+    """
+
+    effect: Effect
+    path: str
+    rule: str | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Judges paths by the rules on files.
+
+    Attributes:
+        rules: all rules; those on other things are passed over.
+        workspace: where the agent works.
+        directories: where the commands run.
+    """
+
+    rules: Sequence[Rule]
+    workspace: Workspace
+    directories: Directories
+
+    def ruled(self, use: Use, *, is_free: bool) -> Iterator[Touch]:
+        """What the rules on files say against a use; with is_free, it may lead outside."""
+        for path in self._paths(use):
+            for access in _ACCESSES[use.kind]:
+                rule = self._rule(access, path, is_free=is_free)
+                if rule is None or rule.effect is Effect.ALLOW:
+                    continue
+                # No one knows what an unknown program does with a path: it is asked.
+                effect = Effect.ASK if use.kind is Kind.UNKNOWN else rule.effect
+                yield Touch(effect, path, rule.name)
+
+    def unruled(self, use: Use, allows: Rule) -> Iterator[Touch]:
+        """Why a use is asked, although a rule allows the command and none speaks against it."""
+        if not self._is_path(use) or use.text in _HARMLESS:
+            return
+        if not self.workspace.is_path(use.text):
+            yield Touch(Effect.ASK, use.text, None, "no file can have this name")
+        elif not self.directories.is_known and not use.text.startswith("/"):
+            yield Touch(Effect.ASK, use.text, None, "the script changes its directory")
+        for path in self._paths(use):
+            why = self._why(use, path, allows) if self.workspace.is_path(path) else None
+            if why is not None:
+                yield Touch(Effect.ASK, path, None, why)
+
+    def redirect(self, redirect: Redirect) -> Touch | None:
+        """What speaks against a redirect; None for one that a rule allows or that is harmless."""
+        path, what = redirect.target.text, f"{redirect.operator} {redirect.target.source}"
+        if path is None:
+            return Touch(Effect.ASK, what, None, "where it leads cannot be known")
+        if path.startswith(_NETWORK):
+            return Touch(Effect.ASK, what, None, "it connects to another machine")
+        if path in _HARMLESS:
+            return None
+        if not self.directories.is_known and not path.startswith("/"):
+            return Touch(Effect.ASK, what, None, "the script changes its directory")
+        found: list[Touch] = []
+        for place in self._placed((path,)):
+            if redirect.operator in READS:
+                found += self._redirected(Access.READ, place, what)
+            if redirect.operator in WRITES:
+                found += self._redirected(Access.WRITE, place, what)
+        return max(found, key=lambda each: STRICTNESS.index(each.effect), default=None)
+
+    def _redirected(self, access: Access, path: str, what: str) -> list[Touch]:
+        rule = self._rule(access, path, is_free=False)
+        if rule is not None:
+            return [] if rule.effect is Effect.ALLOW else [Touch(rule.effect, what, rule.name)]
+        if access is Access.WRITE:
+            return [Touch(Effect.ASK, what, None, _UNRULED_WRITE)]
+        return [] if self.workspace.holds(path) else [Touch(Effect.ASK, what, None, _OUTSIDE)]
+
+    def _why(self, use: Use, path: str, allows: Rule) -> str | None:
+        if use.kind is Kind.REMOVE and not use.is_named and self._is_root(path):
+            return "it removes the workspace itself"
+        rules = [self._rule(access, path, is_free=False) for access in _ACCESSES[use.kind]]
+        why: str | None = None
+        if all(rule is not None for rule in rules):
+            return why
+        if use.kind is Kind.OUTPUT and not set(use.by.split()) & {*allows.command, *allows.options}:
+            why = f"`{use.by or 'the last word'}` writes it, and no rule on files allows this"
+        elif use.is_named:
+            return why
+        elif not self.workspace.holds(path) and not allows.anywhere:
+            why = _OUTSIDE
+        elif Access.WRITE in _ACCESSES[use.kind] and is_of_git(path, self.workspace):
+            why = "git runs programs that files in `.git` name"
+        return why
+
+    def _is_root(self, path: str) -> bool:
+        target = self.workspace.resolved(path)
+        return self.workspace.root.resolve().is_relative_to(target)
+
+    def _rule(self, access: Access, path: str, *, is_free: bool) -> Rule | None:
+        speaking = [
+            rule
+            for rule in self.rules
+            if rule.speaks_of_file(
+                access,
+                path,
+                self.workspace,
+                besides_outside=is_free and rule.effect is not Effect.FORBID,
+            )
+        ]
+        return max(speaking, key=lambda each: STRICTNESS.index(each.effect), default=None)
+
+    def _paths(self, use: Use) -> Iterable[str]:
+        if not self._is_path(use) or use.text in _HARMLESS:
+            return ()
+        return self._placed(_joined(base, use.text) for base in use.bases)
+
+    def _placed(self, paths: Iterable[str]) -> list[str]:
+        """The paths as they are meant in each directory of the script."""
+        return list(
+            dict.fromkeys(_joined(base, path) for path in paths for base in self.directories.paths)
+        )
+
+    def _is_path(self, use: Use) -> bool:
+        if use.kind is Kind.UNKNOWN:
+            return "/" in use.text or use.text.startswith(".")
+        return use.kind in _ACCESSES
+
+
+def directories_of(everything: Everything, start: str, workspace: Workspace) -> Directories:
+    """The directories that a script enters with `cd`."""
+    paths = [start]
+    moves = [each.command for each in everything.found if program_name(each.command) in _MOVES]
+    for command in moves:
+        texts = command.texts
+        words = [each for each in texts or () if each not in {"-P", "-L", "--"}]
+        is_plain = texts is not None and len(words) == len(("cd", "directory")) and texts[0] == "cd"
+        if not is_plain or words[1].startswith("-") or not workspace.is_path(words[1]):
+            return Directories(tuple(paths), is_known=False)
+        # A relative step up can be repeated or skipped: where it leads is not followed.
+        is_up = not words[1].startswith("/") and ".." in PurePosixPath(words[1]).parts
+        if is_up:
+            return Directories(tuple(paths), is_known=False)
+        paths += [_joined(base, words[1]) for base in list(paths)]
+        if len(paths) > _MOST_DIRECTORIES:
+            return Directories(tuple(paths), is_known=False)
+    return Directories(tuple(dict.fromkeys(paths)))
+
+
+_MOST_DIRECTORIES: Final = 64
+
+
+def _joined(base: str, path: str) -> str:
+    return path if not base or path.startswith("/") else f"{base}/{path}"
+
+
+def judge_script(
+    rules: Sequence[Rule], action: RunScript, workspace: Workspace
+) -> Sequence[Reason]:
+    """What the rules say of each command, each redirect, and of what cannot be known."""
+    everything = everything_in(action.text)
+    start = action.directory or ""
+    reach = Reach(rules, workspace, directories_of(everything, start, workspace))
+    reasons = [each for found in everything.found for each in _command(found, reach)]
+    touches = [reach.redirect(each) for each in everything.redirects]
+    reasons += [_touched(each.path, each) for each in touches if each is not None]
+    doubts = [*everything.doubts, *action.doubts]
+    if not workspace.holds(start):
+        doubts.append(f"it runs in {start}, outside the workspace")
+    if not reach.directories.is_known:
+        doubts.append("it changes to a directory that is not known")
+    if not action.is_exact:
+        doubts.append("only its title is known")
+    return [*reasons, *(Reason(Effect.ASK, action.text, None, doubt) for doubt in doubts)]
+
+
+def _command(found: Found, reach: Reach) -> Sequence[Reason]:
+    command = found.command
+    rules = [
+        rule for rule in reach.rules if rule.speaks_of_command(command, is_direct=found.is_direct)
+    ]
+    if rules and all(rule.effect is Effect.ALLOW for rule in rules):
+        options = [_allowed(command, rule, reach) for rule in rules]
+        return next((each for each in options if len(each) == 1), options[0])
+    ruled = _ruled(command, _uses(command), reach)
+    if rules or (found.is_direct and not _enters(command, reach)):
+        return [strictest(rules, command.source), *ruled]
+    return ruled
+
+
+def _allowed(command: SimpleCommand, rule: Rule, reach: Reach) -> Sequence[Reason]:
+    """What a rule that allows a command leaves to ask; just its own word if nothing."""
+    texts, what = guessed_words(command), command.source
+    known = understand(texts, rule.named_places(texts), rule.accepts)
+    reasons = [Reason(Effect.ALLOW, what, rule.name)]
+    reasons += _ruled(command, known.uses, reach, is_free=rule.anywhere)
+    for use in known.uses:
+        reasons += [_touched(f"{what} ({each.path})", each) for each in reach.unruled(use, rule)]
+    return [*reasons, *(Reason(Effect.ASK, what, None, doubt) for doubt in known.doubts)]
+
+
+def _uses(command: SimpleCommand) -> Sequence[Use]:
+    return understand(guessed_words(command)).uses if command.words else ()
+
+
+def _ruled(
+    command: SimpleCommand, uses: Iterable[Use], reach: Reach, *, is_free: bool = False
+) -> Sequence[Reason]:
+    """What the rules on files say against the paths of a command."""
+    return [
+        _touched(f"{command.source} ({touch.path})", touch)
+        for use in uses
+        for touch in reach.ruled(use, is_free=is_free)
+    ]
+
+
+def _enters(command: SimpleCommand, reach: Reach) -> bool:
+    """Whether it only enters a directory of the workspace, which needs no rule."""
+    texts = command.texts
+    if texts is None or texts[:1] != ("cd",) or not reach.directories.is_known:
+        return False
+    return all(map(reach.workspace.holds, reach.directories.paths))
+
+
+def _touched(what: str, touch: Touch) -> Reason:
+    return Reason(touch.effect, what, touch.rule, touch.why)

@@ -1,0 +1,100 @@
+"""What clients are told of the rules, as updates of a session: written here, and read back.
+
+A note is a tool call, or an update of one: every client shows those beside what the agent says, and
+none takes them for its answer. `_meta` says which rule it is about.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from peerwire.jsonrpc.values import as_object
+from symposium.chain.mod import Mod
+from symposium.permissions.recorder import POLICY_META
+from symposium.permissions.verdict import Verdict
+
+_NOTE: Final = "note"
+
+
+class PolicyNote(Struct, frozen=True):
+    """What a session was told of the rules.
+
+    Attributes:
+        text: for the user.
+        rule: which rule it is about, if it is about one.
+        is_refusal: whether something was refused by it.
+    """
+
+    text: str
+    rule: str | None = None
+    is_refusal: bool = False
+
+
+def read_note(update: Mapping[str, Any]) -> PolicyNote | None:
+    """The note in an update; None where it is the agent's own."""
+    if "_meta" not in update:
+        return None
+    meta = as_object(as_object(update["_meta"]).get(POLICY_META))
+    text, rule = meta.get("text"), meta.get("rule")
+    if not isinstance(text, str):
+        return None
+    return PolicyNote(text, rule if isinstance(rule, str) else None, meta.get("effect") == "forbid")
+
+
+class NoteWriter:
+    """Tells the client of one chain about the rules.
+
+    Args:
+        mod: whose client is told.
+    """
+
+    def __init__(self, mod: Mod) -> None:
+        self._mod = mod
+        self._count = 0
+
+    def refused(self, session_id: str | None, call_id: object, verdict: Verdict) -> None:
+        """A question of the agent's was answered with no."""
+        if isinstance(call_id, str):
+            self._tell(session_id, refused_call(call_id, verdict))
+        else:
+            shown = {"kind": "other", "title": verdict.what or "A tool call"}
+            self.refused_unseen(session_id, verdict, shown)
+
+    def refused_unseen(
+        self, session_id: str | None, verdict: Verdict, shown: Mapping[str, Any]
+    ) -> None:
+        """The same where the agent has shown no tool call: a failed one stands for it."""
+        new = {"sessionUpdate": "tool_call", "status": "failed", **shown}
+        self._tell(session_id, refused_call(self._new_id(), verdict) | new)
+
+    def remark(self, session_id: str | None, text: str, rule: str | None = None) -> None:
+        """Something that the user is to know."""
+        shown = {"title": text, "kind": "other", "status": "completed"}
+        named = {"sessionUpdate": "tool_call", "toolCallId": self._new_id()}
+        self._tell(session_id, {**named, **shown, "_meta": _meta(text, rule, _NOTE)})
+
+    def _tell(self, session_id: str | None, update: Mapping[str, Any]) -> None:
+        if session_id is not None:
+            params = {"sessionId": session_id, "update": update}
+            self._mod.client.notify("session/update", params)
+
+    def _new_id(self) -> str:
+        self._count += 1
+        return f"symposium-policy-{id(self):x}-{self._count}"
+
+
+def refused_call(call_id: str, verdict: Verdict) -> dict[str, Any]:
+    """The update of a tool call that a rule refuses; the agent itself says that it failed."""
+    text = verdict.refusal()
+    content, meta = _content(text), _meta(text, verdict.rule, verdict.effect)
+    named = {"sessionUpdate": "tool_call_update", "toolCallId": call_id}
+    return {**named, "content": content, "_meta": meta}
+
+
+def _content(text: str) -> list[dict[str, Any]]:
+    return [{"type": "content", "content": {"type": "text", "text": text}}]
+
+
+def _meta(text: str, rule: str | None, effect: str) -> dict[str, Any]:
+    return {POLICY_META: {"text": text, "rule": rule, "effect": effect}}

@@ -1,0 +1,1 @@
+"""Tables of programs: what each reads, writes, and runs."""

@@ -1,0 +1,445 @@
+"""Read the words of a command: what it reads, writes, and runs in its turn."""
+
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from localio.shell import Redirect, Script, SimpleCommand, Word, read_script
+from symposium.permissions.programs.catalog import module_program, program_for, system_program
+from symposium.permissions.programs.vocabulary import (
+    Kind,
+    Meanings,
+    Program,
+    Style,
+    Use,
+    Words,
+    is_harmless,
+    operand_kinds,
+    option_kinds,
+)
+
+_UNKNOWN: Final = Program("", "unknown*")
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """What is known of a command.
+
+    Attributes:
+        uses: what it does with its words.
+        doubts: why that is not all; empty where every word is known.
+    """
+
+    uses: tuple[Use, ...]
+    doubts: tuple[str, ...]
+
+
+def understand(
+    words: Sequence[str], named: AbstractSet[int] = frozenset(), accepts: Sequence[str] = ()
+) -> Understanding:
+    """Read a command by the table of its program.
+
+    A program without a table is known to take plain words; each of its options is a doubt.
+
+    Args:
+        words: the program and its arguments.
+        named: the places of words that the rule itself names, so that they are no doubt.
+        accepts: further options, in the vocabulary of the tables, or `*` for any.
+    """
+    state = Words(words, named, accepts)
+    _read(state, program_for(words[0]), 1, words[0])
+    return Understanding(tuple(state.uses), tuple(dict.fromkeys(state.doubts)))
+
+
+def _read(words: Words, program: Program | None, start: int, name: str) -> None:
+    """Read the words from a place on as those of a program or of a subcommand."""
+    _Pass(words, program or _UNKNOWN, name).read(start)
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """An option with the value that it takes, and the place of the word with the value."""
+
+    name: str
+    kind: Kind
+    value: str
+    at: int
+
+
+class _Pass:
+    """Reads the words of one program, up to where a subcommand takes over."""
+
+    def __init__(self, words: Words, program: Program, name: str) -> None:
+        self._words = words
+        self._meanings = Meanings(words, program, name)
+        self._program = program
+        self._name = name
+        self._kinds: Mapping[str, Kind] = {
+            **option_kinds(program.options, program.style),
+            **words.accepted,
+        }
+        self._flags: set[str] = set()
+        self._taken: list[_Taken] = []
+
+    def read(self, start: int) -> None:
+        operands, rest = self._scan(start)
+        program, words = self._program, self._words
+        self._overrule()
+        for taken in self._taken:
+            if taken.kind is Kind.ENTER:
+                self._meanings.text(Kind.READ, taken.value, taken.at, taken.name)
+                words.bases = (*words.bases, *(_joined(b, taken.value) for b in words.bases))
+        for taken in self._taken:
+            if taken.kind is not Kind.MODULE:
+                self._meanings.text(taken.kind, taken.value, taken.at, taken.name)
+        for option, kind in program.implies.items():
+            if not option or option in self._flags:
+                words.use(Kind(kind), ".", -1, option)
+        module = next((each for each in self._taken if each.kind is Kind.MODULE), None)
+        if module is not None:
+            self._module(module.value, module.at, rest)
+        elif program.commands:
+            self._command(operands)
+        else:
+            self._operands(operands, rest)
+
+    def _scan(self, start: int) -> tuple[list[int], int]:
+        """Note the options; return the operands, and where the words begin that are left."""
+        words, program = self._words.given, self._program
+        operands: list[int] = []
+        at = self._old_bundle(start)
+        while at < len(words):
+            if words[at] == "--" and program.style is not Style.WORDS:
+                if program.rest is None:
+                    operands += range(at + 1, len(words))
+                else:
+                    _read(self._words, program.rest, at + 1, f"{self._name} --")
+                return operands, len(words)
+            count = self._option(at)
+            if any(each.kind is Kind.MODULE for each in self._taken):
+                return operands, at + count
+            if count == 0:
+                operands.append(at)
+                if program.stops or program.commands:
+                    return operands, at + 1
+            at += count or 1
+        return operands, at
+
+    def _old_bundle(self, start: int) -> int:
+        """Read the first word of `tar xf a`; return the place behind what it takes."""
+        words = self._words.given
+        is_bundle = self._program.style is Style.BUNDLE and start < len(words)
+        if not is_bundle or words[start].startswith("-"):
+            return start
+        at = start + 1
+        for letter in words[start]:
+            kind = self._kinds.get(f"-{letter}")
+            if kind is None:
+                self._meanings.unknown_option(f"-{letter}", start)
+            elif kind is Kind.FLAG:
+                self._flags.add(f"-{letter}")
+            else:
+                self._take(f"-{letter}", kind, None, at - 1)
+                at += 1
+        return at
+
+    def _option(self, at: int) -> int:
+        """Read an option; return the number of words it takes, 0 for an operand."""
+        text = self._words.given[at]
+        name, equals, value = text.partition("=")
+        is_word = self._program.style is Style.WORDS or name in self._words.accepted
+        is_whole = is_word or text.startswith("--")
+        if text in self._kinds and is_whole:
+            return self._take(text, self._kinds[text], None, at)
+        if name in self._kinds and equals and is_whole:
+            return self._take(name, self._kinds[name], value, at)
+        if not text.startswith("-") or text == "-":
+            return 0
+        return self._meanings.unknown_option(name, at) if is_whole else self._letters(at)
+
+    def _letters(self, at: int) -> int:
+        """Read short options in one word: `-la`, `-n5`, `-xf FILE`."""
+        text = self._words.given[at]
+        if text[1:].isdigit() and "-NUM" in self._kinds:
+            return 1
+        for place, letter in enumerate(text[1:], start=1):
+            kind = self._kinds.get(f"-{letter}")
+            rest = text[place + 1 :]
+            if kind is None:
+                return self._meanings.unknown_option(f"-{letter}", at)
+            if kind is Kind.FLAG:
+                self._flags.add(f"-{letter}")
+            else:
+                return self._take(f"-{letter}", kind, rest or None, at)
+        return 1
+
+    def _take(self, name: str, kind: Kind, value: str | None, at: int) -> int:
+        self._flags.add(name)
+        words = self._words.given
+        if kind is Kind.FLAG:
+            if value is not None:
+                self._words.doubt(at, f"`{name}` of `{self._name}` takes no value")
+            return 1
+        if kind is Kind.OPTIONAL:
+            self._meanings.text(kind, value or "", at, name)
+            return 1
+        count, place = (1, at) if value is not None else (2, at + 1)
+        if place >= len(words):
+            self._words.doubts.append(f"`{name}` lacks a value")
+            return 1
+        self._taken.append(_Taken(name, kind, value if value is not None else words[place], place))
+        return count
+
+    def _overrule(self) -> None:
+        """Give options the meaning that they have beside others."""
+        program = self._program
+        for option, changed in program.when.items():
+            if option in self._flags:
+                kinds = option_kinds(changed, program.style)
+                self._taken = [
+                    _Taken(each.name, kinds.get(each.name, each.kind), each.value, each.at)
+                    for each in self._taken
+                ]
+
+    def _command(self, operands: list[int]) -> None:
+        if not operands:
+            return
+        words, at = self._words, operands[0]
+        name = f"{self._name} {words.given[at]}"
+        command = self._program.commands.get(words.given[at])
+        if command is None:
+            words.doubt(at, f"`{name}` is not a known subcommand")
+        _read(words, command, at + 1, name)
+
+    def _module(self, text: str, at: int, rest: int) -> None:
+        """Code is run that a rule must name; the words behind it are its own."""
+        self._words.doubt(at, f"no rule names `{text}`, which `{self._name}` would run")
+        self._words.use(Kind.UNKNOWN, text, at, "")
+        _read(self._words, module_program(text), rest, text)
+
+    def _operands(self, operands: list[int], rest: int) -> None:
+        places = (
+            [*operands, *range(rest, len(self._words.given))] if self._program.stops else operands
+        )
+        spec, by = self._operand_spec()
+        kinds = operand_kinds(spec, len(places))
+        for place, kind in zip(places, kinds, strict=True):
+            text = self._words.given[place]
+            if kind is Kind.MODULE:
+                self._module(text, place, place + 1)
+                return
+            if kind is None:
+                self._words.doubt(place, f"`{text}` is not expected by `{self._name}`")
+            self._meanings.text(kind or Kind.UNKNOWN, text, place, by)
+
+    def _operand_spec(self) -> tuple[str, str]:
+        """The kinds of the operands, and the options that make them so."""
+        operands = self._program.operands
+        if isinstance(operands, str):
+            return operands, ""
+        for options, spec in operands.items():
+            if options and self._flags.issuperset(options.split()):
+                return spec, options
+        return operands.get("", ""), ""
+
+
+def _joined(base: str, directory: str) -> str:
+    return directory if directory.startswith("/") or not base else f"{base}/{directory}"
+
+
+DEEPEST: Final = 8
+"""Scripts within scripts that are followed; what lies deeper is a doubt."""
+
+MOST: Final = 2000
+"""Commands that are looked at; a script with more of them is in doubt."""
+
+FARTHEST: Final = 64
+"""Words behind `sudo` and its like among which the command that it runs may begin."""
+
+SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
+
+_PLAIN_SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh"})
+_PLAIN_FLAGS: Final = re.compile(r"-[eluxvco]+")
+_PLAIN_SETTINGS: Final = frozenset({"errexit", "nounset", "pipefail", "noglob", "xtrace"})
+_SETTING: Final = re.compile(r"^[\w.*-]+=!?")
+"""What precedes a command in `exec=COMMAND` of tar and `alias.x=!COMMAND` of git."""
+
+_HOME: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)")
+
+_WRAPPERS: Final = frozenset(
+    {
+        *("sudo", "doas", "su", "runuser", "env", "nohup", "nice", "ionice", "chrt", "taskset"),
+        *("time", "timeout", "stdbuf", "unbuffer", "setsid", "script", "strace", "ltrace"),
+        *("command", "builtin", "exec", "eval", "source", ".", "trap", "coproc", "busybox"),
+        *("xargs", "parallel", "watch", "entr", "flock", "ssh"),
+        *("chroot", "unshare", "nsenter", "systemd-run"),
+    }
+)
+_FINDERS: Final = {"find": ("-exec", "-ok", "-delete"), "fd": ("-x", "-X", "--exec")}
+_READ_AS_SCRIPT: Final = frozenset({"trap", "su", "ssh", "watch", "script", "parallel"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One command of a script, or one that another runs.
+
+    Attributes:
+        is_direct: the script runs it as it stands; False where another program runs it, and may
+            give it other arguments, another user or another environment.
+    """
+
+    command: SimpleCommand
+    is_direct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that a script would run."""
+
+    found: tuple[Found, ...]
+    redirects: tuple[Redirect, ...]
+    doubts: tuple[str, ...]
+
+
+def everything_in(text: str) -> Everything:
+    """All commands of a script, and those that they run in their turn."""
+    walk = _Walk([], [], [])
+    walk.script(read_script(text), depth=0, is_direct=True)
+    return Everything(tuple(walk.found), tuple(walk.redirects), tuple(dict.fromkeys(walk.doubts)))
+
+
+def program_name(command: SimpleCommand) -> str | None:
+    """The program's file name; None where it cannot be known."""
+    if not command.words or command.words[0].text is None:
+        return None
+    return PurePosixPath(command.words[0].text).name
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    found: list[Found]
+    redirects: list[Redirect]
+    doubts: list[str]
+
+    def script(self, script: Script, *, depth: int, is_direct: bool) -> None:
+        self.doubts.extend(script.doubts)
+        self.redirects.extend(script.redirects)
+        for command in script.commands:
+            self.command(command, depth=depth, is_direct=is_direct)
+
+    def command(self, command: SimpleCommand, *, depth: int, is_direct: bool) -> None:
+        if depth > DEEPEST or len(self.found) > MOST:
+            self.doubts.append("it runs scripts within scripts, too deep or too many to follow")
+            return
+        name = program_name(command)
+        self.doubts.extend(_changed_environment(command))
+        script = _shell_script(name, command)
+        if script is not None:
+            if not _is_plain_shell(command):
+                self.doubts.append(f"`{command.source}` is not a plain call of a shell")
+            self.script(read_script(script), depth=depth + 1, is_direct=is_direct)
+            return
+        self.found.append(Found(command, is_direct))
+        if name is None and command.words:
+            self.doubts.append(f"which program `{command.words[0].source}` is cannot be known")
+        elif name in SHELLS:
+            self.doubts.append(f"`{name}` runs what cannot be read here")
+        elif name in _WRAPPERS or _finds_and_runs(name, command):
+            self._wrapped(name, command, depth)
+        else:
+            self._run_by_options(command, depth)
+
+    def _run_by_options(self, command: SimpleCommand, depth: int) -> None:
+        """Commands in options of known programs: `tar --to-command`, `git -c alias.x=!…`."""
+        uses = understand(guessed_words(command)).uses if command.words else ()
+        for use in uses:
+            if use.kind is Kind.RUN:
+                for text in dict.fromkeys((use.text, _SETTING.sub("", use.text))):
+                    self.script(read_script(text), depth=depth + 1, is_direct=False)
+
+    def _wrapped(self, name: str | None, command: SimpleCommand, depth: int) -> None:
+        """Options differ from wrapper to wrapper: each word may be where the command begins."""
+        self.doubts.append(f"`{name}` runs another command")
+        rest = command.words[1:]
+        if name == "eval":
+            script = " ".join(word.text or word.source for word in rest)
+            self.script(read_script(script), depth=depth + 1, is_direct=False)
+        for at, word in enumerate(rest[:FARTHEST]):
+            if word.text is None or word.text.startswith("-"):
+                continue
+            inner = SimpleCommand(_plain(rest[at : at + FARTHEST]))
+            self.found.append(Found(inner, is_direct=False))
+            nested = _shell_script(program_name(inner), inner)
+            if nested is None and (name in _READ_AS_SCRIPT or " " in word.text):
+                nested = word.text
+            if nested is not None:
+                self.script(read_script(nested), depth=depth + 1, is_direct=False)
+
+
+def _shell_script(name: str | None, command: SimpleCommand) -> str | None:
+    """The script of `bash -c SCRIPT` or `bash -lc SCRIPT`."""
+    if name not in SHELLS:
+        return None
+    words = [word.text for word in command.words[1:]]
+    flag = next((at for at, text in enumerate(words) if _holds_script(text)), None)
+    if flag is None or not _are_options(words[:flag]):
+        return None
+    return next((text for text in words[flag + 1 :] if text is None or text[:1] not in "-+"), None)
+
+
+def _are_options(words: list[str | None]) -> bool:
+    """Whether a shell reads all of them as options, with the values that some of them take."""
+    before = [None, *words]
+    return all(
+        (text or "").startswith(("-", "+"))
+        or (before[at] or "").endswith(("o", "O", "file", "rcfile"))
+        for at, text in enumerate(words)
+    )
+
+
+def _holds_script(text: str | None) -> bool:
+    return text is not None and re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", text) is not None
+
+
+def _is_plain_shell(command: SimpleCommand) -> bool:
+    """Whether it is a known shell with no options but those that leave the script as it is."""
+    texts = [word.text for word in command.words]
+    if system_program(texts[0] or "") not in _PLAIN_SHELLS:
+        return False
+    for at, text in enumerate(texts[1:], start=1):
+        if text in _PLAIN_SETTINGS and re.fullmatch(r"-[eluxv]*o", texts[at - 1] or ""):
+            continue
+        if not _PLAIN_FLAGS.fullmatch(text or " "):
+            return False
+        if "c" in (text or ""):
+            follows = texts[at + 1] if at + 1 < len(texts) else None
+            return "o" not in (text or "") and (follows or "-")[:1] not in "-+"
+    return False
+
+
+def _changed_environment(command: SimpleCommand) -> list[str]:
+    return [
+        f"`{name}` can change what runs"
+        for name, value in command.assignments
+        if not is_harmless(name, value.text)
+    ]
+
+
+def guessed_words(command: SimpleCommand) -> tuple[str, ...]:
+    """The words as the program gets them; where only a shell could know, as they are written."""
+    return tuple(
+        word.text if word.text is not None else _HOME.sub(str(Path.home()), word.source)
+        for word in command.words
+    )
+
+
+def _finds_and_runs(name: str | None, command: SimpleCommand) -> bool:
+    options = _FINDERS.get(name or "", ())
+    return any((word.text or "").startswith(options) for word in command.words[1:] if options)
+
+
+def _plain(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    return tuple(word for word in words if word.text not in {";", "+", "{}", "--"})

@@ -1,0 +1,461 @@
+"""The vocabulary in which a program is described: its options, its operands, and their meaning.
+
+A table names options in one text, separated by spaces:
+
+    -a          a flag; `-abc` stands for three flags
+    --all       a long flag
+    --color?    a flag with an optional value, which must be a plain word
+    -n=value    takes a value; the kind after `=` says what the program does with it
+    -NUM        a number, as in `head -5`
+
+Operands are kinds in their order; `*` marks the one that takes any number: `read* write`.
+
+Environment variables are known by name: those that change only how a program prints.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from types import MappingProxyType
+from typing import Final
+
+ANY_OPTION: Final = "*"
+"""Among the options that a rule accepts: all of them."""
+
+_TOKEN: Final = re.compile(r"(?P<name>[^?=]+|=)(?P<optional>\?)?(?:=(?P<kind>[a-z]+))?")
+
+_HARMLESS: Final = frozenset(
+    {
+        *("LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES", "CI", "DEBIAN_FRONTEND"),
+        *("NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "PY_COLORS", "COLORTERM"),
+        *("GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_LITERAL_PATHSPECS"),
+        *("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUTF8"),
+        *(
+            "PYTHONIOENCODING",
+            "RUST_BACKTRACE",
+            "RUST_LOG",
+            "CARGO_TERM_COLOR",
+            "CARGO_INCREMENTAL",
+        ),
+        *("NODE_ENV", "NPM_CONFIG_LOGLEVEL", "NPM_CONFIG_COLOR", "NPM_CONFIG_FUND"),
+        *("GOOS", "GOARCH", "CGO_ENABLED", "SOURCE_DATE_EPOCH", "PIP_NO_INPUT"),
+        *("PIP_DISABLE_PIP_VERSION_CHECK", "HYPOTHESIS_PROFILE", "POSIXLY_CORRECT"),
+    }
+)
+_HARMLESS_NAME: Final = re.compile(r"LC_[A-Z]+")
+_PLAIN_VALUE: Final = re.compile(r"[\w.,:@+= -]*")
+_ZONE: Final = re.compile(r"[A-Za-z]\w*(?:/[A-Za-z][\w+-]*)*")
+_PAGERS: Final = frozenset({"PAGER", "GIT_PAGER", "MANPAGER"})
+
+
+class Kind(Enum):
+    """What a program does with an option or with the text that it takes."""
+
+    FLAG = "flag"
+    OPTIONAL = "optional"
+    VALUE = "value"
+    """Text that selects nothing but the program's own behavior."""
+    NAME = "name"
+    """A plain word; anything with `=`, spaces or leading punctuation is asked."""
+    NUMBER = "number"
+    READ = "read"
+    WRITE = "write"
+    """A path that the program is there to write."""
+    REMOVE = "remove"
+    """A path that it deletes or moves away."""
+    OUTPUT = "output"
+    """A path written beside the program's purpose: judged as a redirect is."""
+    ENTER = "enter"
+    """A directory from which later paths are resolved."""
+    RUN = "run"
+    """A command, a script, or code: asked unless a rule names it."""
+    MODULE = "module"
+    """Code that is found by name, and takes all words that follow."""
+    REVISION = "revision"
+    """A revision of git, with or without a path, or a path."""
+    REMOTE = "remote"
+    """A named remote of git; an address is asked."""
+    CLONE = "clone"
+    """An address or a path that git clones."""
+    URL = "url"
+    DATA = "data"
+    """Text, or `@` and a file to read."""
+    FORMAT = "format"
+    """`+` and a format."""
+    SED = "sed"
+    AWK = "awk"
+    JQ = "jq"
+    UNKNOWN = "unknown"
+    """A word of a program without a table; a path in it can be read or written."""
+
+
+PATHS: Final = frozenset({Kind.READ, Kind.WRITE, Kind.REMOVE, Kind.OUTPUT, Kind.ENTER})
+
+
+class Style(Enum):
+    """How a program reads its options."""
+
+    GNU = "gnu"
+    """Short ones bundle, long ones take `=`."""
+    WORDS = "words"
+    """Each option is one word: `find -name`, `go -run`, `dd if=`."""
+    BUNDLE = "bundle"
+    """As GNU, and the first word may be a bundle without a dash: `tar xf`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program, or one subcommand.
+
+    Attributes:
+        options: the options that are known.
+        operands: the kinds of its operands; by the option that changes them, "" for none.
+        when: options that mean something else beside another: `{"-c": "-f=output"}` for tar.
+        implies: what an option does without naming a path: `{"-O": "output"}` writes here.
+        commands: the subcommands; the first operand selects one.
+        stops: whether options end at the first operand.
+        rest: what reads the words after `--`; None where they are operands.
+        names_hosts: whether a path with a colon names another machine.
+        about: what is asked although the program is known.
+    """
+
+    options: str = ""
+    operands: str | Mapping[str, str] = ""
+    when: Mapping[str, str] = field(default_factory=dict[str, str])
+    implies: Mapping[str, str] = field(default_factory=dict[str, str])
+    commands: "Mapping[str, Program]" = field(default_factory=dict[str, "Program"])
+    style: Style = Style.GNU
+    stops: bool = False
+    rest: "Program | None" = None
+    names_hosts: bool = False
+    about: str = ""
+
+
+@cache
+def option_kinds(text: str, style: Style = Style.GNU) -> Mapping[str, Kind]:
+    """The kind of each option that a text in this vocabulary names.
+
+    Raises:
+        ValueError: a part of the text is not in the vocabulary.
+    """
+    kinds: dict[str, Kind] = {}
+    for token in text.split():
+        found = _TOKEN.fullmatch(token)
+        if found is None or (found["optional"] and found["kind"]):
+            raise ValueError(f"`{token}` is not an option, such as -n=value")
+        name = found["name"]
+        kind = Kind(found["kind"] or ("optional" if found["optional"] else "flag"))
+        is_bundle = style is not Style.WORDS and re.fullmatch(r"-[^-]{2,}", name) is not None
+        if is_bundle and name != "-NUM":
+            if kind is not Kind.FLAG:
+                raise ValueError(f"`{token}` bundles options that take values")
+            kinds |= {f"-{letter}": kind for letter in name[1:]}
+        else:
+            kinds[name] = kind
+    return MappingProxyType(kinds)
+
+
+def operand_kinds(text: str, count: int) -> tuple[Kind | None, ...]:
+    """The kind of each of that many operands; None for one that is not expected."""
+    slots = text.split()
+    star = next((at for at, slot in enumerate(slots) if slot.endswith("*")), None)
+    kinds = [Kind(slot.removesuffix("*")) for slot in slots]
+    if star is None:
+        return tuple(kinds[at] if at < len(kinds) else None for at in range(count))
+    tail = kinds[star + 1 :]
+    head = kinds[:star]
+    if count < len(head) + len(tail):
+        # Too few: what comes last is what the program writes.
+        return tuple((*head, *tail)[-count:]) if count and tail else tuple(head[:count])
+    middle = [kinds[star]] * (count - len(head) - len(tail))
+    return (*head, *middle, *tail)
+
+
+def is_harmless(name: str, value: str | None) -> bool:
+    """Whether a variable leaves open neither what runs nor which files are read.
+
+    Every other variable is in doubt: of most programs, no list of the dangerous ones is complete.
+
+    Args:
+        name: its name.
+        value: its value; None if only a running shell could know it.
+    """
+    if value is None:
+        return False
+    if name in _PAGERS:
+        return value in {"", "cat"}
+    if name == "TZ":
+        return value == "" or _ZONE.fullmatch(value) is not None
+    is_known = name in _HARMLESS or _HARMLESS_NAME.fullmatch(name) is not None
+    # A locale or terminal with a slash in its name is read from that file.
+    return is_known and _PLAIN_VALUE.fullmatch(value) is not None
+
+
+_SED_SIMPLE: Final = frozenset("dpqQxhHgGnNDPlzF=")
+_SED_ADDRESS: Final = re.compile(r"[\d$~+,! \tIM]")
+_SED_LABEL: Final = re.compile(r"[\w.-]*")
+_SED_FLAGS: Final = re.compile(r"[gpiImM0-9]*")
+_AWK_TEXT: Final = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
+_AWK_RUNS: Final = re.compile(r"system|getline|ARGV|@|\\\n|(?<!\|)\|(?!\|)")
+_STRINGS: Final = re.compile(r"\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
+
+
+def texts_within(program: str) -> tuple[str, ...]:
+    """The quoted texts of a program, any of which it can run as a command."""
+    return tuple(_STRINGS.findall(program))
+
+
+def awk_is_plain(program: str) -> bool:
+    """Whether an awk program runs nothing, and writes and reads no files of its own."""
+    if _AWK_RUNS.search(program):
+        return False
+    # A quote in a regular expression shifts what counts as text: with one, look at it all.
+    code = program if "/" in program else _AWK_TEXT.sub('""', program)
+    return not ("print" in code and ">" in code)
+
+
+def jq_is_plain(program: str) -> bool:
+    """Whether a jq program loads no modules."""
+    return re.search(r"\b(?:import|include)\b", program) is None
+
+
+def sed_is_plain(program: str) -> bool:
+    """Whether a sed script runs nothing, and writes and reads no files of its own.
+
+    It knows a part of the language, and says no to everything else.
+    """
+    at = 0
+    while at < len(program):
+        character = program[at]
+        if character in " \t\n;{}" or _SED_ADDRESS.match(character):
+            at += 1
+        elif character in "/\\":
+            at += character == "\\"
+            end = _sed_part(program, at + 1, program[at : at + 1])
+            if end is None:
+                return False
+            at = end
+        else:
+            end = _sed_command(program, at)
+            if end is None:
+                return False
+            at = end
+    return True
+
+
+def _sed_command(program: str, at: int) -> int | None:
+    """The place behind one command; None if it does more than transform its input."""
+    command = program[at]
+    if command in "aic":
+        return _sed_text(program, at)
+    if command in ":btT":
+        label = _SED_LABEL.match(program, at + 1 + (program[at + 1 : at + 2] == " "))
+        return at + 1 if label is None else label.end()
+    if command in _SED_SIMPLE:
+        return at + 1
+    return _sed_change(program, at) if command in "sy" else None
+
+
+def _sed_change(program: str, at: int) -> int | None:
+    """The place behind `s///` or `y///`; None if it does more than that."""
+    delimiter = program[at + 1 : at + 2]
+    middle = _sed_part(program, at + 2, delimiter)
+    end = None if middle is None else _sed_part(program, middle, delimiter)
+    if end is None:
+        return None
+    flags = _SED_FLAGS.match(program, end) if program[at] == "s" else None
+    end = end if flags is None else flags.end()
+    return end if program[end : end + 1] in {"", " ", "\t", "\n", ";", "}"} else None
+
+
+def _sed_part(program: str, at: int, delimiter: str) -> int | None:
+    """The place behind the delimiter that closes a part; None where versions of sed differ."""
+    if delimiter in {"", "\n", "\\"}:
+        return None
+    start = at
+    while at < len(program):
+        if program[at] == "\\":
+            at += 2
+        elif program[at] == delimiter:
+            part = re.sub(r"\\.", "", program[start:at], flags=re.DOTALL)
+            # Some versions take a delimiter within brackets for a plain character.
+            is_open = part.rfind("[") > part.rfind("]") or re.search(r"\[\^?\]", part)
+            return None if is_open else at + 1
+        else:
+            at += 1
+    return None
+
+
+def _sed_text(program: str, at: int) -> int:
+    """The place behind the text of `a`, `i` or `c`, which ends at a line without a backslash."""
+    while at < len(program) and program[at] != "\n":
+        at += 2 if program[at] == "\\" else 1
+    return at
+
+
+_NUMBER: Final = re.compile(r"[+-]?[\d.]+[A-Za-z]{0,2}")
+_NAME: Final = re.compile(r"[\w@%.][\w.:/@%+,-]*")
+_OPTIONAL: Final = re.compile(r"[\w.,:%@+-]*")
+_ADDRESS: Final = re.compile(r"(?:https?|ssh|git)://[^\s-]\S*|[\w.]+@[\w.]+:[^:\s]\S*")
+_URL: Final = re.compile(r"https?://[^\s@]+|[\w.]+(?::\d+)?(?:/[^\s@]*)?")
+_SED_RUNS: Final = re.compile(r"e\s+([^;\n}]+)")
+
+_PLAIN: Final = {
+    Kind.NUMBER: _NUMBER,
+    Kind.NAME: _NAME,
+    Kind.URL: _URL,
+    Kind.OPTIONAL: _OPTIONAL,
+}
+_LANGUAGES: Final = {Kind.SED: sed_is_plain, Kind.AWK: awk_is_plain, Kind.JQ: jq_is_plain}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a command does with one text: a path, or something that it runs.
+
+    Attributes:
+        kind: one of READ, WRITE, REMOVE, OUTPUT, UNKNOWN and RUN.
+        by: the option that makes it so; empty for an operand.
+        bases: directories from which a path is resolved.
+        is_named: whether the rule itself names the text.
+    """
+
+    kind: Kind
+    text: str
+    by: str = ""
+    bases: tuple[str, ...] = ("",)
+    is_named: bool = False
+
+
+class Words:
+    """The words of a command, and what has been found of them.
+
+    Args:
+        given: the words, the program first.
+        named: the places of words that the rule itself names.
+        accepts: options that the rule adds to the tables.
+    """
+
+    def __init__(
+        self, given: Sequence[str], named: AbstractSet[int], accepts: Sequence[str]
+    ) -> None:
+        self.given = given
+        self.named = named
+        self.accepts_any = ANY_OPTION in accepts
+        texts = " ".join(each for each in accepts if each != ANY_OPTION)
+        self.accepted = option_kinds(texts, Style.WORDS)
+        self.uses: list[Use] = []
+        self.doubts: list[str] = []
+        self.bases: tuple[str, ...] = ("",)
+
+    def use(self, kind: Kind, text: str, at: int, by: str) -> None:
+        """Note what is done with a text of the word at that place."""
+        self.uses.append(Use(kind, text, by, self.bases, at in self.named))
+
+    def doubt(self, at: int, text: str) -> None:
+        """Note why the word at that place is not known; the rule may name it."""
+        if at not in self.named:
+            self.doubts.append(text)
+
+
+class Meanings:
+    """Notes what one program does with its words.
+
+    Args:
+        words: where it is noted.
+        program: its table.
+        name: what doubts call it.
+    """
+
+    def __init__(self, words: Words, program: Program, name: str) -> None:
+        self._words = words
+        self._program = program
+        self._name = name
+
+    def text(self, kind: Kind, text: str, at: int, by: str) -> None:
+        """Note what is done with one text of that kind."""
+        words = self._words
+        if kind in PATHS and kind is not Kind.ENTER:
+            self._path(kind, text, at, by)
+        elif kind is Kind.RUN:
+            words.doubt(at, f"`{self._name}` would run `{text}`")
+            words.use(Kind.RUN, text, at, by)
+        elif kind in _PLAIN:
+            if not _PLAIN[kind].fullmatch(text):
+                words.doubt(at, f"`{text}` is unusual for `{self._name}`")
+            if kind is Kind.NAME and "/" in text:
+                words.use(Kind.UNKNOWN, text, at, by)
+        elif kind in _LANGUAGES:
+            self._language(kind, text, at, by)
+        else:
+            self._special(kind, text, at, by)
+
+    def _path(self, kind: Kind, text: str, at: int, by: str) -> None:
+        if text == "-":
+            return
+        if self._program.names_hosts and ":" in text:
+            self._words.doubt(at, f"`{text}` can name another machine")
+        self._words.use(kind, text, at, by)
+
+    def _language(self, kind: Kind, text: str, at: int, by: str) -> None:
+        if _LANGUAGES[kind](text):
+            return
+        words = self._words
+        words.doubt(at, f"the program `{text}` can do more than transform its input")
+        inner = _SED_RUNS.findall(text) if kind is Kind.SED else texts_within(text)
+        for each in inner:
+            words.use(Kind.RUN, each, at, by)
+
+    def _special(self, kind: Kind, text: str, at: int, by: str) -> None:
+        words = self._words
+        match kind:
+            case Kind.UNKNOWN:
+                self._unknown_word(text, at, by)
+            case Kind.REVISION | Kind.REMOTE | Kind.CLONE:
+                self._of_git(kind, text, at, by)
+            case Kind.DATA if text.startswith("@"):
+                self._path(Kind.READ, text[1:], at, by)
+            case Kind.DATA if "%output" in text:
+                words.doubt(at, f"`{text}` writes a file")
+            case Kind.FORMAT if not text.startswith("+"):
+                words.doubt(at, f"`{text}` sets the clock")
+            case _:
+                pass
+
+    def _of_git(self, kind: Kind, text: str, at: int, by: str) -> None:
+        """Note a revision, which can name a path of it, or a repository."""
+        words = self._words
+        if kind is Kind.REVISION:
+            words.use(Kind.READ, text, at, by)
+            if ":" in text:
+                words.use(Kind.READ, text.partition(":")[2] or ".", at, by)
+        elif kind is Kind.CLONE:
+            words.use(Kind.WRITE, ".", -1, by)
+        if kind is not Kind.REVISION and ":" not in text:
+            words.use(Kind.UNKNOWN, text, at, by)
+        elif kind is Kind.REMOTE or (kind is Kind.CLONE and not _ADDRESS.fullmatch(text)):
+            words.doubt(at, f"`{text}` is an address that no rule names")
+
+    def _unknown_word(self, text: str, at: int, by: str) -> None:
+        words = self._words
+        if text.startswith("-") and text != "-":
+            self.unknown_option(text, at)
+            return
+        if "=" in text and not words.accepts_any:
+            words.doubt(at, f"what `{self._name}` does with `{text}` is not known")
+        words.use(Kind.UNKNOWN, text, at, by)
+        if "=" in text:
+            words.use(Kind.UNKNOWN, text.partition("=")[2], at, by)
+
+    def unknown_option(self, name: str, at: int) -> int:
+        """Note an option that no table has; return the number of words it takes."""
+        text = self._words.given[at]
+        if not self._words.accepts_any:
+            self._words.doubt(at, f"`{name}` is not a known option of `{self._name}`")
+        for part in (text.partition("=")[2], "/" + text.partition("/")[2]):
+            if part.strip("/"):
+                self._words.use(Kind.UNKNOWN, part, at, name)
+        return 1

@@ -1,0 +1,347 @@
+"""Chooses suggestions of mods, and remembers the answers."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from localio.files import read_text, write_whole
+from symposium.config.paths import Paths
+from symposium.config.user_config import Config, ModEntry
+from symposium.errors import SymposiumError
+from symposium.permissions.trust_store import Question, TrustStore
+from symposium.permissions.trusted_content import Item
+from symposium.planning.recommendation_sources import (
+    NONE,
+    RemoteRecommendations,
+    Stored,
+    address_of,
+    read_stored,
+    usable,
+    workspace_of,
+)
+from symposium.planning.recommendations import (
+    ORIGIN,
+    Facts,
+    Listed,
+    Recommendation,
+    RecommendationError,
+    holds,
+    identity,
+    leaves,
+    merged,
+    read_recommendations,
+    reason,
+    reason_gone,
+)
+from symposium.planning.survey import survey
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """A mod that suits the workspace and is not configured.
+
+    Attributes:
+        recommendation: which.
+        because: why it suits; empty for what always does.
+    """
+
+    recommendation: Recommendation
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A mod that was added for this workspace and suits it no longer; `because` says why."""
+
+    mod: ModEntry
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What to offer to the user."""
+
+    additions: tuple[Addition, ...] = ()
+    removals: tuple[Removal, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to offer."""
+        return bool(self.additions or self.removals)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the user has said before, as identities of mods.
+
+    Attributes:
+        declined: never to be offered again.
+        added_here: added for this workspace, and for no other.
+        kept: not to be taken away, whatever suits.
+    """
+
+    declined: AbstractSet[str] = frozenset()
+    added_here: AbstractSet[str] = frozenset()
+    kept: AbstractSet[str] = frozenset()
+
+
+def compare(
+    mods: Sequence[ModEntry],
+    recommendations: Iterable[Recommendation],
+    facts: Facts,
+    answers: Answers,
+) -> Changes:
+    """What to add and what to take away (acp-host §4.11).
+
+    A disabled mod counts as known. Only what a recommendation has brought, for this workspace
+    alone, is ever offered to be taken away.
+    """
+    listed = list(recommendations)
+    suiting = [each for each in listed if holds(each.when, facts)]
+    known = {identity(mod) for mod in mods} | {mod.name for mod in mods}
+    additions = [
+        Addition(each, reason(each.when, facts))
+        for each in suiting
+        if not {each.identity, each.mod.name} & known and each.identity not in answers.declined
+    ]
+    suits = {each.identity for each in suiting}
+    by_identity = {each.identity: each for each in listed}
+    removals = [
+        Removal(mod, _why_gone(by_identity.get(identity(mod)), facts))
+        for mod in mods
+        if mod.origin == ORIGIN and identity(mod) in answers.added_here - answers.kept - suits
+    ]
+    return Changes(tuple(additions), tuple(removals))
+
+
+def applied(config: Config, add: Iterable[ModEntry], remove: Iterable[ModEntry]) -> Config:
+    """The config with these mods at its end, and without those."""
+    gone = {identity(mod) for mod in remove}
+    kept = [mod for mod in config.mods if mod.origin != ORIGIN or identity(mod) not in gone]
+    return config.with_mods(*kept, *add)
+
+
+def _why_gone(recommendation: Recommendation | None, facts: Facts) -> str:
+    if recommendation is None:
+        return "it is no longer recommended"
+    return reason_gone(recommendation.when, facts) or "it no longer suits"
+
+
+FILE: Final = "recommendation-answers.json"
+
+
+class _Kept(Struct, forbid_unknown_fields=False):
+    declined: set[str] = msgspec.field(default_factory=set[str])
+    kept: set[str] = msgspec.field(default_factory=set[str])
+    added: dict[str, set[str]] = msgspec.field(default_factory=dict[str, set[str]])
+    """By workspace."""
+
+
+class AnswerMemory:
+    """The answers of one user; a damaged file counts as none, and is replaced by the next one.
+
+    Attributes:
+        trouble: what was wrong with the file when it was last read; None for nothing.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.trouble: str | None = None
+        self._file = home / FILE
+
+    def answers(self, workspace: Path) -> Answers:
+        """What matters in a workspace."""
+        kept = self._read()
+        elsewhere = {
+            each for place, added in kept.added.items() if place != str(workspace) for each in added
+        }
+        here = kept.added.get(str(workspace), set[str]()) - elsewhere
+        return Answers(frozenset(kept.declined), frozenset(here), frozenset(kept.kept))
+
+    def decline(self, identities: Iterable[str]) -> None:
+        """Never offer these again.
+
+        Raises:
+            ExplainedError: it cannot be written.
+        """
+        kept = self._read()
+        kept.declined |= set(identities)
+        self._write(kept)
+
+    def keep(self, identities: Iterable[str]) -> None:
+        """Never offer to take these away again.
+
+        Raises:
+            ExplainedError: it cannot be written.
+        """
+        kept = self._read()
+        kept.kept |= set(identities)
+        self._write(kept)
+
+    def added(self, workspace: Path, identities: Iterable[str]) -> None:
+        """These were added for a workspace.
+
+        Raises:
+            ExplainedError: it cannot be written.
+        """
+        kept = self._read()
+        kept.added.setdefault(str(workspace), set()).update(identities)
+        self._write(kept)
+
+    def forget(self) -> int:
+        """Offer everything again that was declined; how many there were.
+
+        Raises:
+            ExplainedError: it cannot be written.
+        """
+        kept = self._read()
+        count = len(kept.declined) + len(kept.kept)
+        kept.declined, kept.kept = set(), set()
+        self._write(kept)
+        return count
+
+    def _read(self) -> _Kept:
+        self.trouble = None
+        try:
+            text = read_text(self._file)
+            return _Kept() if text is None else msgspec.json.decode(text, type=_Kept)
+        except (OSError, ValueError) as error:
+            self.trouble = f"{self._file} cannot be read ({error}): nothing is remembered"
+            return _Kept()
+
+    def _write(self, kept: _Kept) -> None:
+        try:
+            text = msgspec.json.format(msgspec.json.encode(kept, order="sorted"))
+            write_whole(self._file, text.decode() + "\n")
+        except OSError as error:
+            raise SymposiumError(f"{self._file} cannot be written: {error}", "") from error
+
+
+USER_FILE: Final = "config/recommendations.toml"
+"""Below our home, as in the reference's layout (acp-host §4.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What is known of one workspace.
+
+    Attributes:
+        workspace: canonical.
+        recommendations: all that may be offered, whether they suit or not.
+        facts: what the workspace is like.
+        items: everything it stores that is to be judged before it is used.
+        questions: what of that the user has not judged yet.
+        problems: what could not be used, and why.
+    """
+
+    workspace: Path
+    recommendations: Sequence[Recommendation]
+    facts: Facts
+    items: Sequence[Item]
+    questions: Sequence[Question]
+    problems: Sequence[str]
+
+
+class Adviser:
+    """Recommends mods to one user.
+
+    Attributes:
+        trust: what stored content the user allows.
+        memory: what the user has answered.
+        remote: the recommendations of others.
+
+    Args:
+        paths: the user's directories.
+        env: our environment.
+        builtins: the names of the mods that come with us.
+        readers: what else a workspace stores that is to be judged.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        env: Mapping[str, str],
+        builtins: Callable[[], Collection[str]],
+        readers: Sequence[Callable[[Path], Sequence[Item]]] = (),
+    ) -> None:
+        self.trust = TrustStore(paths.home)
+        self.memory = AnswerMemory(paths.home)
+        address = address_of(env)
+        self.remote = RemoteRecommendations(address, paths)
+        self._is_alone = address == NONE
+        self._paths = paths
+        self._builtins = builtins
+        self._readers = readers
+
+    def advise(self, directory: str | Path) -> Advice:
+        """What is recommended for a workspace; reads files, and starts and asks nothing."""
+        workspace = workspace_of(directory)
+        problems: list[str] = []
+        stored = read_stored(workspace)
+        problems += stored.problems
+        items = [*stored.items, *(item for read in self._readers for item in read(workspace))]
+        questions = self.trust.questions(items)
+        if self.trust.trouble:
+            problems.append(self.trust.trouble)
+        layers = [*self._layers(problems), self._of_workspace(stored, problems)]
+        recommendations = merged(layers)
+        asked = [leaf for each in recommendations for leaf in leaves(each.when)]
+        facts = survey(workspace, asked)
+        problems += facts.troubles
+        return Advice(workspace, recommendations, facts, items, questions, tuple(problems))
+
+    def changes(self, advice: Advice, mods: Sequence[ModEntry]) -> Changes:
+        """What to offer to whoever has these mods."""
+        answers = self.memory.answers(advice.workspace)
+        return compare(mods, advice.recommendations, advice.facts, answers)
+
+    def _layers(self, problems: list[str]) -> Iterable[Sequence[Recommendation]]:
+        known = self._builtins()
+        for layer, read in (
+            ("built-in", self._of_ours),
+            ("remote", self.remote.here),
+            ("user", self._of_user),
+        ):
+            try:
+                listed = read()
+            except RecommendationError as error:
+                problems.append(f"{layer}: {error.message}")
+                continue
+            problems += [f"{layer}: {problem}" for problem in listed.problems]
+            for each in listed.recommendations:
+                if each.mod.source is None and each.mod.name not in known and layer != "built-in":
+                    problems.append(f"{layer}: there is no built-in mod {each.mod.name!r}")
+            yield [
+                each
+                for each in listed.recommendations
+                if each.mod.source is not None or each.mod.name in known
+            ]
+
+    def _of_ours(self) -> Listed:
+        if self._is_alone:
+            return Listed()
+        text = (
+            files("symposium.planning").joinpath("builtin_recommendations.toml").read_text("utf-8")
+        )
+        return read_recommendations(text, "built-in")
+
+    def _of_user(self) -> Listed:
+        file = self._paths.home / USER_FILE
+        try:
+            text = read_text(file)
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecommendationError(f"{file}: {error}", "") from error
+        return Listed() if text is None else read_recommendations(text, "user")
+
+    def _of_workspace(self, stored: Stored, problems: list[str]) -> Sequence[Recommendation]:
+        known = self._builtins()
+        try:
+            found = usable(stored, self.trust.trusted(stored.items), self._paths.home / "trusted")
+        except OSError as error:
+            problems.append(f"a copy of a stored program cannot be made: {error}")
+            return ()
+        return [each for each in found if each.mod.source is not None or each.mod.name in known]

@@ -1,0 +1,384 @@
+"""A chain planned for one editor, whose agent answers first.
+
+acp-host §3.3, steps 3 and 4. If the chain asks something else in the end, the agent is started once
+more with the real request: ACP knows no second `initialize`.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from msgspec import UNSET, Struct, field
+from msgspec.structs import replace
+
+from peerwire.acp.names import INITIALIZE
+from peerwire.errors import INTERNAL_ERROR, LocalError, RpcError, SpawnError
+from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.messages import Message
+from peerwire.jsonrpc.transport import Listener, Overlong, Transport
+from peerwire.jsonrpc.values import decode_value, encode_value
+from peerwire.transports.process import spawn
+from symposium.catalog import builtin_mods, find_mod, installed_mods
+from symposium.chain.blueprint import Blueprint, Component, InProcess, OnStderr, Program, StartWork
+from symposium.chain.capabilities import primitives
+from symposium.chain.mod import ComponentSpec, Needs
+from symposium.planning.chain_spec import ChainSpec
+from symposium.planning.planner import (
+    Entry,
+    MissingCapabilityError,
+    Plan,
+    plan,
+    provided,
+    to_agent,
+    to_chain,
+    to_editor,
+)
+
+_log = logging.getLogger(__name__)
+
+FIRST_ID: Final = b'"symposium-agent-first"'
+"""The id of the request that was predicted; the chain's own ids are numbers."""
+
+Spawn: TypeAlias = Callable[[OnStderr | None], Transport]
+
+
+def agent_first(
+    agent: Program, prediction: Mapping[str, Any], *, spawn_agent: Spawn | None = None
+) -> Program:
+    """The agent, asked as soon as it is started.
+
+    Args:
+        agent: a program that speaks ACP.
+        prediction: the params that it is expected to be asked with.
+        spawn_agent: starts it; by its command, unless told otherwise.
+    """
+
+    def by_command(on_stderr: OnStderr | None) -> Transport:
+        return spawn(agent.command, on_stderr=on_stderr)
+
+    def opener(start: StartWork, on_stderr: OnStderr | None) -> Transport:
+        again = spawn_agent or by_command
+        return AgentFirst(lambda: again(on_stderr), prediction, start)
+
+    return replace(agent, opener=opener)
+
+
+class AgentFirst:
+    """The agent's transport, as the chain sees it."""
+
+    def __init__(
+        self, spawn_agent: Callable[[], Transport], prediction: Mapping[str, Any], start: StartWork
+    ) -> None:
+        self._spawn = spawn_agent
+        self._prediction = prediction
+        self._start_work = start
+        self._agent = spawn_agent()
+        self._kept: Message | None = None
+        self._early: list[bytes | Overlong] = []
+        self._asked: bytes | None = None
+        self._is_through = False
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that the agent has not taken yet."""
+        return self._agent.backlog
+
+    def start(self, listener: Listener) -> None:
+        """Ask the agent, before anybody else is asked."""
+        self._listener = listener
+        self._agent.start(_Life(self, self._agent))
+        body = encode_value(self._prediction)
+        self._agent.send(wire.request(FIRST_ID, INITIALIZE, body))
+
+    def send(self, line: bytes) -> None:
+        """Pass a line on; the chain's `initialize` is compared with what was predicted."""
+        if self._is_through or not self._is_greeting(line):
+            self._agent.send(line)
+
+    def pause_reading(self) -> None:
+        """Read nothing for now."""
+        self._agent.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        self._agent.resume_reading()
+
+    async def drain(self) -> None:
+        """Wait until the agent has taken most of what waits for it."""
+        await self._agent.drain()
+
+    async def aclose(self, *, grace: float = 1.0) -> None:
+        """End the agent."""
+        await self._agent.aclose(grace=grace)
+
+    def received(self, lines: Sequence[bytes | Overlong], agent: Transport) -> None:
+        """Take what the agent says; what comes before the chain has asked waits."""
+        if agent is not self._agent:
+            return
+        if self._is_through:
+            self._listener.lines_received(lines)
+            return
+        for line in lines:
+            if not self._keep(line):
+                self._early.append(line)
+        self._answer()
+
+    def listener_of(self, agent: Transport) -> Listener | None:
+        """Who is told of this agent; nobody, for one that has been replaced."""
+        return self._listener if agent is self._agent else None
+
+    def _keep(self, line: bytes | Overlong) -> bool:
+        if self._kept is not None or isinstance(line, Overlong):
+            return False
+        message = wire.decode(line)
+        if not isinstance(message, Message) or message.method is not UNSET:
+            return False
+        if message.id is UNSET or bytes(message.id) != FIRST_ID:
+            return False
+        self._kept = message
+        return True
+
+    def _is_greeting(self, line: bytes) -> bool:
+        """Whether this is the chain's `initialize`, which is answered, or sent anew."""
+        message = wire.decode(line)
+        if not isinstance(message, Message) or message.method != INITIALIZE:
+            return False
+        assert message.id is not UNSET
+        params = None if message.params is UNSET else decode_value(message.params)
+        if plain(params) == plain(self._prediction):
+            self._asked = bytes(message.id)
+            self._answer()
+        else:
+            self._begin_again(line)
+        return True
+
+    def _answer(self) -> None:
+        if self._kept is None or self._asked is None:
+            return
+        self._is_through = True
+        kept, early = self._kept, self._early
+        self._kept, self._early = None, []
+        if kept.error is not UNSET:
+            answer = wire.error_response(self._asked, kept.error)
+        else:
+            answer = wire.result_response(self._asked, kept.result or b"null")
+        self._listener.lines_received([answer, *early])
+
+    def _begin_again(self, line: bytes) -> None:
+        _log.warning(
+            "the agent was asked what the chain does not ask in the end; it is started again"
+        )
+        left = self._agent
+        self._start_work(left.aclose(grace=0))
+        try:
+            self._agent = self._spawn()
+        except SpawnError as error:
+            self._listener.ended(error)
+            return
+        self._is_through = True
+        self._early.clear()
+        self._agent.start(_Life(self, self._agent))
+        self._agent.send(line)
+
+
+class _Life(Struct, frozen=True):
+    """Listens to one agent, so that the words of one that was replaced reach nobody."""
+
+    owner: AgentFirst
+    agent: Transport
+
+    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        self.owner.received(lines, self.agent)
+
+    def writing_paused(self) -> None:
+        if (listener := self.owner.listener_of(self.agent)) is not None:
+            listener.writing_paused()
+
+    def writing_resumed(self) -> None:
+        if (listener := self.owner.listener_of(self.agent)) is not None:
+            listener.writing_resumed()
+
+    def ended(self, error: Exception | None) -> None:
+        if (listener := self.owner.listener_of(self.agent)) is not None:
+            listener.ended(error)
+
+
+def plain(value: Any) -> Any:
+    """The value without members `_meta` that are null or empty, at any depth."""
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, Any]", value).items()
+        kept = {name: plain(each) for name, each in members}
+        return {name: each for name, each in kept.items() if name != "_meta" or each}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in cast("Sequence[Any]", value)]
+    return value
+
+
+Order: TypeAlias = Literal["agent-first", "through-chain"]
+"""Who is asked `initialize` first: the agent, with what is predicted, or the first mod."""
+
+LookUp: TypeAlias = Callable[[str], ComponentSpec | None]
+
+Refine: TypeAlias = Callable[[Plan, Mapping[str, Any]], Plan]
+"""Looks at a plan once more when the agent has answered; may only leave optional components out."""
+
+VERSION: Final = "0.1.0"
+"""The host's version, as the editor is told."""
+
+
+def as_planned(plan: Plan, answer: Mapping[str, Any]) -> Plan:
+    """The plan as it is: what the agent can do changes nothing (acp-host §3.3, step 3)."""
+    del answer
+    return plan
+
+
+class Wishes(Struct, frozen=True):
+    """What the user has said of the components beside their order.
+
+    Attributes:
+        optional: whether the chain may go without one, by name; else the component itself says.
+        without: names of those that have turned out not to be possible.
+        needs: what the config declares of a component's needs, by name; added to its own.
+    """
+
+    optional: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    without: AbstractSet[str] = frozenset()
+    needs: Mapping[str, Needs] = field(default_factory=dict[str, Needs])
+
+    def of(self, entry: Entry) -> Entry:
+        """The entry, as optional as the user wants it, with what the config declares."""
+        needs, wish = entry.needs, self.optional.get(entry.id)
+        if (declared := self.needs.get(entry.id)) is not None:
+            needs = replace(
+                needs,
+                kind=declared.kind if declared.kind == "adapter" else needs.kind,
+                requires=(*needs.requires, *declared.requires),
+                provides=(*needs.provides, *declared.provides),
+            )
+        if wish is not None:
+            needs = replace(needs, is_optional=wish)
+        return entry if needs is entry.needs else replace(entry, needs=needs)
+
+
+NO_WISHES: Final = Wishes()
+
+
+class PlannedChain(Struct, frozen=True):
+    """A chain that fits one editor connection.
+
+    Attributes:
+        plan: which components stand in it, and why.
+        blueprint: the components, and the params that `initialize` begins with.
+        prediction: the params of `initialize` that the agent is expected to get.
+    """
+
+    plan: Plan
+    blueprint: Blueprint
+    prediction: Mapping[str, Any]
+
+    def advertised(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """The chain's answer to `initialize`, enriched for the editor."""
+        return to_editor(result, self.plan, VERSION)
+
+    def dropped(self, result: Mapping[str, Any], refine: Refine) -> set[str]:
+        """The components that, knowing the agent's answer, are better left out.
+
+        Raises:
+            LocalError: the refinement leaves out what is not optional, or adds something.
+        """
+        kept = [entry.id for entry in refine(self.plan, result).chain]
+        gone = {entry.id for entry in self.plan.chain if entry.id not in kept}
+        planned = {entry.id for entry in self.plan.chain}
+        required = {
+            entry.id
+            for entry in self.plan.chain
+            if entry.needs.kind == "component" and not entry.needs.is_optional
+        }
+        if gone & required or set(kept) - planned:
+            wrong = ", ".join(sorted(gone & required | set(kept) - planned))
+            raise LocalError(f"a plan may only be refined by leaving optional mods out: {wrong}")
+        return gone
+
+
+def planned_chain(
+    chain: ChainSpec,
+    params: Mapping[str, Any],
+    order: Order = "through-chain",
+    *,
+    look_up: LookUp = find_mod,
+    wishes: Wishes = NO_WISHES,
+) -> PlannedChain:
+    """The chain for an editor that sends these params of `initialize`.
+
+    Args:
+        chain: the enabled mods, in the configured order, and the agent.
+        params: the editor's.
+        order: when the agent is asked; one that is built in is asked through the chain.
+        look_up: finds a mod by its name.
+        wishes: what the user has said of the mods.
+
+    Raises:
+        RpcError: a component that is required lacks what it needs; the answer to `initialize`.
+    """
+    made_mods = chain.users_mods()
+    # What the host puts in has no name to look up, and stands next to the agent.
+    hidden = [mod for mod in made_mods if _is_hidden(mod)]
+    mods = [mod for mod in made_mods if not _is_hidden(mod) and mod.name not in wishes.without]
+    entries = [wishes.of(entry_of(mod, look_up)) for mod in mods]
+    try:
+        offered = primitives(params)
+        made = plan(offered, entries, adapters_for(entries, offered))
+    except MissingCapabilityError as error:
+        raise RpcError(INTERNAL_ERROR, error.data) from error
+    # By identity: two mods of one name are two, and each stands where it was written.
+    by_entry = {id(entry): mod for entry, mod in zip(entries, mods, strict=True)}
+    fitting = [by_entry.get(id(entry)) or _added(entry.id) for entry in made.chain]
+    fitting += [*hidden, *chain.hosts_mods()]
+    agent, prediction = chain.agent, to_agent(params, made)
+    if order == "agent-first" and isinstance(agent, Program):
+        agent = agent_first(agent, prediction)
+    return PlannedChain(made, Blueprint(fitting, agent, to_chain(params)), prediction)
+
+
+def _is_hidden(component: Component) -> bool:
+    return isinstance(component, InProcess) and component.is_hidden
+
+
+def adapters_for(enabled: Sequence[Entry], offered: Iterable[str] = ()) -> list[Entry]:
+    """The adapters to choose from: the built-in ones, then those of installed distributions.
+
+    None is imported where no component needs any; those of distributions only where something is
+    required that no other component provides.
+
+    Args:
+        enabled: the enabled components.
+        offered: the editor's primitives.
+    """
+    if not any(entry.needs.requires for entry in enabled):
+        return []
+    adapters = [Entry(spec.name, spec.needs) for spec in builtin_mods() if _is_adapter(spec)]
+    at_hand = [*enabled, *adapters]
+    required = {name for entry in at_hand for name in entry.needs.requires}
+    if required <= provided(at_hand) | set(offered):
+        return adapters
+    return adapters + [
+        Entry(spec.name, spec.needs) for spec in installed_mods() if _is_adapter(spec)
+    ]
+
+
+def _is_adapter(spec: ComponentSpec) -> bool:
+    return spec.needs.kind == "adapter"
+
+
+def entry_of(component: Component, look_up: LookUp = find_mod) -> Entry:
+    """A component as a plan sees it; a program of its own needs nothing that we know of."""
+    spec = look_up(component.name) if isinstance(component, InProcess) else None
+    return Entry(component.name) if spec is None else Entry(spec.name, spec.needs)
+
+
+def _added(name: str) -> Component:
+    spec = find_mod(name)
+    if spec is None:
+        raise LocalError(f"the plan names {name}, which is no mod")
+    return InProcess(name, spec.make())

@@ -1,0 +1,286 @@
+"""Remote and stored recommendations.
+
+A program that lies in the workspace is content, too: it is judged with the file that names it, and
+what is started is a private copy of what was judged.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import structs
+
+from localio.errors import ExplainedError
+from localio.http import fetch
+from localio.http_values import FetchError, Wish
+from symposium.config.component_source import ComponentSource
+from symposium.config.paths import Paths
+from symposium.config.user_config import ModEntry
+from symposium.permissions.trusted_content import Effect, Item, TrustError, canonical, read_item
+from symposium.planning.recommendations import (
+    Listed,
+    Recommendation,
+    RecommendationError,
+    effects_of,
+    list_of,
+    read_recommendations,
+    table_of,
+)
+
+OFFICIAL: Final = "https://recommendations.symposium.dev/recommendations.toml"
+VARIABLE: Final = "SYMPOSIUM_RECOMMENDATIONS"
+"""The environment's say: a URL, a file, or `none` for what the user and the workspace say only."""
+
+NONE: Final = "none"
+FRESH: Final = 24 * 3600.0
+"""Seconds for which a copy is used without asking whether it is still right."""
+
+TIME: Final = 30.0
+"""Seconds to answer in (acp-host §4.11)."""
+
+MOST_BYTES: Final = 1024 * 1024
+
+
+class _Copy(msgspec.Struct, frozen=True):
+    """What is kept of an answer, in one file so that its parts cannot disagree."""
+
+    address: str
+    fetched: float
+    etag: str | None
+    body: str
+
+
+def address_of(env: Mapping[str, str]) -> str:
+    """Where they are: the environment's say, else the official address."""
+    return env.get(VARIABLE) or OFFICIAL
+
+
+class RemoteRecommendations:
+    """The file at one address, with its copy in the cache."""
+
+    def __init__(
+        self, address: str, paths: Paths, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._address = address.removeprefix("file://")
+        self._cache = paths.cache / "recommendations.json"
+        self._clock = clock
+
+    def here(self) -> Listed:
+        """What is known without the network; nothing where there is no copy yet.
+
+        Raises:
+            RecommendationError: the address is a file, and none of recommendations.
+        """
+        if self._address == NONE:
+            return Listed()
+        if not self._is_url:
+            try:
+                text = Path(self._address).expanduser().read_bytes()[: MOST_BYTES + 1].decode()
+            except (OSError, ValueError) as error:
+                raise RecommendationError(f"{self._address}: {error}", "") from error
+            return read_recommendations(text, "remote")
+        copy = self._copy()
+        return Listed() if copy is None else read_recommendations(copy.body, "remote")
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the network is to be asked."""
+        copy = self._copy() if self._is_url else None
+        return self._is_url and (copy is None or not 0 <= self._clock() - copy.fetched < FRESH)
+
+    async def refresh(self) -> str:
+        """Ask the network, whatever is here; why it stays as it was, or nothing."""
+        if not self._is_url:
+            return ""
+        try:
+            await self._ask(self._copy())
+        except (FetchError, RecommendationError) as error:
+            return error.message
+        except (OSError, ValueError) as error:
+            return str(error)
+        return ""
+
+    @property
+    def _is_url(self) -> bool:
+        return "://" in self._address
+
+    async def _ask(self, copy: _Copy | None) -> None:
+        self._cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Beside the copy, so that it can be renamed over it.
+        with tempfile.TemporaryDirectory(dir=self._cache.parent) as place:
+            file = Path(place) / "recommendations"
+            etag = copy.etag if copy else None
+            got = await fetch(Wish(self._address, TIME, MOST_BYTES, etag), file)
+            body = copy.body if got.is_unchanged and copy is not None else file.read_text("utf-8")
+            read_recommendations(body, "remote")
+            new = _Copy(self._address, self._clock(), got.etag, body)
+            file.write_bytes(msgspec.json.encode(new))
+            file.replace(self._cache)
+
+    def _copy(self) -> _Copy | None:
+        """The copy, if it is one of this address; a damaged one counts as none."""
+        try:
+            copy = msgspec.json.decode(self._cache.read_bytes(), type=_Copy)
+            read_recommendations(copy.body, "remote")
+        except (OSError, ValueError, ExplainedError):
+            return None
+        return copy if copy.address == self._address else None
+
+
+FILE: Final = ".symposium/recommendations.toml"
+KIND: Final = "recommendations"
+PROGRAM: Final = "program"
+
+MOST_PROGRAM: Final = 16 * 1024 * 1024
+"""Bytes of a program that is stored in a workspace; what is larger is not used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a workspace recommends, as it was read once.
+
+    Attributes:
+        file: the file of recommendations.
+        listed: what it says.
+        programs: the files of the workspace that it would start, by the word that names each.
+        problems: what of it is not used, and why.
+    """
+
+    file: Item | None = None
+    listed: Listed = field(default_factory=Listed)
+    programs: tuple[tuple[str, Item], ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Everything that is to be trusted."""
+        programs = {item.place: item for _, item in self.programs}
+        return () if self.file is None else (self.file, *programs.values())
+
+
+def read_stored(workspace: Path) -> Stored:
+    """Read what a workspace recommends; what cannot be judged is a problem, and not used."""
+    try:
+        item = read_item(workspace, KIND, FILE)
+        if item is None:
+            return Stored()
+        listed = read_recommendations(item.content.decode(), "workspace")
+    except (TrustError, RecommendationError) as error:
+        return Stored(problems=(f"{FILE}: {error.message}",))
+    except UnicodeDecodeError:
+        return Stored(problems=(f"{FILE}: it is not UTF-8",))
+    problems = list(listed.problems)
+    programs: dict[str, Item] = {}
+    kept: list[Recommendation] = []
+    for each in listed.recommendations:
+        try:
+            programs |= dict(_programs(item.workspace, each.mod))
+        except TrustError as error:
+            problems.append(f"{each.mod.name}: {error.message}")
+        else:
+            kept.append(each)
+    allows = tuple(effect for each in kept for effect in effects_of(each.mod))
+    return Stored(
+        replace(item, allows=allows), Listed(tuple(kept)), tuple(programs.items()), tuple(problems)
+    )
+
+
+def usable(stored: Stored, trusted: Iterable[Item], copies: Path) -> list[Recommendation]:
+    """What of it may be offered: all that it would start is trusted, and started from a copy.
+
+    Args:
+        stored: what was read.
+        trusted: those of its items that are.
+        copies: where the copies are made; a directory of ours.
+
+    Raises:
+        OSError: a copy cannot be made.
+    """
+    allowed = {item.place for item in trusted}
+    if stored.file is None or stored.file.place not in allowed:
+        return []
+    programs = dict(stored.programs)
+    found: list[Recommendation] = []
+    for each in stored.listed.recommendations:
+        words = [word for word in _words(each.mod) if word in programs]
+        if all(programs[word].place in allowed for word in words):
+            paths = {word: _copied(programs[word], copies) for word in words}
+            found.append(replace(each, mod=_with_paths(each.mod, paths)))
+    return found
+
+
+def _programs(workspace: Path, mod: ModEntry) -> Iterator[tuple[str, Item]]:
+    """The words of a command that name files of the workspace, each with its content."""
+    if mod.source is None or mod.source.kind != "local":
+        return
+    for value in table_of(mod.source.value.get("env")).values():
+        _check(workspace, str(value))
+    for word in _words(mod):
+        name = _within(workspace, word)
+        item = None if name is None else read_item(workspace, PROGRAM, name, most=MOST_PROGRAM)
+        if item is not None:
+            yield word, replace(item, allows=(Effect("command", f"a private copy of {name}"),))
+
+
+def _words(mod: ModEntry) -> list[str]:
+    """The words that may name a file: a program without a slash is looked for in PATH."""
+    if mod.source is None or mod.source.kind != "local":
+        return []
+    detail: dict[str, Any] = mod.source.value
+    arguments = [str(each) for each in list_of(detail.get("args"))]
+    command = str(detail["command"])
+    return [command, *arguments] if "/" in command else arguments
+
+
+def _within(workspace: Path, word: str) -> str | None:
+    """The file in the workspace that a word leads to; None if it names none."""
+    _check(workspace, word)
+    path = Path(os.path.normpath(workspace / word))
+    is_file = path.is_relative_to(workspace) and os.path.lexists(path) and not path.is_dir()
+    return str(path.relative_to(workspace)) if is_file else None
+
+
+def _check(workspace: Path, word: str) -> None:
+    """Refuse what leads into the workspace by its own path: there would be no copy of it.
+
+    Raises:
+        TrustError: it does.
+    """
+    if "\0" in word:
+        raise TrustError("a word of its command holds a NUL character", "")
+    target = os.path.realpath(word) if word.startswith("/") else word
+    if str(workspace) in word or target.startswith(str(workspace)):
+        raise TrustError(f"{word!r} leads into the workspace by its whole path", "")
+
+
+def _copied(item: Item, copies: Path) -> str:
+    place = copies / item.digest
+    file = place / Path(item.name).name
+    if not file.exists():
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = place / f".{os.getpid()}"
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o700)
+        with os.fdopen(handle, "wb") as copy:
+            copy.write(item.content)
+        beside.chmod(0o500)
+        beside.replace(file)
+    return str(file)
+
+
+def _with_paths(mod: ModEntry, paths: dict[str, str]) -> ModEntry:
+    if not paths or mod.source is None:
+        return mod
+    detail: dict[str, Any] = dict(mod.source.value)
+    detail["command"] = paths.get(detail["command"], detail["command"])
+    detail["args"] = [paths.get(str(each), each) for each in list_of(detail.get("args"))]
+    return structs.replace(mod, source=ComponentSource("local", detail))
+
+
+def workspace_of(path: str | Path) -> Path:
+    """The canonical workspace of a session's directory."""
+    return canonical(Path(path))

@@ -1,0 +1,399 @@
+"""Recommendation files: predicates and effects."""
+
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from symposium.config.component_source import ComponentSource, SourceError, read_source
+from symposium.config.user_config import ModEntry, ModKind
+from symposium.errors import SymposiumError
+from symposium.permissions.trusted_content import Effect
+
+Ecosystem: TypeAlias = Literal["crate", "python", "npm"]
+
+_PYTHON_SEPARATORS: Final = re.compile(r"[-_.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a survey has found.
+
+    Attributes:
+        files: those of the paths asked about that are there.
+        packages: the direct dependencies, by ecosystem, in their canonical spelling.
+        troubles: what could not be read, in words.
+    """
+
+    files: frozenset[str] = frozenset()
+    packages: Mapping[Ecosystem, frozenset[str]] = field(
+        default_factory=dict[Ecosystem, frozenset[str]]
+    )
+    troubles: tuple[str, ...] = ()
+
+    def has_package(self, ecosystem: Ecosystem, name: str) -> bool:
+        """Whether the workspace depends on it directly."""
+        return canonical(ecosystem, name) in self.packages.get(ecosystem, frozenset())
+
+
+def canonical(ecosystem: Ecosystem, name: str) -> str:
+    """The one spelling of a package's name: registries take some spellings for the same."""
+    match ecosystem:
+        case "crate":
+            return name.strip().replace("_", "-").lower()
+        case "python":
+            return _PYTHON_SEPARATORS.sub("-", name.strip()).lower()
+        case "npm":
+            return name.strip()
+
+
+MOST_DEPTH: Final = 20
+"""Levels of `any` and `all`; a person writes two."""
+
+
+class PredicateError(SymposiumError):
+    """What stands under `when` is no condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileExists:
+    """A path relative to the workspace leads to something."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """A package is a direct dependency of the workspace."""
+
+    ecosystem: Ecosystem
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part holds; so it does where there is none."""
+
+    parts: tuple["Predicate", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one part holds."""
+
+    parts: tuple["Predicate", ...]
+
+
+Leaf: TypeAlias = FileExists | Uses
+Predicate: TypeAlias = Leaf | AllOf | AnyOf
+
+ALWAYS: Final = AllOf()
+
+_ONE: Final[Mapping[str, Ecosystem]] = {
+    "using-crate": "crate",
+    "using-python-package": "python",
+    "using-npm-package": "npm",
+}
+_MANY: Final[Mapping[str, Ecosystem]] = {
+    "using-crates": "crate",
+    "using-python-packages": "python",
+    "using-npm-packages": "npm",
+}
+_COMBINED: Final = ("all", "any")
+_KNOWN: Final = ("file-exists", "files-exist", *_ONE, *_MANY, *_COMBINED)
+
+
+def holds(predicate: Predicate, facts: Facts) -> bool:
+    """Whether it is so."""
+    match predicate:
+        case FileExists(path):
+            return path in facts.files
+        case Uses(ecosystem, name):
+            return facts.has_package(ecosystem, name)
+        case AllOf(parts):
+            return all(holds(part, facts) for part in parts)
+        case AnyOf(parts):
+            return any(holds(part, facts) for part in parts)
+
+
+def leaves(predicate: Predicate) -> Iterator[Leaf]:
+    """Each single condition, in the order in which they were written."""
+    match predicate:
+        case FileExists() | Uses():
+            yield predicate
+        case AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from leaves(part)
+
+
+def read_predicate(value: Any) -> Predicate:
+    """The condition that a table stands for; several keys must all hold; None is always so.
+
+    Raises:
+        PredicateError: it is none; says what is wrong.
+    """
+    return ALWAYS if value is None else _read(value, 0)
+
+
+def _read(value: Any, depth: int) -> Predicate:
+    if not isinstance(value, Mapping):
+        raise PredicateError("`when` is not a table", 'write when = { file-exists = "…" }')
+    if depth > MOST_DEPTH:
+        raise PredicateError(f"`when` is nested deeper than {MOST_DEPTH} levels", "")
+    table = cast("Mapping[str, Any]", value)
+    parts = [_condition(key, table[key], depth) for key in table]
+    return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+
+
+def _condition(key: str, value: Any, depth: int) -> Predicate:
+    if key == "file-exists":
+        return FileExists(_path(value, key))
+    if key == "files-exist":
+        return AllOf(tuple(FileExists(_path(each, key)) for each in _list(value, key)))
+    if key in _ONE:
+        return Uses(_ONE[key], _text(value, key))
+    if key in _MANY:
+        names = [_text(each, key) for each in _list(value, key)]
+        return AllOf(tuple(Uses(_MANY[key], name) for name in names))
+    if key in _COMBINED:
+        parts = tuple(_read(each, depth + 1) for each in _list(value, key))
+        return AllOf(parts) if key == "all" else AnyOf(parts)
+    raise PredicateError(f"unknown condition {key!r}", f"known are {', '.join(_KNOWN)}")
+
+
+def _list(value: Any, key: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise PredicateError(f"`{key}` is not a list", "write [ … ]")
+    return cast("list[Any]", value)
+
+
+def _text(value: Any, key: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise PredicateError(f"`{key}` names nothing", "write a name in double quotes")
+    return value
+
+
+def _path(value: Any, key: str) -> str:
+    path = _text(value, key)
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts or "\0" in path:
+        raise PredicateError(f"`{key}`: {path!r} leaves the workspace", "write a relative path")
+    return path
+
+
+def reason(predicate: Predicate, facts: Facts) -> str:
+    """Why it is recommended: the conditions that hold; empty for what always is."""
+    return ", ".join(_because(leaf) for leaf in leaves(predicate) if holds(leaf, facts))
+
+
+def reason_gone(predicate: Predicate, facts: Facts) -> str:
+    """Why it no longer is: the conditions that do not hold."""
+    return ", ".join(_no_longer(leaf) for leaf in leaves(predicate) if not holds(leaf, facts))
+
+
+def words(leaf: Leaf) -> str:
+    """One condition, as it was written."""
+    match leaf:
+        case FileExists(path):
+            return f"file-exists {path}"
+        case Uses(ecosystem, name):
+            return f"{next(key for key, its in _ONE.items() if its == ecosystem)} {name}"
+
+
+def _because(leaf: Leaf) -> str:
+    match leaf:
+        case FileExists(path):
+            return f"because `{path}` exists"
+        case Uses(ecosystem, name):
+            return f"using {_NOUNS[ecosystem]} `{name}`"
+
+
+def _no_longer(leaf: Leaf) -> str:
+    match leaf:
+        case FileExists(path):
+            return f"`{path}` no longer exists"
+        case Uses(ecosystem, name):
+            return f"no longer using {_NOUNS[ecosystem]} `{name}`"
+
+
+_NOUNS: Final[Mapping[Ecosystem, str]] = {
+    "crate": "crate",
+    "python": "Python package",
+    "npm": "npm package",
+}
+
+
+def table_of(value: Any) -> Mapping[str, Any]:
+    """The table; an empty one for anything else."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """The list; an empty one for anything else."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def text_of(value: Any) -> str:
+    """The text; an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+Layer: TypeAlias = Literal["built-in", "remote", "user", "workspace"]
+"""Whose file says so; a later one wins over an earlier one."""
+
+ORIGIN: Final = "recommendation"
+"""Marks what we have added to a config, so that we may offer to take it away again."""
+
+MOST: Final = 500
+"""Recommendations that are read of one file."""
+
+
+class RecommendationError(SymposiumError):
+    """A file of recommendations is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """One mod, and when it suits.
+
+    Attributes:
+        mod: as it would stand in the config.
+        when: the condition.
+        layer: whose file says so.
+    """
+
+    mod: ModEntry
+    when: Predicate
+    layer: Layer
+
+    @property
+    def identity(self) -> str:
+        """The same for two that bring the same component."""
+        return identity(self.mod)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a file recommends, and a sentence for each entry that cannot be read."""
+
+    recommendations: tuple[Recommendation, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def read_recommendations(text: str, layer: Layer) -> Listed:
+    """The recommendations of a file's text.
+
+    Raises:
+        RecommendationError: it is no TOML.
+    """
+    try:
+        table: Any = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise RecommendationError(f"the recommendations are no TOML: {error}", "") from error
+    entries = list_of(table.get("recommendation"))
+    problems: list[str] = []
+    found: list[Recommendation] = []
+    for at, entry in enumerate(entries[:MOST]):
+        try:
+            found.append(_recommendation(table_of(entry), f"recommendation[{at}]", layer))
+        except (SourceError, PredicateError, RecommendationError) as error:
+            where = "" if isinstance(error, SourceError) else f"recommendation[{at}]: "
+            problems.append(f"{where}{error}")
+    if len(entries) > MOST:
+        problems.append(f"{len(entries) - MOST} more recommendations are not read")
+    return Listed(tuple(found), tuple(problems))
+
+
+def merged(layers: Iterable[Sequence[Recommendation]]) -> list[Recommendation]:
+    """All of them, by the order of their first mention; of the same component the last one."""
+    found: dict[str, Recommendation] = {}
+    for recommendations in layers:
+        for each in recommendations:
+            found[each.identity] = each
+    return list(found.values())
+
+
+def identity(mod: ModEntry) -> str:
+    """The source, however it is written; a built-in is one whether it says so or not."""
+    source = ComponentSource("builtin", mod.name) if mod.source is None else mod.source
+    return json.dumps([mod.kind, source.as_json()], sort_keys=True)
+
+
+def _recommendation(entry: Mapping[str, Any], where: str, layer: Layer) -> Recommendation:
+    kind: ModKind = entry.get("kind", "proxy")
+    if kind not in {"proxy", "mcp"}:
+        raise RecommendationError(f"`kind` is {kind!r}", 'write "proxy" or "mcp"')
+    source = read_source(table_of(entry.get("source")), f"{where}.source")
+    if kind == "mcp" and source.kind == "builtin":
+        raise RecommendationError("a built-in is no MCP server", 'leave `kind = "mcp"` out')
+    when = entry.get("when")
+    predicate = read_predicate(when)
+    name = source.display_name
+    stored = None if source.kind == "builtin" else source
+    plain = json.loads(json.dumps(when, default=str))
+    return Recommendation(
+        ModEntry(name, source=stored, kind=kind, when=plain, origin=ORIGIN), predicate, layer
+    )
+
+
+def effects_of(mod: ModEntry) -> tuple[Effect, ...]:
+    """All of them, in full."""
+    source = ComponentSource("builtin", mod.name) if mod.source is None else mod.source
+    if isinstance(source.value, str):
+        return (_named(source.kind, source.value),)
+    detail: Mapping[str, Any] = source.value
+    if source.kind in {"http", "sse"}:
+        headers = [table_of(each).get("name") for each in list_of(detail.get("headers"))]
+        server = Effect("server", f"{detail['name']} at {detail['url']}")
+        return server, *(Effect("variable", f"header {name}") for name in headers)
+    return *_commands(source.kind, detail), *_variables(detail)
+
+
+def _named(kind: str, name: str) -> Effect:
+    match kind:
+        case "builtin":
+            return Effect("mod", f"{name}, built in")
+        case "registry":
+            return Effect("command", f"whatever the registry says of {name}")
+        case _:
+            return Effect("command", f"whatever {name} says")
+
+
+def _commands(kind: str, detail: Mapping[str, Any]) -> Iterator[Effect]:
+    arguments = [str(each) for each in list_of(detail.get("args"))]
+    match kind:
+        case "local":
+            words = [str(detail["command"]), *arguments]
+        case "npx":
+            words = ["npx", "-y", str(detail["package"]), *arguments]
+        case "uvx":
+            words = ["uvx", str(detail["package"]), *arguments]
+        case "pipx":
+            words = ["pipx", "run", str(detail["package"]), *arguments]
+        case "python":
+            words = ["python3", "-m", str(detail["module"]), *arguments]
+        case "cargo":
+            yield Effect("command", shlex.join(["cargo", "install", str(detail["crate"])]))
+            words = [str(detail.get("binary") or detail["crate"]), *arguments]
+        case _:
+            yield from _archives(detail)
+            return
+    yield Effect("command", shlex.join(words))
+
+
+def _archives(platforms: Mapping[str, Any]) -> Iterator[Effect]:
+    for platform, target in platforms.items():
+        found = table_of(target)
+        arguments = [str(each) for each in list_of(found.get("args"))]
+        words = shlex.join([str(found.get("cmd")), *arguments])
+        yield Effect("command", f"{words}, from {found.get('archive')} ({platform})")
+        yield from _variables(found)
+
+
+def _variables(detail: Mapping[str, Any]) -> Iterator[Effect]:
+    for name, value in table_of(detail.get("env")).items():
+        yield Effect("variable", f"{name}={value}")

@@ -1,0 +1,266 @@
+"""Facts about a workspace.
+
+Cargo itself is not asked: it reads what a workspace stores, and runs it.
+"""
+
+import fnmatch
+import json
+import os
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeAlias
+
+from localio.files import regular_content
+from symposium.planning.recommendations import (
+    Ecosystem,
+    Facts,
+    FileExists,
+    Leaf,
+    Uses,
+    canonical,
+    list_of,
+    table_of,
+    text_of,
+)
+
+TRANSPARENT: Final = "-battery-pack"
+"""How the names of crates end that only bring others: what they bring counts (acp-host §4.11)."""
+
+_CARGO_SECTIONS: Final = ("dependencies", "dev-dependencies", "build-dependencies")
+
+
+def crates_of_lock(lock: Mapping[str, Any]) -> frozenset[str]:
+    """What the members of a `Cargo.lock` depend on; a member is a package without a source."""
+    needs: dict[str, set[str]] = defaultdict(set)
+    members: set[str] = set()
+    for package in map(table_of, list_of(lock.get("package"))):
+        name = text_of(package.get("name"))
+        # An entry is `name`, `name version` or `name version (source)`.
+        listed = [text_of(each).partition(" ")[0] for each in list_of(package.get("dependencies"))]
+        needs[name].update(filter(None, listed))
+        if "source" not in package:
+            members.add(name)
+    direct = {name for member in members for name in needs[member]}
+    return frozenset(_through_battery_packs(direct, needs))
+
+
+def crates_of_manifests(manifests: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """What `Cargo.toml`s depend on, where no lock file has been written yet."""
+    return frozenset(name for each in manifests for name in _of_manifest(each) if name)
+
+
+def _of_manifest(manifest: Mapping[str, Any]) -> Iterator[str]:
+    targets = map(table_of, table_of(manifest.get("target")).values())
+    for table in (manifest, table_of(manifest.get("workspace")), *targets):
+        for section in _CARGO_SECTIONS:
+            for name, detail in table_of(table.get(section)).items():
+                yield text_of(table_of(detail).get("package")) or name
+
+
+def _through_battery_packs(direct: set[str], needs: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    todo = list(direct)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += needs.get(name, ()) if name.endswith(TRANSPARENT) else ()
+    return found
+
+
+_NPM_SECTIONS: Final = (
+    "dependencies",
+    "devDependencies",
+    "peerDependencies",
+    "optionalDependencies",
+)
+
+
+def packages_of_manifest(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What a `package.json` depends on."""
+    for section in _NPM_SECTIONS:
+        yield from table_of(manifest.get(section))
+
+
+def workspaces_of(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Where the manifests of its members are, as patterns."""
+    listed = manifest.get("workspaces")
+    patterns = table_of(listed).get("packages") if isinstance(listed, Mapping) else listed
+    yield from filter(None, map(text_of, list_of(patterns)))
+
+
+_NAME: Final = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
+_LOCAL: Final = frozenset({"editable", "virtual", "directory"})
+"""How `uv.lock` marks the packages of the workspace itself."""
+
+
+def packages_of_project(project: Mapping[str, Any]) -> Iterator[str]:
+    """What a `pyproject.toml` depends on: extras, groups, uv's and Poetry's tables included."""
+    own = table_of(project.get("project"))
+    yield from _named(own.get("dependencies"))
+    for extra in table_of(own.get("optional-dependencies")).values():
+        yield from _named(extra)
+    for group in table_of(project.get("dependency-groups")).values():
+        yield from _named(group)
+    tools = table_of(project.get("tool"))
+    yield from _named(table_of(tools.get("uv")).get("dev-dependencies"))
+    poetry = table_of(tools.get("poetry"))
+    groups = map(table_of, table_of(poetry.get("group")).values())
+    for table in (poetry, *groups):
+        for section in ("dependencies", "dev-dependencies"):
+            yield from (name for name in table_of(table.get(section)) if name != "python")
+
+
+def packages_of_requirements(text: str) -> Iterator[str]:
+    """What a `requirements.txt` names; its options and plain URLs are passed over."""
+    for line in text.splitlines():
+        found = _NAME.match(line)
+        rest = "" if found is None else line[found.end() :].lstrip()
+        if found is not None and not rest.startswith(("/", ":", "\\")):
+            yield found[1]
+
+
+def packages_of_uv_lock(lock: Mapping[str, Any]) -> Iterator[str]:
+    """What the members of a `uv.lock` depend on."""
+    for package in map(table_of, list_of(lock.get("package"))):
+        if not _LOCAL & table_of(package.get("source")).keys():
+            continue
+        extras = table_of(package.get("optional-dependencies")).values()
+        groups = table_of(package.get("dev-dependencies")).values()
+        for listed in (package.get("dependencies"), *extras, *groups):
+            for each in map(table_of, list_of(listed)):
+                yield text_of(each.get("name"))
+
+
+def _named(requirements: Any) -> Iterator[str]:
+    for each in list_of(requirements):
+        found = _NAME.match(text_of(each))
+        if found is not None:
+            yield found[1]
+
+
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Of one file; a lock file of some thousand packages has one."""
+
+MOST_MEMBERS: Final = 500
+"""Directories of one workspace whose manifests are read."""
+
+_Parse: TypeAlias = Callable[[str], Any]
+
+
+def survey(workspace: Path, leaves: Iterable[Leaf]) -> Facts:
+    """What these conditions ask about; what no condition asks about is not read."""
+    asked = list(leaves)
+    files = {leaf.path for leaf in asked if isinstance(leaf, FileExists)}
+    wanted: set[Ecosystem] = {leaf.ecosystem for leaf in asked if isinstance(leaf, Uses)}
+    reader = _Reader(workspace)
+    packages: dict[Ecosystem, frozenset[str]] = {}
+    for ecosystem in wanted:
+        names = _FINDERS[ecosystem](reader)
+        packages[ecosystem] = frozenset(canonical(ecosystem, name) for name in names if name)
+    there = frozenset(path for path in files if _is_there(workspace / path))
+    return Facts(there, packages, tuple(reader.troubles))
+
+
+class _Reader:
+    """Reads files of one workspace; what cannot be read is noted and counts as missing."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self.troubles: list[str] = []
+
+    def toml(self, name: str) -> Mapping[str, Any] | None:
+        """A TOML file; None if there is none."""
+        return self._table(name, tomllib.loads)
+
+    def json(self, name: str) -> Mapping[str, Any] | None:
+        """A JSON file; None if there is none."""
+        return self._table(name, json.loads)
+
+    def text(self, name: str) -> str | None:
+        """A text file; None if there is none, or none that can be read."""
+        try:
+            return regular_content(self._workspace / name, MOST_BYTES).decode()
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            self.troubles.append(f"{name}: {error}")
+            return None
+
+    def matching(self, pattern: str) -> Iterator[str]:
+        """The directories that a pattern such as `crates/*` names; `**` and ways out are not."""
+        parts = PurePosixPath(pattern).parts
+        if PurePosixPath(pattern).is_absolute() or {"..", "**"} & set(parts):
+            return
+        found = [""]
+        for part in parts:
+            found = [name for base in found for name in self._below(base, part)][:MOST_MEMBERS]
+        yield from found
+
+    def names(self, pattern: str) -> list[str]:
+        """The names in the workspace itself that a pattern matches."""
+        return list(self._below("", pattern))
+
+    def _below(self, base: str, part: str) -> Iterator[str]:
+        if not any(each in part for each in "*?["):
+            yield str(PurePosixPath(base, part))
+            return
+        try:
+            names = sorted(os.listdir(self._workspace / base))  # noqa: PTH208 - names, no paths
+        except OSError:
+            return
+        for name in fnmatch.filter(names, part)[:MOST_MEMBERS]:
+            yield str(PurePosixPath(base, name))
+
+    def _table(self, name: str, parse: _Parse) -> Mapping[str, Any] | None:
+        text = self.text(name)
+        if text is None:
+            return None
+        try:
+            return table_of(parse(text))
+        except (ValueError, RecursionError) as error:
+            self.troubles.append(f"{name}: {error}")
+            return None
+
+
+def _crates(reader: _Reader) -> Iterable[str]:
+    lock = reader.toml("Cargo.lock")
+    if lock is not None:
+        return crates_of_lock(lock)
+    root = reader.toml("Cargo.toml") or {}
+    patterns = map(text_of, list_of(table_of(root.get("workspace")).get("members")))
+    places = [place for pattern in patterns for place in reader.matching(pattern)]
+    members = (reader.toml(f"{place}/Cargo.toml") for place in places[:MOST_MEMBERS])
+    return crates_of_manifests([root, *(each for each in members if each is not None)])
+
+
+def _python(reader: _Reader) -> Iterator[str]:
+    yield from packages_of_project(reader.toml("pyproject.toml") or {})
+    yield from packages_of_uv_lock(reader.toml("uv.lock") or {})
+    for name in reader.names("*requirements*.txt"):
+        yield from packages_of_requirements(reader.text(name) or "")
+
+
+def _npm(reader: _Reader) -> Iterator[str]:
+    root = reader.json("package.json") or {}
+    yield from packages_of_manifest(root)
+    places = [place for pattern in workspaces_of(root) for place in reader.matching(pattern)]
+    for place in places[:MOST_MEMBERS]:
+        yield from packages_of_manifest(reader.json(f"{place}/package.json") or {})
+
+
+_FINDERS: Final[Mapping[Ecosystem, Callable[[_Reader], Iterable[str]]]] = {
+    "crate": _crates,
+    "python": _python,
+    "npm": _npm,
+}
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

@@ -1,1 +1,0 @@
-"""Tables of common programs: what each option and operand does."""

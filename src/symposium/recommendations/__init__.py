@@ -1,1 +1,0 @@
-"""Which mods suit a workspace: rules are read, workspaces are surveyed, the user decides."""

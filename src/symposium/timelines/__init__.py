@@ -1,1 +1,0 @@
-"""What happened in each session, kept in short: to be read again, and to be handed over."""

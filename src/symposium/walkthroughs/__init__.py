@@ -1,1 +1,0 @@
-"""Walkthroughs: Markdown with comments on code, real diffs, diagrams and actions."""

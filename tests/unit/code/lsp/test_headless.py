@@ -1,0 +1,326 @@
+"""Language servers on demand, against a scripted one."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import convert
+
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from peerwire.jsonrpc.connection import Connection
+from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.transport import Transport
+from peerwire.testing import Recorder
+from peerwire.transports.memory import memory_pair
+from symposium.code.lsp.headless import Headless, PoolSettings
+from symposium.code.lsp.servers import TYPESCRIPT, ServerSpec, launch_of
+from symposium.code.operations import (
+    DIAGNOSTICS,
+    FIND_DEFINITIONS,
+    FIND_REFERENCES,
+    GET_SELECTION,
+    HOVER,
+    RESOLVE_SYMBOL,
+    Selection,
+)
+
+SHELL = ServerSpec("shell", {".sh": "shellscript"}, [["sh"]], [], "nothing to do")
+"""A language whose server is sure to be found; what is started instead is scripted."""
+
+SPAN = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 9}}
+NAME = {"start": {"line": 0, "character": 5}, "end": {"line": 0, "character": 8}}
+
+
+class ScriptedServer:
+    """A language server that answers from a table, and pushes diagnostics."""
+
+    tasks: asyncio.TaskGroup
+
+    def __init__(self) -> None:
+        self.starts: Recorder[Sequence[str]] = Recorder()
+        self.told: Recorder[tuple[str, Any]] = Recorder()
+        self.asked: Recorder[str] = Recorder()
+        self.answers: dict[str, Any] = {"initialize": {"capabilities": {}}, "shutdown": None}
+        self.connections: list[Connection] = []
+        self.ended = asyncio.Event()
+
+    async def spawn(self, argv: Sequence[str], root: Path) -> Transport:
+        del root
+        near, far = memory_pair()
+        handlers = Handlers(other_request=self._answer, other_notification=self._note)
+        connection = Connection(far, handlers)
+        self.connections.append(connection)
+        self.tasks.create_task(self._serve(connection))
+        self.starts.note(argv)
+        return near
+
+    async def _serve(self, connection: Connection) -> None:
+        await connection.run()
+        self.ended.set()
+
+    def push(self, path: Path, *diagnostics: Any) -> None:
+        params = {"uri": path.as_uri(), "diagnostics": diagnostics}
+        self.connections[-1].notify("textDocument/publishDiagnostics", params)
+
+    def _answer(self, request: Request) -> Any:
+        self.asked.note(request.method)
+        if request.method not in self.answers:
+            raise RpcError(METHOD_NOT_FOUND, request.method)
+        return self.answers[request.method]
+
+    def _note(self, method: str, params: Any) -> None:
+        self.told.note((method, params))
+        if method == "textDocument/didOpen":
+            self.push(Path(params["textDocument"]["uri"].removeprefix("file://")))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.sh"
+    path.write_text("😀 f() { echo; }\n", encoding="utf-8")
+    return path
+
+
+@asynccontextmanager
+async def headless(
+    server: ScriptedServer, *, idle: float = 60.0, pause: float = 60.0
+) -> AsyncGenerator[Headless, None]:
+    settings = PoolSettings([SHELL], server.spawn, idle_timeout=idle, first_pause=pause)
+    made = Headless(settings, answer_timeout=5)
+    async with asyncio.TaskGroup() as tasks:
+        server.tasks = tasks
+        running = tasks.create_task(made.run())
+        yield made
+        running.cancel()
+
+
+def at(path: Path, line: int = 1, column: int = 3) -> dict[str, Any]:
+    return {"sessionId": "s", "path": path.name, "line": line, "column": column}
+
+
+@pytest.mark.requirement("ide.on-demand")
+async def test_a_server_starts_at_the_first_question_and_serves_the_next(file: Path) -> None:
+    server = ScriptedServer()
+    server.answers["textDocument/hover"] = {"contents": "`f`"}
+    async with headless(server) as ide:
+        assert server.starts.items == []
+        for _ in range(2):
+            assert await ide.answer(HOVER, at(file), file.parent) == {"text": "`f`"}
+        assert len(server.starts.items) == 1
+        assert ide.pool.running == ["shell"]
+    opened = [params for method, params in server.told.items if method == "textDocument/didOpen"]
+    assert [each["textDocument"]["languageId"] for each in opened] == ["shellscript"]
+
+
+@pytest.mark.requirement("ide.on-demand")
+async def test_an_idle_server_is_asked_to_leave_and_started_again_when_needed(file: Path) -> None:
+    server = ScriptedServer()
+    server.answers["textDocument/hover"] = None
+    async with headless(server, idle=0.01) as ide:
+        await ide.answer(HOVER, at(file), file.parent)
+        async with asyncio.timeout(45):
+            await server.ended.wait()
+        assert server.asked.items[-1] == "shutdown"
+        assert ide.pool.running == []
+        await ide.answer(HOVER, at(file), file.parent)
+        assert len(server.starts.items) == 2
+
+
+async def reason(ide: Headless, file: Path) -> str:
+    """Why a question is refused."""
+    with pytest.raises(RpcError) as caught:
+        await ide.answer(HOVER, at(file), file.parent)
+    assert caught.value.code == INTERNAL_ERROR
+    return caught.value.data["reason"]
+
+
+@pytest.mark.requirement("ide.crash-backoff")
+async def test_after_a_crash_questions_are_refused_for_a_while(file: Path) -> None:
+    server = ScriptedServer()
+    async with headless(server) as ide:
+        server.answers["textDocument/hover"] = None
+        await ide.answer(HOVER, at(file), file.parent)
+        server.connections[-1].close()
+        async with asyncio.timeout(45):
+            await server.ended.wait()
+        assert await reason(ide, file) == "ide_server_failed"
+        assert await reason(ide, file) == "ide_server_crashed"
+        assert len(server.starts.items) == 1
+
+
+@pytest.mark.requirement("ide.crash-backoff")
+async def test_after_the_pause_the_server_is_started_again(file: Path) -> None:
+    server = ScriptedServer()
+    server.answers["textDocument/hover"] = None
+    async with headless(server, pause=0.0) as ide:
+        await ide.answer(HOVER, at(file), file.parent)
+        server.connections[-1].close()
+        async with asyncio.timeout(45):
+            await server.ended.wait()
+        assert await reason(ide, file) == "ide_server_failed"
+        assert await ide.answer(HOVER, at(file), file.parent) == {"text": None}
+        assert len(server.starts.items) == 2
+
+
+@pytest.mark.requirement("ide.same-shape")
+async def test_definitions_links_and_outlines_become_ranges_of_the_name(file: Path) -> None:
+    server = ScriptedServer()
+    uri = file.as_uri()
+    link = {"targetUri": uri, "targetRange": SPAN, "targetSelectionRange": NAME}
+    symbol = {"name": "f", "kind": 12, "location": {"uri": uri, "range": SPAN}}
+    like = {"name": "fg", "kind": 99, "location": {"uri": uri, "range": SPAN}}
+    outline = [{"name": "f", "range": SPAN, "selectionRange": NAME}]
+    server.answers |= {
+        "textDocument/definition": [link],
+        "workspace/symbol": [like, symbol],
+        "textDocument/documentSymbol": outline,
+    }
+    name = {"start": {"line": 1, "column": 5}, "end": {"line": 1, "column": 8}}
+    where = {"path": str(file), **name, "content": "😀 f() { echo; }"}
+    async with headless(server) as ide:
+        found = await ide.answer(FIND_DEFINITIONS, at(file), file.parent)
+        assert found == {"ranges": [where]}
+        found = await ide.answer(RESOLVE_SYMBOL, {"sessionId": "s", "name": "f"}, file.parent)
+        assert found == {
+            "symbols": [{"name": "f", "kind": "Function", "definedAt": where}],
+            "isExact": True,
+        }
+        found = await ide.answer(RESOLVE_SYMBOL, {"sessionId": "s", "name": "x"}, file.parent)
+        assert [each["name"] for each in found["symbols"]] == ["fg", "f"]
+        assert not found["isExact"]
+
+
+@pytest.mark.requirement("ide.references-without-definition")
+async def test_references_leave_the_definition_out(file: Path) -> None:
+    server = ScriptedServer()
+    uri = file.as_uri()
+    definition, use = {"uri": uri, "range": NAME}, {"uri": uri, "range": SPAN}
+    server.answers["textDocument/definition"] = definition
+    server.answers["textDocument/references"] = [definition, use]
+    async with headless(server) as ide:
+        found = await ide.answer(FIND_REFERENCES, at(file), file.parent)
+    assert [each["start"]["column"] for each in found["ranges"]] == [1]
+
+
+def change(file: Path) -> None:
+    file.write_text("changed\n", encoding="utf-8")
+
+
+@pytest.mark.requirement("ide.diagnostics-both-ways")
+@pytest.mark.parametrize("pulls", [None, False])
+async def test_diagnostics_are_taken_as_pushed_or_pulled_and_anew_after_a_change(
+    file: Path, pulls: object
+) -> None:
+    server = ScriptedServer()
+    server.answers["initialize"] = {"capabilities": {"diagnosticProvider": pulls}}
+    wrong = {"range": NAME, "message": "no", "severity": 2, "code": 7}
+    ask = {"sessionId": "s", "path": str(file)}
+    async with headless(server) as ide:
+        assert await ide.answer(DIAGNOSTICS, ask, file.parent) == {"diagnostics": []}
+        server.push(file, wrong)
+        change(file)
+        asking = server.tasks.create_task(ide.answer(DIAGNOSTICS, ask, file.parent))
+        await server.told.until(
+            lambda told: any(method == "textDocument/didChange" for method, _ in told)
+        )
+        server.push(file, wrong)
+        (found,) = (await asking)["diagnostics"]
+    assert (found["severity"], found["code"], found["message"]) == ("warning", "7", "no")
+    pulling = ScriptedServer()
+    pulling.answers["initialize"] = {"capabilities": {"diagnosticProvider": {}}}
+    pulling.answers["textDocument/diagnostic"] = {"kind": "full", "items": [wrong]}
+    async with headless(pulling) as ide:
+        found = await ide.answer(DIAGNOSTICS, ask, file.parent)
+    assert [each["message"] for each in found["diagnostics"]] == ["no"]
+
+
+@pytest.mark.requirement("house.odd-files")
+@pytest.mark.timeout(240)
+async def test_a_pipe_among_the_files_holds_nobody_up(file: Path) -> None:
+    pipe = file.with_name("A.sh")
+    os.mkfifo(pipe)
+    server = ScriptedServer()
+    server.answers["workspace/symbol"] = []
+    server.answers["textDocument/definition"] = {"uri": pipe.as_uri(), "range": SPAN}
+    async with headless(server) as ide:
+        await ide.answer(RESOLVE_SYMBOL, {"sessionId": "s", "name": "f"}, file.parent)
+        opened = [params for method, params in server.told.items if method.endswith("didOpen")]
+        assert [each["textDocument"]["uri"] for each in opened] == [file.as_uri()]
+        found = await ide.answer(FIND_DEFINITIONS, at(file), file.parent)
+        (there,) = found["ranges"]
+        assert there["path"] == str(pipe)
+        with pytest.raises(RpcError):
+            await ide.answer(HOVER, at(pipe), file.parent)
+
+
+@pytest.mark.requirement("ide.no-editor")
+async def test_without_an_editor_nothing_is_selected(tmp_path: Path) -> None:
+    answer = await Headless().answer(GET_SELECTION, {"sessionId": "s"}, tmp_path)
+    assert answer == {"selectedText": None, "message": "no editor"}
+    assert convert(answer, Selection).selected_text is None
+
+
+@pytest.mark.requirement("ide.says-what-is-wrong")
+async def test_what_cannot_be_answered_is_said_to_be(file: Path) -> None:
+    missing = ServerSpec("shell", {".sh": "sh"}, [["no-such-server"]], [], "buy one")
+    server = ScriptedServer()
+    server.answers["textDocument/hover"] = {"odd": 1}
+    with pytest.raises(RpcError) as unknown:
+        await Headless().answer("_symposium/ide/fly", {}, file.parent)
+    assert unknown.value.code == METHOD_NOT_FOUND
+    async with headless(server) as ide:
+        with pytest.raises(RpcError) as odd:
+            await ide.answer(HOVER, at(file), file.parent)
+        with pytest.raises(RpcError) as absent:
+            await ide.answer(HOVER, at(Path("absent.sh")), file.parent)
+        with pytest.raises(RpcError) as wrong:
+            await ide.answer(HOVER, {"sessionId": "s", "path": "a.sh"}, file.parent)
+    assert odd.value.data["reason"] == "ide_odd_answer"
+    assert absent.value.code == wrong.value.code == INVALID_PARAMS
+    bare = Headless(PoolSettings([missing]))
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(bare.run())
+        with pytest.raises(RpcError) as none:
+            await bare.answer(HOVER, at(file), file.parent)
+        running.cancel()
+    assert none.value.data["reason"] == "no_language_server"
+    assert none.value.data["hint"] == "install it with: buy one"
+
+
+def program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.requirement("ide.no-workspace-code")
+def test_no_server_is_taken_from_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = program(tmp_path / "work" / "bin" / "evil-server")
+    spec = ServerSpec("evil", {}, [["evil-server"]], [], "never")
+    monkeypatch.setenv("PATH", str(planted.parent))
+    assert launch_of(spec, tmp_path / "work") is None
+    found = launch_of(spec, tmp_path / "elsewhere")
+    assert found is not None
+    assert found.argv == [str(planted)]
+
+
+@pytest.mark.requirement("ide.no-workspace-code")
+def test_the_compiler_of_the_workspace_never_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = program(tmp_path / "node_modules" / "bin" / "typescript-language-server")
+    monkeypatch.setenv("PATH", str(server.parent))
+    work = tmp_path / "work"
+    program(work / "node_modules" / "typescript" / "lib" / "tsserver.js")
+    assert launch_of(TYPESCRIPT, work) is None
+    own = program(tmp_path / "node_modules" / "typescript" / "lib" / "tsserver.js")
+    found = launch_of(TYPESCRIPT, work)
+    assert found is not None
+    assert found.options["tsserver"] == {"path": str(own)}

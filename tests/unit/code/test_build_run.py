@@ -1,0 +1,220 @@
+"""A run ends when it should, leaves nothing behind, and says all of what it said in a file."""
+
+import asyncio
+import os
+import select
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symposium.code.build_output import ScriptReading
+from symposium.code.build_project import BuildError, argument, nearest
+from symposium.code.build_run import KEPT, Command, LogFile, Run, condensed, run
+from symposium.testing import Recorder
+
+LEAVES_A_CHILD = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print(child.pid, flush=True)
+"""
+STUBBORN = """
+import os, signal, time
+signal.signal(signal.SIGTERM, lambda *_: os.write(1, b"asked\\n"))
+os.write(1, b"%d\\n" % os.getpid())
+while True:
+    time.sleep(60)
+"""
+
+
+def python(code: str, cwd: Path) -> Command:
+    return Command((sys.executable, "-c", code), cwd, dict(os.environ))
+
+
+def has_gone(pid: int) -> bool:
+    """Whether a process that need not be ours ends within five seconds."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        return bool(poll.poll(5000))
+    finally:
+        os.close(handle)
+
+
+def content_and_mode(file: str) -> tuple[str, int]:
+    return Path(file).read_text(), Path(file).stat().st_mode & 0o777
+
+
+class Said:
+    """Notes what a program said."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def take(self, stream: str, text: str) -> None:
+        self.lines.append((stream, text))
+
+
+class Told:
+    """Notes how far a run said that it was."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[float, str]] = []
+
+    def progress(self, done: float, message: str) -> None:
+        self.notes.append((done, message))
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "SYMPOSIUM_HOME": str(tmp_path / "home")}
+
+
+async def outcome(code: str, tmp_path: Path, env: dict[str, str], seconds: float = 9) -> Any:
+    wanted = Run((sys.executable, "-c", code), tmp_path, seconds, ScriptReading())
+    return await condensed(wanted, Told(), environment=env)
+
+
+@pytest.mark.requirement("built-in-mods.run-ends")
+async def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    said: list[str] = []
+    code = await run(python(LEAVES_A_CHILD, tmp_path), lambda _, text: said.append(text), seconds=9)
+    assert code == 0
+    assert has_gone(int(said[0]))
+
+
+@pytest.mark.requirement("built-in-mods.run-ends")
+async def test_a_run_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+    said: list[str] = []
+    command = python(LEAVES_A_CHILD + "child.wait()", tmp_path)
+    with pytest.raises(TimeoutError):
+        await run(command, lambda _, text: said.append(text), seconds=1)
+    assert has_gone(int(said[0]))
+
+
+@pytest.mark.requirement("built-in-mods.run-ends")
+async def test_who_is_cancelled_ends_even_a_program_that_does_not_want_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("symposium.code.build_run.GRACE", 0.2)
+    said: Recorder[str] = Recorder()
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(
+            run(python(STUBBORN, tmp_path), lambda _, text: said.note(text), seconds=60)
+        )
+        (pid,) = await said.count(1)
+        task.cancel()
+    assert task.cancelled()
+    assert said.items[1:] == ["asked"]
+    assert has_gone(int(pid))
+
+
+@pytest.mark.requirement("built-in-mods.run-ends")
+async def test_the_exit_code_tells_of_a_signal(tmp_path: Path) -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    assert await run(python(code, tmp_path), Said().take, seconds=9) == -11
+
+
+@pytest.mark.requirement("built-in-mods.whole-log")
+async def test_both_streams_are_heard_whole_lines_at_a_time(tmp_path: Path) -> None:
+    said = Said()
+    code = (
+        "import sys; sys.stdout.write('a\\n10%\\r20%\\r\\nlast'); sys.stdout.flush();"
+        "sys.stderr.buffer.write(b'b\\xff\\n' + b'x' * 2_500_000)"
+    )
+    await run(python(code, tmp_path), said.take, seconds=9)
+    assert [text for stream, text in said.lines if stream == "out"] == ["a", "20%", "last"]
+    err = [text for stream, text in said.lines if stream == "err"]
+    assert err[0] == "b\ufffd"
+    assert sum(map(len, err[1:])) == 2_500_000
+    assert len(err) > 2
+
+
+@pytest.mark.requirement("built-in-mods.whole-log")
+async def test_the_answer_names_a_private_file_with_everything(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    told = await outcome("for n in range(500): print('line', n)", tmp_path, env)
+    assert content_and_mode(told["log"]) == ("".join(f"line {n}\n" for n in range(500)), 0o600)
+    assert told["tail"].splitlines()[-1] == "line 499"
+    assert len(told["tail"].splitlines()) == 40
+    assert (told["status"], told["exit_code"]) == ("ok", 0)
+
+
+@pytest.mark.requirement("built-in-mods.condensed")
+async def test_problems_that_are_left_out_are_counted(tmp_path: Path, env: dict[str, str]) -> None:
+    code = "for n in range(30): print(f'a.py:{n + 1}:1: bad')"
+    told = await outcome(code, tmp_path, env)
+    assert [each["line"] for each in told["problems"]] == list(range(1, 21))
+    assert told["more_problems"] == 10
+
+
+@pytest.mark.requirement("built-in-mods.run-ends", "built-in-mods.condensed")
+async def test_a_run_that_is_stopped_says_so_and_what_it_said(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    told = await outcome(
+        "import time; print('begun', flush=True); time.sleep(60)", tmp_path, env, seconds=1
+    )
+    assert (told["status"], told["exit_code"], told["tail"]) == ("timed out", None, "begun")
+
+
+@pytest.mark.requirement("built-in-mods.whole-log")
+def test_of_a_log_that_grows_too_large_begin_and_end_are_kept(tmp_path: Path) -> None:
+    log = LogFile(tmp_path, "x", half=100)
+    for number in range(1000):
+        log.write(f"line {number}")
+    log.close()
+    lines = log.path.read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("line 0", "line 999")
+    assert any("bytes left out" in each for each in lines)
+    assert log.path.stat().st_size < 300
+
+
+@pytest.mark.requirement("built-in-mods.whole-log")
+def test_old_logs_are_removed(tmp_path: Path) -> None:
+    for _ in range(KEPT + 5):
+        LogFile(tmp_path, "x").close()
+    assert len(list(tmp_path.iterdir())) == KEPT
+
+
+@pytest.mark.requirement("built-in-mods.progress")
+async def test_how_far_a_run_is_is_told_now_and_then(
+    tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("symposium.code.build_run.TELL_EVERY", 0)
+    told = Told()
+    wanted = Run((sys.executable, "-c", "print('a'); print('b')"), tmp_path, 9, ScriptReading())
+    await condensed(wanted, told, environment=env)
+    assert told.notes == [(1, "a"), (2, "b")]
+
+
+@pytest.mark.requirement("built-in-mods.condensed")
+async def test_a_tool_that_is_not_there_is_named(tmp_path: Path, env: dict[str, str]) -> None:
+    wanted = Run(("no-such-tool",), tmp_path, 9, ScriptReading())
+    with pytest.raises(BuildError, match="no-such-tool is not installed"):
+        await condensed(wanted, Told(), environment=env)
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.requirement("built-in-mods.no-shell")
+@pytest.mark.parametrize("value", ["", "-p", "--config=x", "a\0b"])
+def test_a_value_that_would_be_an_option_is_refused(value: str) -> None:
+    with pytest.raises(BuildError):
+        argument(value, "name")
+    assert argument("a b; rm -rf", "name") == "a b; rm -rf"
+
+
+@pytest.mark.requirement("built-in-mods.applies")
+def test_a_project_is_looked_for_up_to_its_repository(tmp_path: Path) -> None:
+    (tmp_path / "Cargo.toml").write_text("")
+    inner = tmp_path / "repository" / "src"
+    inner.mkdir(parents=True)
+    assert nearest(inner, ["Cargo.toml"]) == tmp_path
+    (tmp_path / "repository" / ".git").mkdir()
+    assert nearest(inner, ["Cargo.toml"]) is None

@@ -1,0 +1,222 @@
+"""What is put into settings comes out again, and nothing else with it."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.support.json_values import VALUES, decorated
+
+from localio.jsonc import json_text, parse
+from localio.jsonc_edit import rewrite
+from symposium.config import editor_settings
+from symposium.config.editor_settings import Change, Receipt, Receipts, SettingsError, carry_out
+
+FILE = Path("/home/ada/settings.json")
+KEYS = ("agent_servers", "Symposium")
+OURS = {"command": "/bin/symposium", "args": ["run"]}
+SETTINGS = decorated().filter(
+    lambda pair: isinstance(pair[0], dict) and KEYS[0] not in cast("dict[str, Any]", pair[0])
+)
+
+
+def without_ours(text: str, receipt: Receipt) -> str:
+    taken = editor_settings.take_member(text, KEYS, receipt)
+    assert taken is not None
+    return taken
+
+
+@pytest.mark.requirement("editors.undo", "editors.write")
+@settings(max_examples=50)
+@given(SETTINGS)
+def test_any_settings_come_back_byte_for_byte(pair: tuple[Any, str]) -> None:
+    value, text = pair
+
+    after, receipt = editor_settings.put_member(FILE, text, KEYS, OURS)
+
+    assert parse(after).value == value | {"agent_servers": {"Symposium": OURS}}
+    assert editor_settings.take_member(after, KEYS, receipt) == text
+
+
+@pytest.mark.requirement("editors.undo")
+@settings(max_examples=50)
+@given(SETTINGS, st.dictionaries(st.text(), VALUES, max_size=2))
+def test_what_else_has_changed_since_stays(pair: tuple[Any, str], more: dict[str, Any]) -> None:
+    value, text = pair
+    assume(KEYS[0] not in more)
+    after, receipt = editor_settings.put_member(FILE, text, KEYS, OURS)
+    edited = "// since\n" + rewrite(after, parse(after).value | more)
+
+    taken = without_ours(edited, receipt)
+
+    assert taken.startswith("// since\n")
+    assert json_text(parse(taken).value, sort_keys=True) == json_text(value | more, sort_keys=True)
+
+
+@pytest.mark.requirement("editors.undo")
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"agent_servers": {}}', {"agent_servers": {}, "new": 1}),
+        ('{"agent_servers": {"Other": 1}}', {"agent_servers": {"Other": 1}, "new": 1}),
+        (
+            '{"agent_servers": {"Symposium": "mine"}}',
+            {"agent_servers": {"Symposium": "mine"}, "new": 1},
+        ),
+        ("{}", {"new": 1}),
+        (None, {"new": 1}),
+    ],
+)
+def test_what_was_there_before_is_there_again(text: str | None, value: Any) -> None:
+    after, receipt = editor_settings.put_member(FILE, text, KEYS, OURS)
+    edited = rewrite(after, parse(after).value | {"new": 1})
+
+    assert parse(without_ours(edited, receipt)).value == value
+
+
+@pytest.mark.requirement("editors.undo")
+def test_a_file_that_was_not_there_goes_again() -> None:
+    after, receipt = editor_settings.put_member(FILE, None, KEYS, OURS)
+
+    assert editor_settings.take_member(after, KEYS, receipt) is None
+    assert editor_settings.take_member(after + " ", KEYS, receipt) is None
+    assert editor_settings.take_member("// note\n" + after, KEYS, receipt) == "// note\n{}\n"
+
+
+@pytest.mark.requirement("editors.undo")
+@pytest.mark.parametrize("text", ["{}", '{"agent_servers": {}}', '{"agent_servers": 1}'])
+def test_what_is_gone_already_leaves_the_file_as_it_is(text: str) -> None:
+    _, receipt = editor_settings.put_member(FILE, '{"a": 1}', KEYS, OURS)
+
+    assert editor_settings.take_member(text, KEYS, receipt) == text
+
+
+@pytest.mark.requirement("editors.undo-changed")
+def test_what_somebody_has_changed_of_ours_stays() -> None:
+    after, receipt = editor_settings.put_member(FILE, "{}", KEYS, OURS)
+
+    with pytest.raises(SettingsError, match=r"agent_servers\.Symposium"):
+        editor_settings.take_member(after.replace('"run"', '"run", "--trace"'), KEYS, receipt)
+
+
+@pytest.mark.requirement("editors.unreadable")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{\n  "a": yes }', "settings.json:2:8: expected a value"),
+        ("// nothing", "settings.json:1:11: the file ends"),
+        ("[]", "no object"),
+        ('{"agent_servers": []}', "`agent_servers` is no object"),
+        ('{"a": 1, "a": 2}', "stands twice"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(text: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=r".") as caught:
+        editor_settings.put_member(FILE, text, KEYS, OURS)
+
+    assert told in str(caught.value)
+
+
+# -- blocks
+
+BODY = 'require("x")\n'
+BLOCK = '-- >>> symposium >>>\nrequire("x")\n-- <<< symposium <<<\n'
+
+
+@pytest.mark.requirement("editors.own-file", "editors.undo")
+@pytest.mark.parametrize("text", [None, "", "-- mine\n", "-- mine", "a\r\nb\r\n"])
+def test_a_block_is_put_in_and_comes_out_again(text: str | None) -> None:
+    after, receipt = editor_settings.put_block(FILE, text, "--", BODY)
+
+    assert after.endswith(BLOCK)
+    assert editor_settings.take_block(after, "--", receipt) == text
+    taken = editor_settings.take_block(f"first\n{after}last\n", "--", receipt)
+    assert taken is not None
+    assert taken.split() == ["first", *(text or "").split(), "last"]
+
+
+@pytest.mark.requirement("editors.own-file")
+def test_an_older_block_is_replaced_where_it_stands() -> None:
+    old, _ = editor_settings.put_block(FILE, None, "--", "old()\n")
+
+    after, receipt = editor_settings.put_block(FILE, f"first\n{old}last\n", "--", BODY)
+
+    assert after == f"first\n{BLOCK}last\n"
+    assert editor_settings.take_block(f"new\n{after}", "--", receipt) == f"new\nfirst\n{old}last\n"
+
+
+@pytest.mark.requirement("editors.undo-changed")
+def test_a_block_that_somebody_has_changed_stays() -> None:
+    after, receipt = editor_settings.put_block(FILE, None, "--", BODY)
+
+    with pytest.raises(SettingsError, match="between the marks"):
+        editor_settings.take_block(after.replace("x", "y"), "--", receipt)
+    assert editor_settings.take_block("without it\n", "--", receipt) == "without it\n"
+
+
+@pytest.mark.requirement("editors.unreadable")
+@pytest.mark.parametrize(
+    "text",
+    ["-- >>> symposium >>>\n", BLOCK + BLOCK, "-- <<< symposium <<<\n-- >>> symposium >>>\n"],
+)
+def test_marks_that_do_not_match_are_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match="mark"):
+        editor_settings.put_block(FILE, text, "--", BODY)
+
+
+# -- carrying out
+
+
+@pytest.mark.requirement("editors.write")
+def test_a_file_that_has_changed_since_it_was_shown_is_not_touched(tmp_path: Path) -> None:
+    file, receipts = tmp_path / "settings.json", Receipts(tmp_path / "editors")
+    file.write_text("{}")
+    after, receipt = editor_settings.put_member(file, "{}", KEYS, OURS)
+    change = Change(file, "{}", after, receipt)
+    file.write_text('{"since": 1}')
+
+    with pytest.raises(SettingsError, match="changed meanwhile"):
+        carry_out(change, "zed", receipts)
+
+    assert file.read_text() == '{"since": 1}'
+    assert receipts.read("zed") is None
+
+
+# -- receipts
+
+
+@pytest.mark.requirement("editors.backup")
+@settings(max_examples=20)
+@given(text=st.text(), value=VALUES)
+def test_a_receipt_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, text: str, value: Any
+) -> None:
+    assume(text.isprintable())
+    receipts = Receipts(tmp_path_factory.mktemp("home") / "editors")
+    assert receipts.read("zed") is None
+    receipt = Receipt(str(FILE), "hash", text, value, (value,), 2)
+
+    receipts.write("zed", receipt)
+
+    assert receipts.read("zed") == receipt
+    assert receipts.backup("zed", receipt).read_bytes().decode() == text
+    receipts.remove("zed")
+    assert receipts.read("zed") is None
+
+
+@pytest.mark.requirement("editors.backup")
+def test_a_receipt_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    (tmp_path / "zed.json").write_text("{}")
+
+    with pytest.raises(SettingsError, match="cannot be read"):
+        Receipts(tmp_path).read("zed")
+
+
+@pytest.mark.requirement("editors.write")
+def test_the_diff_of_a_new_file_comes_from_nothing_and_of_a_removed_one_leads_there() -> None:
+    new = Change(FILE, None, "a\n", None).diff().splitlines()
+    gone = Change(FILE, "a\n", None, None).diff().splitlines()
+
+    assert new[:2] == ["--- /dev/null", f"+++ {FILE}"]
+    assert gone[:2] == [f"--- {FILE}", "+++ /dev/null"]

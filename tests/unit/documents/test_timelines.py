@@ -1,0 +1,153 @@
+"""Where timelines are kept: private, bounded, whole lines, no secrets."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from symposium.documents import timelines as module
+from symposium.documents.task_prompt import prompt_for
+from symposium.documents.timelines import TimelineStore
+from symposium.errors import NotFoundError
+
+
+def begin(store: TimelineStore, session: str, cwd: str = "/w", goal: str = "goal") -> None:
+    timeline = store.open(session)
+    timeline.add("session", {"session": session, "cwd": cwd, "agent": "A"})
+    timeline.add("prompt", {"text": goal})
+
+
+@pytest.mark.requirement("timelines.private")
+@pytest.mark.parametrize("session", ["../../etc/passwd", "a/b\0c", "x" * 5000, "", "\udcff"])
+def test_a_session_id_cannot_choose_the_path_and_nobody_else_can_read_it(
+    session: str, tmp_path: Path
+) -> None:
+    directory = tmp_path / "timelines"
+    store = TimelineStore(directory)
+    store.open(session).add("prompt", {"text": "x"})
+
+    (file,) = directory.iterdir()
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == [file]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert [entry.data for entry in store.read(session)] == [{"text": "x"}]
+
+
+@pytest.mark.requirement("timelines.private")
+def test_secrets_are_taken_out(tmp_path: Path) -> None:
+    store = TimelineStore(tmp_path)
+    store.open("s").add("prompt", {"text": "use ghp_" + "a1B2" * 9, "api_key": "hunter2hunter2"})
+
+    kept = next(tmp_path.iterdir()).read_text(encoding="utf-8")
+    assert "a1B2a1B2" not in kept
+    assert "hunter2" not in kept
+
+
+@pytest.mark.requirement("timelines.sequence")
+def test_two_writers_of_one_timeline_number_its_entries_without_holes(tmp_path: Path) -> None:
+    one, two = TimelineStore(tmp_path).open("s"), TimelineStore(tmp_path).open("s")
+    one.add("prompt", {"text": "1"})
+    two.add("said", {"text": "2"})
+    one.add("stop", {"reason": "3"})
+    two.add("link", {"to": "4"})
+
+    assert [entry.seq for entry in TimelineStore(tmp_path).read("s")] == [1, 2, 3, 4]
+    (file,) = tmp_path.iterdir()
+    assert b"\n\n" not in file.read_bytes()
+
+
+@pytest.mark.requirement("timelines.bounded")
+def test_a_full_timeline_takes_only_what_asks_and_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LARGEST", 300)
+    timeline = TimelineStore(tmp_path).open("s")
+    for kind in ("prompt", "said", "said", "said", "said", "said", "prompt", "link"):
+        timeline.add(kind, {"text": "x" * 100})
+
+    types = [entry.type for entry in TimelineStore(tmp_path).read("s")]
+    assert types == ["prompt", "said", "prompt", "link"]
+
+
+@pytest.mark.requirement("timelines.bounded")
+def test_the_oldest_timelines_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 3)
+    store = TimelineStore(tmp_path)
+    for at, session in enumerate("abcde"):
+        begin(store, session)
+        for file in tmp_path.iterdir():
+            if session.encode() in file.read_bytes():
+                os.utime(file, (at, at)) if file.stat().st_mtime > 100 else None
+
+    assert [each.session for each in store.summaries()] == ["e", "d", "c"]
+
+
+@pytest.mark.requirement("timelines.list")
+def test_summaries_come_latest_first_and_of_one_directory_if_asked(tmp_path: Path) -> None:
+    store = TimelineStore(tmp_path)
+    assert store.summaries() == []
+    begin(store, "a", "/one", "first")
+    begin(store, "b", "/two", "second")
+    for at, file in enumerate(
+        sorted(tmp_path.iterdir(), key=lambda each: b'"a"' in each.read_bytes())
+    ):
+        os.utime(file, (100 - at, 100 - at))
+
+    assert [each.session for each in store.summaries()] == ["b", "a"]
+    assert [each.goal for each in store.summaries(Path("/one"))] == ["first"]
+
+
+@pytest.mark.requirement("timelines.list")
+def test_a_timeline_that_has_no_beginning_hides_no_other(tmp_path: Path) -> None:
+    store = TimelineStore(tmp_path)
+    store.open("half").add("prompt", {"text": "x"})
+    begin(store, "whole")
+
+    assert [each.session for each in store.summaries()] == ["whole"]
+
+
+@pytest.mark.requirement("timelines.list")
+def test_a_session_that_is_not_kept_is_an_error_that_says_what_is(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="timeline list"):
+        TimelineStore(tmp_path).read("nobody")
+
+
+@pytest.mark.requirement("timelines.origin")
+def test_the_goal_of_a_row_of_hand_overs_is_that_of_its_beginning(tmp_path: Path) -> None:
+    store = TimelineStore(tmp_path)
+    for session, before in (("a", "c"), ("b", "a"), ("c", "b"), ("d", "gone"), ("e", "c")):
+        begin(store, session, goal=f"goal of {session}")
+        store.open(session).add("link", {"from": before})
+    begin(store, "x", goal="root")
+    begin(store, "y")
+    store.open("y").add("link", {"from": "x"})
+
+    def goal(session: str) -> str:
+        return next(e.data["text"] for e in store.origin(session) if e.type == "prompt")
+
+    assert goal("y") == "root"
+    assert goal("d") == "goal of d"
+    # A circle ends somewhere.
+    assert goal("c").startswith("goal of")
+    assert goal("e").startswith("goal of"), "also one that the session itself is not in"
+
+
+@pytest.mark.requirement("timelines.damaged-lines")
+def test_what_follows_a_line_that_was_cut_off_is_a_line_of_its_own(tmp_path: Path) -> None:
+    TimelineStore(tmp_path).open("s").add("prompt", {"text": "a"})
+    (file,) = tmp_path.iterdir()
+    with file.open("ab") as end:
+        end.write(b'{"v":1,"seq":2,"ts"')
+    TimelineStore(tmp_path).open("s").add("prompt", {"text": "b"})
+
+    assert [(each.seq, each.data["text"]) for each in TimelineStore(tmp_path).read("s")] == [
+        (1, "a"),
+        (2, "b"),
+    ]
+
+
+@pytest.mark.requirement("showing.user-words")
+def test_the_goal_of_a_tasks_session_is_what_the_user_has_said(tmp_path: Path) -> None:
+    begin(TimelineStore(tmp_path), "s", goal=prompt_for("proj", "Fix the login test"))
+
+    assert [each.goal for each in TimelineStore(tmp_path).summaries()] == ["Fix the login test"]

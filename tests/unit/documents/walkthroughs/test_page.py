@@ -1,0 +1,324 @@
+"""The page and the lines of a walkthrough: whole, placed, and of harmless signs only."""
+
+import gzip
+import json
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from tests.support.fake_ide import FakeIde
+from tests.support.git_repository import GitRepository
+
+from symposium.code.operations import FileLocation, FileRange
+from symposium.documents.walkthroughs import terminal
+from symposium.documents.walkthroughs.page import MERMAID, Facts, page
+from symposium.documents.walkthroughs.places import Resolved, Workspace
+from symposium.documents.walkthroughs.rendering import LONGEST_LINE, MOST_LINES, Excerpts, present
+from symposium.documents.walkthroughs.terminal import PLAIN, fault_lines, text_lines
+
+TOUR = """# Tour <b>
+
+See [a](src/a.py?def two) and [lost](gone.py) and [web](https://a.b/?c="d).
+
+```comment
+location: lines(`src/a.py`, 2, 3)
+icon: gear
+
+Some *words* about [this](src/a.py#L4).
+```
+
+```comment
+location: search(`src`, `def`)
+
+many
+```
+
+```comment
+location: findDefinition(`nobody`)
+
+none
+```
+
+```gitdiff
+range: HEAD~1..HEAD
+```
+
+```gitdiff
+range: nothing
+```
+
+```action
+button: Go </button>
+
+<script>now</script>
+```
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> GitRepository:
+    made = GitRepository(tmp_path / "repo")
+    made.write("src/a.py", "one\ndef two():\n    three\ndef four(): '<i>'\n")
+    made.commit()
+    made.append("src/a.py", "five & six\n")
+    made.commit()
+    return made
+
+
+async def resolved(markdown: str, repository: GitRepository) -> Resolved:
+    return (await present(markdown, str(repository.path), FakeIde())).resolved
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and the texts of its scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+        self.styles: list[str] = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+        for each in self.scripts:
+            text = text.replace(each, "")
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def count(self, tag: str) -> int:
+        """How many elements of a kind there are."""
+        return sum(each == tag for each, _ in self.found)
+
+    def policy(self) -> str:
+        """What the page forbids itself."""
+        return next(a["content"] or "" for _, a in self.found if a.get("http-equiv"))
+
+
+def hashed(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+@pytest.mark.requirement("walkthroughs.page")
+async def test_a_page_holds_everything_and_asks_for_nothing(repository: GitRepository) -> None:
+    found = page(await resolved(TOUR, repository), Facts(["version 3"]))
+    elements = Elements(found)
+
+    assert found.startswith("<!DOCTYPE html>")
+    assert "<title>Tour &lt;b&gt;</title>" in found
+    assert "<span>version 3</span>" in found
+    assert not {tag for tag, _ in elements.found} & {
+        "link",
+        "img",
+        "iframe",
+        "object",
+        "base",
+        "form",
+    }
+    assert not [attrs for _, attrs in elements.found if "src" in attrs or "style" in attrs]
+    assert (elements.count("script"), elements.count("style")) == (1, 1)
+
+
+@pytest.mark.requirement("walkthroughs.page-policy")
+async def test_the_policy_of_a_page_names_what_may_run_by_its_hash(
+    repository: GitRepository,
+) -> None:
+    plain = Elements(page(await resolved(TOUR, repository)))
+    drawn = Elements(page(await resolved("```mermaid\nA-->B</script>\n```", repository)))
+
+    for each in (plain, drawn):
+        named = re.search(r"script-src ([^;]*)", each.policy())
+        assert named is not None
+        assert named[1].split() == [hashed(text) for text in each.scripts]
+        assert each.policy().startswith("default-src 'none'; ")
+    assert hashed(plain.styles[0]) in plain.policy()
+    assert "unsafe" not in plain.policy()
+    assert "'unsafe-eval'" not in drawn.policy()
+    assert (plain.count("script"), drawn.count("script")) == (1, 2)
+
+
+@pytest.mark.requirement("walkthroughs.page-placed")
+async def test_code_stands_beside_its_comment(repository: GitRepository) -> None:
+    found = page(await resolved(TOUR, repository))
+    first, second, third = re.findall(r'<section class="comment".*?</section>', found, re.DOTALL)
+
+    assert "<code>src/a.py:2</code>" in first
+    assert first.count("<tr class=meant>") == 2
+    assert "<code>def two():</code>" in first
+    assert "Some <em>words</em>" in first
+    assert second.count("<details>") == 2
+    assert "no location was found" in third
+
+
+@pytest.mark.requirement("walkthroughs.page-placed")
+async def test_links_lead_to_the_code_at_the_end(repository: GitRepository) -> None:
+    found = page(await resolved(TOUR, repository))
+
+    assert '<a class="place" href="#place-0" title="src/a.py:2">a</a>' in found
+    assert '<a class="dead" title="this was not found">lost</a>' in found
+    assert '<a href="https://a.b/?c=&quot;d" rel="noreferrer noopener">web</a>' in found
+    assert '<a class="place" href="#place-1" title="src/a.py:4">this</a>' in found
+    assert [found.count(f'<details id="place-{number}">') for number in (0, 1, 2)] == [1, 1, 0]
+
+
+@pytest.mark.requirement("walkthroughs.page-facts")
+async def test_a_page_tells_what_was_counted_and_what_was_not_found(
+    repository: GitRepository,
+) -> None:
+    repository.write("src/b.py", "x\n")
+    repository.commit()
+    found = page(await resolved(TOUR.replace("HEAD~1..HEAD", "HEAD~2..HEAD"), repository))
+
+    assert "<span>3 comments</span><span>1 of 2 changed files commented on</span>" in found
+    assert "3 things could not be found" in found
+    assert "line 3, link: there is no file gone.py" in found
+    assert "there is no commit &#x27;nothing&#x27;" in found
+
+
+@pytest.mark.requirement("walkthroughs.page-escaped")
+async def test_what_was_written_and_what_is_in_the_code_is_text(repository: GitRepository) -> None:
+    repository.write("src/evil.py", "</td></table><script>alert(1)</script>\n")
+    repository.write('src/<img src=x onerror="x">.py', "x\n")
+    text = TOUR + (
+        "\n<comment location='lines(`src/evil.py`, 1, 1)'>\n</div><script>x</script>\n</comment>\n"
+        '\n<comment location="search(`src`, `^x`)">y</comment>\n\n```gitdiff\nrange: HEAD\n```\n'
+        "\n```mermaid\ngraph TD\nA[</script><script>alert(1)</script>]\n```\n"
+        "\n```comment\nlocation: findDefinition(<img src=x>)\n\nx\n```\n"
+    )
+    elements = Elements(page(await resolved(text, repository)))
+
+    assert (elements.count("script"), elements.count("style")) == (2, 1)
+    assert not [
+        attrs for _, attrs in elements.found if any(name.startswith("on") for name in attrs)
+    ]
+    assert "img" not in {tag for tag, _ in elements.found}
+
+
+@pytest.mark.requirement("walkthroughs.page-escaped")
+async def test_marks_of_the_template_mean_nothing_in_a_walkthrough(
+    repository: GitRepository,
+) -> None:
+    text = "# <!--scripts-->\n\n`/*style*/` <!--places--> <!--body-->"
+    found = page(await resolved(text, repository), Facts(["<!--policy-->"]))
+
+    assert "<h1>&lt;!--scripts--&gt;</h1>" in found
+    assert "<code>/*style*/</code>" in found
+    assert found.count("<script>") == 1
+
+
+@pytest.mark.requirement("walkthroughs.mermaid")
+def test_the_program_for_diagrams_is_as_it_was_published() -> None:
+    packed = files("symposium.documents.walkthroughs").joinpath(MERMAID).read_bytes()
+    script = gzip.decompress(packed)
+    licence = (
+        files("symposium.documents.walkthroughs")
+        .joinpath("mermaid/LICENSE")
+        .read_text(encoding="utf-8")
+    )
+
+    assert sha256(script).hexdigest() == (
+        "07e37dfa97b337ccc85365d57eddf99b9706f09db3b59b260d0333b23b343c4b"
+    )
+    assert len(packed) < 900_000
+    # Else it could not stand in a page, or its hash would not be that of what the browser reads.
+    assert not re.search(rb"</script|<!--<script|\r|\0", script, re.IGNORECASE)
+    assert licence.startswith("The MIT License")
+
+
+@pytest.mark.requirement("walkthroughs.excerpts")
+def test_an_excerpt_has_lines_around_its_place(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("".join(f"{n}\n" for n in range(1, 101)), encoding="utf-8")
+    (tmp_path / "wide.py").write_text("x" * 5000, encoding="utf-8")
+    (tmp_path.parent / "out.py").write_text("secret", encoding="utf-8")
+    excerpts = Excerpts(Workspace(tmp_path))
+
+    def lines(path: str, first: int, last: int) -> list[int]:
+        where = FileRange(path, FileLocation(first, 1), FileLocation(last, 1))
+        return [line.number for line in excerpts.of(where).lines]
+
+    assert lines("a.py", 10, 11) == [*range(7, 15)]
+    assert lines("a.py", 1, 1) == [1, 2, 3, 4]
+    assert lines("a.py", 100, 100) == [97, 98, 99, 100]
+    assert lines("a.py", 10, 90) == [*range(7, 10 + MOST_LINES)]
+    assert lines("a.py", 500, 501) == []
+    assert lines("../out.py", 1, 1) == []
+    assert lines("gone.py", 1, 1) == []
+    wide = excerpts.of(FileRange("wide.py", FileLocation(1, 1), FileLocation(1, 2)))
+    assert len(wide.lines[0].text) == LONGEST_LINE + 1
+
+
+@pytest.mark.requirement("walkthroughs.excerpts")
+async def test_a_huge_file_makes_no_huge_page(repository: GitRepository) -> None:
+    repository.write("huge.py", "word\n" * 2_000_000)
+    repository.write("long.py", "word\n" * 100_000)
+    text = (
+        "<comment location='lines(`long.py`, 1, 99999)'>x</comment>\n\n"
+        "<comment location='lines(`huge.py`, 1, 1)'>x</comment>\n\n```gitdiff\nrange: HEAD\n```\n"
+    )
+
+    found = page(await resolved(text, repository))
+
+    assert len(found) < 1_000_000
+    assert found.count("the file cannot be shown") == 1
+
+
+@pytest.mark.requirement("walkthroughs.terminal")
+async def test_lines_for_a_terminal_show_code_diffs_and_what_is_missing(
+    repository: GitRepository,
+) -> None:
+    found = [(line.text, line.tone) for line in text_lines(await resolved(TOUR, repository), PLAIN)]
+
+    for expected in [
+        ("# Tour <b>", "heading"),
+        ("⚙️ src/a.py:2", "heading"),
+        ("| Some *words* about [this](src/a.py#L4).", "plain"),
+        ("|      1  one", "faint"),
+        ("| >    2  def two():", "meant"),
+        ("| src/a.py:4", "faint"),
+        ("| no location was found", "fault"),
+        ("Changes HEAD~1..HEAD", "heading"),
+        ("| +five & six", "add"),
+        ("|  def two():", "plain"),
+        ("[ Go </button> ] tells the agent:", "heading"),
+        ("| <script>now</script>", "plain"),
+    ]:
+        assert expected in found
+    assert not any("```" in text for text, _ in found)
+
+
+@pytest.mark.requirement("walkthroughs.terminal")
+async def test_what_controls_a_terminal_is_shown_instead(repository: GitRepository) -> None:
+    repository.write("src/evil.py", "\x1b]0;title\x07\n")
+    where = "lines(`src/evil.py`, 1, 1)"
+    text = f"# \x1b[2J\n\n<comment location='{where}'>\x1b[31m</comment>\n\nx\x9b1m\n"
+    whole = await resolved(text, repository)
+    lines = [*text_lines(whole), *fault_lines(whole.diagnostics)]
+
+    assert not [line for line in lines if re.search("[\x00-\x1f\x7f-\x9f]", line.text)]
+    assert lines[0].text == "# ␛[2J"
+
+
+@pytest.mark.requirement("walkthroughs.terminal")
+async def test_faults_are_told_a_line_each_with_what_to_do(repository: GitRepository) -> None:
+    text = (
+        "```comment\nlocation: findDefinition(`validateToken`)\n\nx\n```\n\n"
+        "```comment\nlocation: a b\n```"
+    )
+    lines = list(fault_lines((await resolved(text, repository)).diagnostics))
+
+    assert lines[0].text.startswith("line 1: comment: ambiguous (2): findDefinition")
+    assert lines[1].text == '    or: findDefinition("validateToken", "src/auth.rs")'
+    assert (lines[3].tone, lines[3].text[:24]) == ("fault", "line 7: comment: error: ")
+    assert lines[4].text == "      a b"
+
+
+@pytest.mark.requirement("walkthroughs.terminal")
+async def test_a_long_diff_is_cut_off_in_a_terminal(repository: GitRepository) -> None:
+    repository.write("many.py", "x\n" * 5000)
+    lines = list(text_lines(await resolved("```gitdiff\nrange: HEAD\n```", repository)))
+
+    assert len(lines) == terminal.MOST_DIFF_LINES + 4
+    assert lines[-1].text.endswith("there is more than is shown")
+    assert json.dumps([line.text for line in lines])

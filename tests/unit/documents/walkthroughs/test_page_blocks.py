@@ -1,0 +1,68 @@
+"""Blocks of a page: every text is escaped, and what is left out is counted."""
+
+from typing import Final
+
+import pytest
+
+from symposium.code.diffs import Changes, FileChange, Hunk, Line
+from symposium.documents.walkthroughs.document import ActionBlock
+from symposium.documents.walkthroughs.page import (
+    MOST_DIFF_LINES,
+    MOST_FILES,
+    action_card,
+    diagram,
+    diff_card,
+)
+
+BAD: Final = "<i>&\"'</i>"
+
+
+def hunk(count: int, text: str = "x") -> Hunk:
+    lines = [Line("Added", text, None, number) for number in range(1, count + 1)]
+    return Hunk(text, 0, 0, 1, count, lines)
+
+
+def changed(path: str, *hunks: Hunk, old_path: str | None = None) -> FileChange:
+    return FileChange(path, "Modified", 1, 2, list(hunks), old_path)
+
+
+@pytest.mark.requirement("walkthroughs.page-text")
+def test_no_text_of_a_block_is_markup() -> None:
+    file = changed(BAD, hunk(1, BAD), old_path=BAD)
+    shown = [
+        diagram(BAD),
+        action_card(ActionBlock(BAD, BAD)),
+        diff_card(BAD, Changes([file]), ""),
+        diff_card(BAD, None, BAD),
+    ]
+
+    assert not [each for each in shown if "<i>" in each]
+    assert all("&lt;i&gt;" in each for each in shown)
+
+
+@pytest.mark.requirement("walkthroughs.page-text")
+@pytest.mark.parametrize(("count", "more"), [(MOST_FILES, 0), (MOST_FILES + 1, 1)])
+def test_files_of_a_diff_are_shown_up_to_the_limit(count: int, more: int) -> None:
+    files = [changed(f"f{number}") for number in range(count)]
+    text = diff_card("r", Changes(files), "")
+
+    assert text.count("<details") == MOST_FILES
+    assert ("and 1 more files" in text) == bool(more)
+
+
+@pytest.mark.requirement("walkthroughs.page-text")
+@pytest.mark.parametrize(
+    ("hunks", "is_cut"),
+    [
+        ((MOST_DIFF_LINES,), False),
+        ((MOST_DIFF_LINES + 1,), True),
+        ((MOST_DIFF_LINES - 1, 1), False),
+        ((MOST_DIFF_LINES, 1), True),
+        ((MOST_DIFF_LINES - 1, 2), True),
+    ],
+)
+def test_lines_of_a_file_are_shown_up_to_the_limit(hunks: tuple[int, ...], *, is_cut: bool) -> None:
+    text = diff_card("r", Changes([changed("f", *map(hunk, hunks))]), "")
+
+    assert text.count('<tr class="add">') == MOST_DIFF_LINES
+    assert ("there is more than is shown" in text) == is_cut

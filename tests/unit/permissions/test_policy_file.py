@@ -1,0 +1,281 @@
+"""Reading `policy.toml`: whole or not at all, and errors that say where."""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from symposium.permissions.live_policy import OWN_FILE, LivePolicy
+from symposium.permissions.policy import MAX_BYTES, check_file, load_policy, prove, read_policy
+from symposium.permissions.rules import RunScript, Workspace
+from symposium.permissions.verdict import UNREADABLE, Place, PolicyError, Verdict
+
+ROOT = Path(__file__).parents[3]
+GOOD = '[[rule]]\nname = "x"\neffect = "allow"\ncommand = "ls"\n'
+FORBID = '[[rule]]\nname = "no-ls"\neffect = "forbid"\ncommand = "ls"\n'
+
+
+def verdict(live: LivePolicy, command: str = "ls") -> Verdict:
+    return live.of_terminal({"command": command}, Place(Path("/")))
+
+
+@pytest.mark.requirement("policy.file-errors")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[[rule]", "line 1, column 7: "),
+        ("# rules\n[[rule]]\nname = 'x", "line 3, column 10: "),
+        (GOOD + "[[rule]]\nname =", "line 6, column 7: "),
+        ("", "line 1, column 1: the file is empty"),
+        (" \n\t\n", "line 1, column 1: the file is empty"),
+        ("# x\nrules = []", "line 2, column 1: unknown key `rules`"),
+        ("\n rule = 1", "line 2, column 2: `rule` is not a list of rules"),
+        ("rule = [1]", "line 1, column 1: rule 1: this is not a table"),
+        ('\n[[rule]]\neffect = "allow"', "line 2, column 1: rule 1: it has no name"),
+        (GOOD + GOOD, "line 6, column 1: rule 2: another rule is named `x`, too"),
+        (GOOD + "  colour = 1", "line 5, column 3: rule 1 (`x`): unknown key `colour`"),
+        (GOOD + "e = 1\nd = 1\nc = 1\nb = 1", "line 8, column 1: rule 1 (`x`): unknown key `b`"),
+        ("e = 1\nd = 1\nc = 1\nb = 1", "line 4, column 1: unknown key `b`"),
+        (GOOD + 'write = ["a"]', "line 5, column 1: rule 1 (`x`): it names `command` and `write`"),
+        ('[[rule]]\nname = "x"\neffect = "allow"', "line 1, column 1: rule 1 (`x`): it names no"),
+        (GOOD.replace("allow", "maybe"), "line 3, column 1: rule 1 (`x`): unknown effect 'maybe'"),
+        (GOOD.replace('"allow"', "[]"), "line 3, column 1: rule 1 (`x`): unknown effect []"),
+        ('[[rule]]\nname = "x"\ncommand = "ls"', "line 1, column 1: rule 1 (`x`): it has no ef"),
+        (GOOD.replace("ls", ""), "line 4, column 1: rule 1 (`x`): `command` has no words"),
+        (GOOD.replace("ls", "'ls"), "line 4, column 1: rule 1 (`x`): `command`: No closing quota"),
+        (GOOD.replace('"ls"', "7"), "line 4, column 1: rule 1 (`x`): `command` has no words"),
+        ('[[rule]]\nname = "x"\neffect = "ask"\nwrite = []', "line 4, column 1: rule 1 (`x`): `wr"),
+        ('[[rule]]\nname = "x"\neffect = "ask"\nread = [1]', "line 4, column 1: rule 1 (`x`): `re"),
+        (
+            '[[rule]]\nname = "x"\neffect = "ask"\ntool = 1',
+            "line 4, column 1: rule 1 (`x`): `tool`",
+        ),
+        (GOOD + "match = 7", "line 5, column 1: rule 1 (`x`): `match` is not a list of strings"),
+        (GOOD + 'anywhere = "yes"', "line 5, column 1: rule 1 (`x`): `anywhere` is not true or"),
+        (
+            '[[rule]]\nname = "x"\neffect = "ask"\ntool = "t"\noptions = ["-f"]',
+            "line 5, column 1: rule 1 (`x`): `options` goes with `command` only",
+        ),
+        # What stands in a string is no key, and no rule.
+        (
+            GOOD + 'match = ["""\n[[rule]]\ncolour = 1\n"""]\n[[rule]]\nname = "y"\ncolour = 2\n',
+            "line 11, column 1: rule 2 (`y`): unknown key `colour`",
+        ),
+        ("x = " + "[" * 20_000, "line 1, column 1: "),
+    ],
+)
+def test_an_error_in_a_policy_names_its_line_and_column(text: str, says: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        read_policy(text, "p.toml")
+
+    assert caught.value.message.startswith(f"p.toml: {says}")
+    assert caught.value.hint
+
+
+def _link_to_nothing(file: Path) -> None:
+    file.symlink_to("gone.toml")
+
+
+def _link_to_itself(file: Path) -> None:
+    file.symlink_to(file)
+
+
+def _latin(file: Path) -> None:
+    file.write_bytes(GOOD.encode() + b'match = ["caf\xe9"]')
+
+
+def _long(file: Path) -> None:
+    file.write_bytes(b"#" * (MAX_BYTES + 1))
+
+
+def _open_to_all(file: Path) -> None:
+    file.write_text(GOOD)
+    file.chmod(0o666)
+
+
+def _pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+@pytest.mark.requirement("policy.file-errors")
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (Path.mkdir, "{file} is a directory"),
+        (_pipe, "{file} is not a regular file"),
+        (_link_to_nothing, "{file} links to gone.toml, which does not exist"),
+        (_link_to_itself, "cannot read {file}: Too many levels of symbolic links"),
+        (_latin, "{file}: line 5, column 14: this is not UTF-8 text"),
+        (_long, "{file} is longer than 1048576 bytes"),
+        (_open_to_all, "every user may write to {file}"),
+    ],
+)
+def test_a_policy_file_that_cannot_be_used_is_an_error_and_not_an_absent_one(
+    make: Callable[[Path], None], says: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.toml"
+    assert load_policy(file) is None
+    make(file)
+    with pytest.raises(PolicyError) as caught:
+        load_policy(file)
+
+    assert caught.value.message == says.format(file=file)
+    assert caught.value.hint
+
+
+@pytest.mark.requirement("policy.file-errors")
+@pytest.mark.parametrize(("owner", "is_used"), [(1000, True), (0, True), (1001, False)])
+def test_a_policy_file_of_another_user_is_not_used(
+    owner: int, tmp_path: Path, *, is_used: bool
+) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(GOOD)
+    found = list(file.stat())
+    found[4] = owner
+    if is_used:
+        check_file(file, os.stat_result(found), 1000)
+        return
+    with pytest.raises(PolicyError, match="belongs to user 1001, not to you"):
+        check_file(file, os.stat_result(found), 1000)
+
+
+@pytest.mark.requirement("policy.file-errors")
+def test_reading_a_policy_leaves_no_file_open(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for text in (GOOD, "#" * (MAX_BYTES + 1)):
+        file.write_text(text)
+        with suppress(PolicyError):
+            load_policy(file)
+
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
+@pytest.mark.requirement("policy.cli-test")
+def test_an_example_holds_where_the_rule_speaks_of_a_part_of_it(tmp_path: Path) -> None:
+    text = GOOD + 'match = "ls && unknown"\nnot_match = "unknown"\n'
+
+    assert list(prove(read_policy(text, "p.toml"), Workspace(tmp_path))) == []
+
+
+@pytest.mark.requirement("policy.file-errors")
+def test_a_policy_of_comments_has_no_rules() -> None:
+    assert read_policy("# none yet\n", "p.toml").rules == ()
+
+
+@pytest.mark.requirement("policy.live")
+def test_a_change_of_the_policy_counts_for_the_next_question(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    live = LivePolicy(file)
+    assert verdict(live).effect == "ask"
+
+    file.write_text(GOOD, encoding="utf-8")
+    assert (verdict(live).effect, verdict(live).rule) == ("allow", "x")
+
+
+@pytest.mark.requirement("policy.live")
+def test_a_change_of_the_policy_counts_that_its_size_and_times_do_not_show(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    live = LivePolicy(file)
+    # Many of these changes fall into one tick of the clock that files are dated by.
+    for _ in range(50):
+        file.write_text(GOOD, encoding="utf-8")
+        assert verdict(live).effect == "allow"
+        file.write_text(GOOD.replace('"ls"', '"lt"'), encoding="utf-8")
+        assert verdict(live).effect == "ask"
+
+
+@pytest.mark.requirement("policy.live")
+def test_a_policy_that_has_settled_is_read_once(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(GOOD, encoding="utf-8")
+    os.utime(file, ns=(0, 0))
+    live = LivePolicy(file)
+    # The inode's own time cannot be set: it must grow old by itself.
+    first = live.now()
+    while live.now() is not first:
+        first = live.now()
+
+    assert live.now() is first
+
+
+@pytest.mark.requirement("policy.live")
+def test_a_change_counts_that_has_settled_before_the_next_question(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(GOOD, encoding="utf-8")
+    live, other = LivePolicy(file), LivePolicy(file)
+    assert verdict(live).effect == "allow"
+
+    file.write_text(FORBID, encoding="utf-8")
+    os.utime(file, ns=(0, 0))
+    while other.now() is not other.now():
+        pass
+    assert verdict(live).rule == "no-ls"
+
+
+@pytest.mark.requirement("policy.live")
+@pytest.mark.parametrize("broken", ["", "[[rule", GOOD + "colour = 1"])
+def test_a_policy_that_becomes_unreadable_forbids_everything_and_says_why(
+    broken: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(GOOD, encoding="utf-8")
+    live = LivePolicy(file)
+    assert verdict(live).effect == "allow"
+
+    file.write_text(broken, encoding="utf-8")
+    found = verdict(live)
+    assert (found.effect, found.rule) == ("forbid", UNREADABLE)
+    assert f"Refused, because your rules cannot be read: {file}: line " in found.refusal()
+    assert live.trouble() is not None
+
+    file.write_text(GOOD, encoding="utf-8")
+    assert verdict(live).effect == "allow"
+    assert live.trouble() is None
+
+
+@pytest.mark.requirement("policy.live")
+def test_a_policy_that_is_deleted_leaves_its_rules_to_agents_that_run(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(FORBID, encoding="utf-8")
+    live = LivePolicy(file)
+    assert verdict(live).rule == "no-ls"
+
+    file.unlink()
+    assert (verdict(live).effect, verdict(live).rule) == ("forbid", "no-ls")
+    assert LivePolicy(file).now().rules == ()
+
+
+@pytest.mark.requirement("policy.own-file")
+def test_a_rule_that_allows_writing_does_not_allow_an_agent_to_change_the_rules(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "[my] policy.toml"
+    (tmp_path / "link.toml").symlink_to(file)
+    rule = '[[rule]]\nname = "mine"\neffect = "allow"\n'
+    file.write_text(
+        f'{rule}write = ["inside-workspace"]\n{rule.replace("mine", "echo")}command = "echo"\n'
+    )
+    live, place = LivePolicy(file), Place(tmp_path)
+
+    for name in (file.name, str(file), "link.toml"):
+        found = live.of_file(name, place, writes=True)
+        assert (found.effect, found.rule) == ("ask", OWN_FILE)
+    script = live.of_call({"rawInput": {"command": "echo x > link.toml"}}, place)
+    assert (script.effect, script.rule) == ("ask", OWN_FILE)
+    assert live.of_file("other.toml", place, writes=True).rule == "mine"
+    assert live.of_file("other.toml", place, writes=False).rule is None
+    assert live.limits() == 0
+
+
+@pytest.mark.requirement("policy.how-to")
+def test_the_policy_of_the_how_to_page_holds_by_its_own_examples(tmp_path: Path) -> None:
+    page = (ROOT / "docs/how-to/policy.md").read_text(encoding="utf-8")
+    policy = read_policy(page.split("```toml\n")[1].split("```")[0], "policy.md")
+
+    assert list(prove(policy, Workspace(tmp_path))) == []
+    judged = policy.judge([RunScript("git status && git push --force")], Workspace(tmp_path))
+    shown = [judged.effect.value, *(f"- {reason}" for reason in judged.reasons)]
+    assert "\n".join(shown) in page

@@ -1,0 +1,90 @@
+"""Stored content as it is read."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from symposium.permissions.trusted_content import Link, TrustError, read_item
+
+
+@pytest.mark.requirement("trust.read-once")
+def test_what_was_read_stays_what_it_was(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one")
+    found = read_item(tmp_path, "mods", "a")
+    assert found is not None
+    digest = found.digest
+    (tmp_path / "a").write_text("two")
+    assert (found.content, found.digest) == (b"one", digest)
+
+
+@pytest.mark.requirement("trust.read-once")
+def test_a_file_that_is_moved_while_it_is_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("good")
+    (tmp_path / "b").write_text("evil")
+    true_open = os.open
+
+    def swap_then_open(path: str, flags: int) -> int:
+        handle = true_open(path, flags)
+        (tmp_path / "b").replace(tmp_path / "a")
+        return handle
+
+    monkeypatch.setattr(os, "open", swap_then_open)
+    with pytest.raises(TrustError, match="changed while it was read"):
+        read_item(tmp_path, "mods", "a")
+
+
+@pytest.mark.requirement("trust.read-once")
+def test_there_may_be_nothing(tmp_path: Path) -> None:
+    assert read_item(tmp_path, "mods", "nothing") is None
+    (tmp_path / "file").write_text("")
+    assert read_item(tmp_path, "mods", "file/below") is None
+
+
+@pytest.mark.requirement("trust.links-named")
+def test_each_link_on_the_way_is_named_with_what_it_leads_to(tmp_path: Path) -> None:
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    work.mkdir()
+    outside.mkdir()
+    (outside / "real.toml").write_text("x")
+    (outside / "r.toml").symlink_to("real.toml")
+    (work / ".symposium").symlink_to("../outside")
+    found = read_item(work, "recommendations", ".symposium/r.toml")
+    assert found is not None
+    assert found.links == (
+        Link(".symposium", str(outside)),
+        Link(".symposium/r.toml", str(outside / "real.toml")),
+    )
+    assert all("(outside the workspace)" in each.detail for each in found.effects)
+
+
+@pytest.mark.requirement("trust.links-named")
+def test_a_workspace_that_is_reached_by_a_link_is_the_same_workspace(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a").write_text("x")
+    (tmp_path / "link").symlink_to("real")
+    found = read_item(tmp_path / "link", "mods", "a")
+    assert found == read_item(tmp_path / "real", "mods", "a")
+    assert found is not None
+    assert found.links == ()
+
+
+@pytest.mark.requirement("trust.odd-files")
+def test_what_nobody_can_judge_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "directory").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_bytes(b"x" * 11)
+    (tmp_path / "broken").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("directory", "pipe", "large", "broken", "loop", "../up", "/etc/passwd", "a\0b"):
+        with pytest.raises(TrustError):
+            read_item(tmp_path, "mods", name, most=10)
+
+
+@pytest.mark.requirement("trust.odd-files")
+def test_a_device_behind_a_link_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    with pytest.raises(TrustError, match="it is no file"):
+        read_item(tmp_path, "mods", "zero")
