@@ -267,3 +267,16 @@ async def test_connections_with_the_token_are_never_ended_for_others() -> None:
         assert not connections.has_room()
         assert [task.cancelling() for task in tasks] == [0, 0]
         connections.cancel()
+
+
+@pytest.mark.requirement("bridge.connections-bounded")
+async def test_a_full_endpoint_ends_a_connection_without_the_token_for_a_new_one() -> None:
+    connections = Connections(most=2, most_unproven=2)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(waiting()) for _ in range(2)]
+        for task in tasks:
+            connections.add(task)
+        connections.prove(tasks[0])
+        assert connections.has_room()
+        assert [task.cancelling() for task in tasks] == [0, 1]
+        connections.cancel()

@@ -374,7 +374,7 @@ async def test_a_turn_that_is_stopped_is_cancelled_with_the_agent(tmp_path: Path
     async def turn(_: Connection) -> str:
         agent.asked.set()
         await agent.cancelled.wait()
-        return "cancelled"
+        return "stopped"
 
     agent = AskingAgent(turn)
     async with talking(agent, DenyAll(), tmp_path) as conversation, asyncio.TaskGroup() as tasks:
@@ -383,7 +383,7 @@ async def test_a_turn_that_is_stopped_is_cancelled_with_the_agent(tmp_path: Path
         await agent.asked.wait()
         running.stop()
 
-    assert outcome.result() == "cancelled"
+    assert outcome.result() == "stopped"
 
 
 @pytest.mark.requirement("cli.exit-timeout")

@@ -13,7 +13,7 @@ from tests.support.taskspace_scenes import (
     settings_file,
 )
 
-from localio.git_settings import find_git_directories
+from localio.git_settings import find_git_directories, is_on
 from symposium.git.isolation import GitConfigError, clean_environment, isolate
 from symposium.git.program import Git
 
@@ -182,3 +182,16 @@ def test_configuration_that_is_too_large_is_refused_without_reading_it_all(place
 
     with pytest.raises(GitConfigError, match=r"config is larger than 16777216 bytes"):
         isolate(found)
+
+
+@pytest.mark.requirement("taskspaces.git-values")
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *(("true", True), ("Yes", True), ("on", True), ("1", True), ("20", True), (None, True)),
+        *(("false", False), ("no", False), ("0", False), ("00", False), ("", False), ("-", False)),
+    ],
+)
+def test_a_yes_or_no_setting_is_read_as_git_reads_it(value: str | None, *, expected: bool) -> None:
+    assert is_on([("core.bare", None), ("core.bare", value)], "core.bare") is expected
+    assert not is_on([], "core.bare")

@@ -45,9 +45,10 @@ def test_a_broken_byte_is_found_wherever_it_is(place: int, broken: bytes) -> Non
 
 
 @pytest.mark.requirement("jsonrpc.large-lines")
-def test_a_line_cut_inside_a_character_is_not_utf_8() -> None:
+@pytest.mark.parametrize("length", [PIECE, 2 * PIECE - 1, 2 * PIECE])
+def test_a_line_cut_inside_a_character_is_not_utf_8(length: int) -> None:
     with pytest.raises(UnicodeDecodeError):
-        check_utf8(b"x" * PIECE + "é".encode()[:1])
+        check_utf8(b"x" * length + "é".encode()[:1])
 
 
 @pytest.mark.requirement("jsonrpc.large-lines")

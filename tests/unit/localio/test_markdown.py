@@ -41,3 +41,8 @@ def test_any_text_has_a_head_and_a_body(text: str) -> None:
 
     assert text.replace("\r\n", "\n").endswith(parted.body)
     assert all(key == key.strip() and key for key in parted.fields)
+
+
+@pytest.mark.requirement("guidance.front-matter")
+def test_blanks_around_a_key_and_a_value_are_no_part_of_them() -> None:
+    assert part("---\n name :  a b \n---\ntext").fields == {"name": "a b"}
