@@ -70,7 +70,7 @@ class ChatView:
         event = read_event(members.get("update"))
         match event:
             case Text("user"):
-                pass  # an echo of what the person has just typed
+                pass  # an echo of the user's input
             case Text(speaker, text):
                 self._say(speaker, text)
             case ToolCall():

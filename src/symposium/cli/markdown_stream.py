@@ -109,7 +109,7 @@ class _Block:
 
 
 class MarkdownStream:
-    """Gives the lines of a text as soon as they are certain.
+    """Format the lines of a text as soon as they are final.
 
     Args:
         width: gives the columns of the terminal now.

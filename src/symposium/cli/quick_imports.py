@@ -123,7 +123,7 @@ class _OnDemandFinder:
 
 
 class _OnDemandLoader:
-    """Makes the module, and leaves its execution to the module itself."""
+    """Create the module; it executes itself on first use."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader

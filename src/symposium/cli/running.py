@@ -1,4 +1,4 @@
-"""Runs a command's one coroutine, and ends it cleanly on SIGINT, SIGTERM and SIGHUP."""
+"""Run a command's coroutine; stop it cleanly on SIGINT, SIGTERM, and SIGHUP."""
 
 import asyncio
 import signal

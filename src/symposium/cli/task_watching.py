@@ -29,7 +29,7 @@ MAX_TASKS: Final = 1000
 
 
 class Screen(Protocol):
-    """Shows a board."""
+    """Output of a board."""
 
     def show(self, board: Board, announced: Sequence[Announcement]) -> None:
         """Show it, after these announcements."""
@@ -37,7 +37,7 @@ class Screen(Protocol):
 
 
 class TaskWatch:
-    """Keeps a board current and shows it.
+    """Keep a board current and show it.
 
     Args:
         screen: shows the board.

@@ -154,7 +154,7 @@ class Patience:
 
     @property
     def deadline(self) -> float | None:
-        """The deadline by the loop's clock; None while there is none."""
+        """The deadline by the loop's clock; None without a time limit."""
         return None if self._scope is None else self._scope.when()
 
     @asynccontextmanager

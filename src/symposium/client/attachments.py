@@ -25,7 +25,7 @@ class AttachmentError(SymposiumError):
 
 
 class Attachments:
-    """Reads the files that prompts name.
+    """Read the files that prompts name.
 
     Args:
         root: the directory that they are below.

@@ -253,7 +253,7 @@ CANCELLED: Final = "cancelled"
 
 
 class Turn:
-    """Runs a turn until it ends, or is stopped and has had time to end.
+    """Run a turn until it ends, or until it was stopped and had time to end.
 
     Attributes:
         stops: how often `stop` was called.

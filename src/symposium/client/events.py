@@ -35,7 +35,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call or an update of one; members missing from an update are None.
+    """A tool call or an update of one; a member missing from an update has the value None.
 
     Attributes:
         title: a description for the user.

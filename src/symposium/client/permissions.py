@@ -23,7 +23,7 @@ class Option:
 
     Attributes:
         id: what is sent; two options may share a kind, never an id.
-        name: what a person reads.
+        name: the text for the user.
         kind: `allow_once`, `allow_always`, `reject_once`, `reject_always`, or one new to us.
     """
 
@@ -66,7 +66,7 @@ Decision: TypeAlias = Chosen | Declined
 
 
 class Decider(Protocol):
-    """Decides on permissions: a rule, or a person."""
+    """Decide on permissions: by a rule, or by asking the user."""
 
     async def decide(self, permission: Permission) -> Decision:
         """Answer one question; others may be asked meanwhile."""
@@ -109,7 +109,7 @@ def refused(permission: Permission) -> Decision:
 
 
 class ApproveAll:
-    """Says yes to everything."""
+    """Allow every request."""
 
     async def decide(self, permission: Permission) -> Decision:
         """Yes."""
@@ -117,7 +117,7 @@ class ApproveAll:
 
 
 class DenyAll:
-    """Says no to everything."""
+    """Deny every request."""
 
     async def decide(self, permission: Permission) -> Decision:
         """No."""
@@ -125,7 +125,7 @@ class DenyAll:
 
 
 class ApproveReads:
-    """Says yes to what only reads, and leaves the rest to another."""
+    """Allow requests that only read; leave the rest to another decider."""
 
     def __init__(self, otherwise: Decider) -> None:
         self._otherwise = otherwise

@@ -1,1 +1,1 @@
-"""What `symposium run` does: one editor connection, chains by config, settings in the chat."""
+"""Implement `symposium run`: one editor connection, chains by config, settings in the chat."""

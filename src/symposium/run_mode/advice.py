@@ -29,7 +29,7 @@ async def refreshed(paths: Paths, env: Mapping[str, str]) -> None:
 
 
 def _set_up(workspace: Path) -> list[Item]:
-    """What a taskspace of this clone would do first; what the daemon asks for, too."""
+    """List the set-up commands of this clone's tasks, which the daemon asks about, too."""
     root = checkout_of(workspace)
     recipe = read_set_up(root, root)
     return [item_of(str(root), recipe.digest, lines_of(recipe))] if lines_of(recipe) else []

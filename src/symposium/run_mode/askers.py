@@ -1,4 +1,4 @@
-"""What happens here when an agent answers, before the editor learns of it."""
+"""Handle an agent's response before it is forwarded to the editor."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -23,14 +23,14 @@ from symposium.run_mode.sessions import Session
 Refused: TypeAlias = Callable[[RpcError, Callable[[Answer], None]], None]
 
 OnLogin: TypeAlias = Callable[[Refusal], None]
-"""Told of a prompt that the agent wants a login for; ends its turn."""
+"""Receives a prompt that needs a login first; ends its turn."""
 
 _OF_THE_EDITOR: Final = frozenset({INVALID_PARAMS, REQUEST_CANCELLED})
 """Errors that are about what the editor asked for: another agent would not help."""
 
 
 class NewSession:
-    """Whoever asked for a session that its agent names: it is known here before the editor knows.
+    """Requester of a new session: registers it before the editor gets its id.
 
     Made before the request goes to the chain; what the agent says of the session meanwhile waits.
     """
@@ -46,7 +46,7 @@ class NewSession:
         chain.end.turnstile.expect()
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Store the session, answer, offer our commands; then its agent has the word."""
+        """Store the session, answer, and offer the commands before the agent's updates."""
         result = as_object(None if answer.error else answer.result)
         inner = result.get("sessionId")
         if not isinstance(inner, str):
@@ -74,7 +74,7 @@ class NewSession:
 
 
 class ReopenedSession:
-    """Whoever asked for a session that it can name: the history comes before the answer."""
+    """Requester of a session by its id: the history comes before the answer."""
 
     def __init__(
         self, call: Call, chain: OpenChain, floor: Floor, inner_id: str | None = None
@@ -104,7 +104,7 @@ class ReopenedSession:
 
 
 class Turn:
-    """Whoever prompted: the session has a turn in progress until this is answered."""
+    """Requester of a prompt: the turn is in progress until the response."""
 
     def __init__(self, call: Call, session: Session, chain: OpenChain, on_login: OnLogin) -> None:
         self._asker = call.asker
@@ -118,7 +118,7 @@ class Turn:
         session.care.interrupted = None
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """End the turn, then answer; of a death the user is told before."""
+        """End the turn, then answer; first inform the user if the agent crashed."""
         session, care = self._session, self._session.care
         session.open_turns -= 1
         blocks = care.turns.pop(call)
@@ -135,13 +135,13 @@ class Turn:
             return
         care.interrupted = blocks
         if session.chain is self._chain:
-            # Nobody knows of the death yet but we.
+            # The editor does not know of the crash yet.
             care.is_told = False
         care.hold(lambda: self._asker.answered(call, answer))
 
 
 class Closing:
-    """Whoever closes a session: once its agent agrees, it is not known any more."""
+    """Requester of a close: the session is removed when its agent agrees."""
 
     def __init__(self, asker: Asker, close: Callable[[], None]) -> None:
         self._asker = asker
@@ -155,7 +155,7 @@ class Closing:
 
 
 class Listing:
-    """Whoever asked for a list of sessions: each has the name there that the editor knows."""
+    """Requester of a session list: replaces the agent's ids by the editor's."""
 
     def __init__(self, asker: Asker, outer_ids: Mapping[str, str]) -> None:
         self._asker = asker
@@ -169,7 +169,7 @@ class Listing:
 
 
 def introduce(floor: Floor, chain: OpenChain, session_id: str) -> None:
-    """Tell of our commands in a new session, and of what its chain lacks."""
+    """Offer the commands in a new session, and report mods that were left out."""
     floor.write(update_line(session_id, our_commands()))
     for note in chain.notes:
         floor.write(text_line(session_id, note))

@@ -1,4 +1,4 @@
-"""Starts the chain of a config, as often as it takes: without what it may go without."""
+"""Start the chain of a config; retry without optional mods that fail."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Attempts(Struct, frozen=True):
-    """What every attempt has in common.
+    """Values that all attempts share.
 
     Attributes:
         editor: the link that the chain begins at.
@@ -73,6 +73,6 @@ class Attempts(Struct, frozen=True):
 
 
 def _needs(mod: ModEntry) -> Needs:
-    """What the config declares that a mod needs and adds."""
+    """Read the requirements and capabilities that the config declares for a mod."""
     kind = "adapter" if mod.kind == "adapter" else "component"
     return Needs(kind, requires=mod.requires, provides=mod.provides)

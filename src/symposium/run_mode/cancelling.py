@@ -13,7 +13,7 @@ from symposium.run_mode.sessions import Session
 
 
 class Cancelling:
-    """What becomes of `session/cancel` in a session that is no dialogue of ours."""
+    """Handle `session/cancel` in a session without an open dialog."""
 
     def __init__(self, floor: Floor, revivals: Revivals) -> None:
         self._floor = floor

@@ -1,4 +1,4 @@
-"""What is kept of a session so that it outlives the agent that runs it."""
+"""State of a session that survives an agent restart."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
@@ -29,16 +29,16 @@ class Care(Struct):
     """The part of a session that does not die with its agent.
 
     Attributes:
-        health: how it is.
-        config: what its agent was made from, once that has died.
-        death: how it died, for people.
-        origin: the params that the session was made with, as they came.
-        turns: the prompts that are open, with their content blocks.
-        interrupted: the content blocks of the prompt that a death has ended.
-        held: answers that wait until the user has been told of the death.
-        is_told: whether that is so.
-        waiting: requests that wait for the agent to be back, in order.
-        memory: what was said.
+        health: the state of the agent.
+        config: the config of its agent, after a crash.
+        death: how it crashed, as text for the user.
+        origin: the unchanged params of the request that opened the session.
+        turns: the unanswered prompts, with their content blocks.
+        interrupted: the content blocks of the prompt that a crash interrupted.
+        held: answers that wait until the user is informed of the crash.
+        is_told: whether the user is informed.
+        waiting: requests that wait for the restart of the agent, in order.
+        memory: the transcript of the session.
     """
 
     health: Health = "well"
@@ -53,14 +53,14 @@ class Care(Struct):
     memory: Memory = field(default_factory=Memory)
 
     def hold(self, answer: Callable[[], None]) -> None:
-        """Give an answer once the user has been told; at once if that is so."""
+        """Forward an answer after the user is informed; at once if they already are."""
         if self.is_told:
             answer()
         else:
             self.held.append(answer)
 
     def told(self) -> None:
-        """The user knows: what was held goes on."""
+        """Forward the held answers after the user was informed."""
         self.is_told = True
         held, self.held = self.held, []
         for answer in held:

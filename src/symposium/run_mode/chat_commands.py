@@ -1,4 +1,4 @@
-"""What the editor can type to us, and how it learns of it."""
+"""Symposium's chat commands, and how the editor learns of them."""
 
 from collections.abc import Mapping
 from typing import Any, Final, TypeGuard

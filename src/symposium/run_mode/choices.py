@@ -1,4 +1,4 @@
-"""What can be chosen in the chat: agents, and mods to be added.
+"""Choices of the menu: agents, and mods to add.
 
 Structs, not dataclasses: these are made at every start, and dataclasses take ten times as long.
 """

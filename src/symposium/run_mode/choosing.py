@@ -28,7 +28,7 @@ AGAIN = "`list` shows the agents again."
 
 
 class Catalogue(Protocol):
-    """Where what is offered comes from."""
+    """Source of the offered agents and mods."""
 
     async def agents(self, *, is_fresh: bool = False) -> AgentChoices:
         """The agents on offer; looked up again if `is_fresh`."""
@@ -39,16 +39,16 @@ class Catalogue(Protocol):
         ...
 
     async def own_answer(self, text: str) -> str | None:
-        """What a command of ours says that changes nothing; None for anything else."""
+        """Answer a Symposium command that changes nothing; None for anything else."""
         ...
 
 
 async def choose_agent(
     talk: Conversation, catalogue: Catalogue, *, way_out: WayOut
 ) -> Agent | None:
-    """Offer the agents until one is chosen; None for whoever leaves.
+    """Offer the agents until the user chooses one; None if the user leaves.
 
-    A long list is shown once: whoever mistypes a number is told so, and how to see it again. It is
+    A long list is shown once: after a typo, the user learns how to see it again. It is
     repeated in the first turn, for editors that show no text sent before it.
     """
     is_shown = is_fresh = False
@@ -99,7 +99,7 @@ def _no_agent(talk: Conversation, text: str, agents: Sequence[AgentChoice], way_
 async def choose_mod(
     talk: Conversation, catalogue: Catalogue, taken: Sequence[str]
 ) -> ModEntry | None:
-    """Offer the mods that are not taken until one is chosen; None for whoever leaves."""
+    """Offer more mods until the user chooses one; None if the user leaves."""
     while True:
         choices = await catalogue.mods()
         if choices.warning is not None:
@@ -147,7 +147,7 @@ def is_number(text: str) -> bool:
 
 
 def numbered(text: str, count: int) -> int | None:
-    """The index that a number stands for; None for one that is out of range."""
+    """Convert a number to an index; None if it is out of range."""
     # Digits without end are an index like any other, only never a valid one.
     if len(text) > len(str(count)) + 20:
         text = text.lstrip("0")[:20] or "0"

@@ -1,4 +1,4 @@
-"""What a config stands for: the components of its chain, and what of it cannot be had."""
+"""Turn a config into the components of a chain, and report missing ones."""
 
 import json
 import os
@@ -29,10 +29,10 @@ _ENV_SCRIPT: Final = b"#!/usr/bin/env"
 
 
 class Resolver(Protocol):
-    """Makes programs of sources that must be looked up or fetched."""
+    """Resolve sources that must be looked up or installed."""
 
     async def resolve(self, source: ComponentSource) -> str:
-        """What to start, as a SPEC.
+        """Return the start command as a SPEC.
 
         Raises:
             ExplainedError: it cannot be had.
@@ -41,7 +41,7 @@ class Resolver(Protocol):
 
 
 class NoResolver:
-    """Looks up and fetches nothing."""
+    """Resolver without a registry."""
 
     async def resolve(self, source: ComponentSource) -> str:
         """Say so.
@@ -59,7 +59,7 @@ class RegistryResolver:
     """Installs what has to be, into our own prefix."""
 
     async def resolve(self, source: ComponentSource) -> str:
-        """What to start.
+        """Return the start command.
 
         Raises:
             ExplainedError: it cannot be had.
@@ -70,7 +70,7 @@ class RegistryResolver:
 
 
 class _Parts(Struct):
-    """What the mods of a config have come to so far."""
+    """Components of a config's mods, while they are collected."""
 
     mods: list[MakeMod] = field(default_factory=list[MakeMod])
     names: list[str] = field(default_factory=list[str])
@@ -80,10 +80,10 @@ class _Parts(Struct):
 
 
 class Composer(Struct, frozen=True):
-    """Makes the components of a config.
+    """Make the components of a config.
 
     Attributes:
-        resolver: for sources that are not there yet.
+        resolver: installs missing sources.
         bridge: how agents reach the MCP servers of mods.
     """
 
@@ -177,7 +177,7 @@ class Composer(Struct, frozen=True):
         if not _starts_as_it_is(command.argv[0]):
             from localio.processes import reachable  # noqa: PLC0415 - seldom needed
 
-            # The agent starts it, and would tell nobody that it is not there.
+            # The agent starts it and would not report a missing program.
             command = await reachable(command, os.environ)
         from symposium.run_mode.neutral_ground import away_words  # noqa: PLC0415 - seldom needed
 
@@ -201,7 +201,7 @@ async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
     """The mod, called as the config calls it.
 
     Raises:
-        NotFoundError: its program is not there.
+        NotFoundError: its program does not exist.
     """
     made = make()
     if not isinstance(made, Program):
@@ -302,7 +302,7 @@ def _is_hidden_by_ours(source: ComponentSource) -> bool:
 
 
 def _told(error: ExplainedError) -> str:
-    # Whoever reads a SPEC takes it for an option of the command line.
+    # The reader of a SPEC names an option of the command line in its errors.
     return str(error).removeprefix("--proxy: ")
 
 

@@ -1,4 +1,4 @@
-"""Answers the editor: gives each session to the chain of its config, or holds the dialogue with it.
+"""Serve the editor: attach each session to the chain of its config, or run its dialog.
 
 The first of the seed's three actors; the supervisor and the running chains are the others. Nothing
 here waits for a process: what takes time is a task of its own, and other sessions go on.
@@ -37,8 +37,8 @@ class ConfigAgent:
     Attributes:
         settings: how to behave.
         sessions: the sessions that the editor knows.
-        supervisor: the chains; there is none before `run`.
-        offers: what is asked in the chats unasked.
+        supervisor: the chains; empty before `run`.
+        offers: the offers of trust and mods.
     """
 
     supervisor: Supervisor
@@ -59,7 +59,7 @@ class ConfigAgent:
         """Serve the editor until it ends.
 
         Returns:
-            The exit code, always 0: what happens behind a session is told in that session.
+            The exit code, always 0: a failure behind a session is reported in that session.
         """
         async with asyncio.TaskGroup() as tasks:
             self._stage = Stage(tasks, self, None)
@@ -78,7 +78,7 @@ class ConfigAgent:
         return 0
 
     def reports(self) -> list[dict[str, Any]]:
-        """What can be told of each chain, for people."""
+        """Report the state of each chain, for `symposium status`."""
         from symposium.chain.runner import chain_report  # noqa: PLC0415 - see IMPORTS_LATE
 
         return [chain_report(chain.running, chain.sessions) for chain in self.supervisor.chains()]
@@ -86,7 +86,7 @@ class ConfigAgent:
     # -- for those who work on it
 
     def write(self, line: bytes) -> None:
-        """Write a line of ours to the editor."""
+        """Write a line to the editor."""
         self._editor.transport.send(line)
 
     def aside(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -112,7 +112,7 @@ class ConfigAgent:
         task.add_done_callback(lambda _: work.close())
 
     def _named(self, session: Session) -> None:
-        """What the editor calls a session must find it after a restart, too."""
+        """Store the editor's id of a session for the time after a restart."""
         folder, chain = self.settings.names, session.chain
         if folder is None or chain is None:
             return
@@ -143,7 +143,7 @@ class ConfigAgent:
             self._over.set()
 
     def _chain_died(self, chain: OpenChain) -> None:
-        """Its sessions get another one; what it has said last comes before they hear of it."""
+        """Give its sessions a new chain, after its last messages."""
         if chain.death is not None:
             self._revivals.chain_died(chain, chain.death)
         for turnstile in (chain.end.turnstile, chain.to_agent):

@@ -102,7 +102,7 @@ async def first_time(
 async def import_older(
     talk: Conversation, host: Host, older: Config, mods: Sequence[SuitedMod]
 ) -> None:
-    """Offer to import the config of an older layout, or to start anew (acp-host §4.2)."""
+    """Offer to import the config of an older layout, or to set up a new one (acp-host §4.2)."""
     talk.say(WELCOME)
     agents = (await host.agents()).agents
     while True:

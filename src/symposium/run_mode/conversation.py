@@ -1,4 +1,4 @@
-"""A dialogue in the chat as one coroutine: it says, it hears, and nobody waits in between."""
+"""Dialog in the chat as one coroutine that reads inputs and shows texts."""
 
 import asyncio
 from collections import deque
@@ -22,8 +22,8 @@ class Input(Struct, frozen=True):
         text: what.
         answered: called when the script has said all that it says about it.
         unheard: called instead if the script has ended before.
-        is_wanted: whether whoever typed it still waits.
-        keep: keeps it for the agent that the session does not have yet; whether it is kept.
+        is_wanted: whether the editor still waits for the answer.
+        keep: saves it for the agent to come; returns whether it did.
     """
 
     text: str
@@ -83,7 +83,7 @@ class Conversation:
         return self._current is not None and self._current.keep()
 
     def end(self) -> Sequence[Input]:
-        """The script is over: answers the last input; those that nobody has heard."""
+        """Answer the last input after the script; return the unread inputs."""
         self._answered()
         unheard = [given for given in self._inputs if given.is_wanted()]
         self._inputs.clear()

@@ -11,7 +11,7 @@ from symposium.run_mode.advice import adviser_for
 
 @dataclass(frozen=True, slots=True)
 class CustomMods:
-    """What was found, by name; a name of the config hides the same name elsewhere.
+    """Found mods, by name; a name of the config hides the same name elsewhere.
 
     Attributes:
         mods: each with a source of its own.
@@ -25,7 +25,7 @@ class CustomMods:
 
 
 def custom_mods(config: Path, paths: Paths, env: Mapping[str, str], workspace: Path) -> CustomMods:
-    """All of them: what a workspace recommends only as far as it is trusted."""
+    """Find all mods; those that a workspace recommends only if it is trusted."""
     trouble = ""
     try:
         loaded = load(config)

@@ -15,12 +15,12 @@ from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, Mod
 
 
 class KnownAgent(Struct, frozen=True):
-    """An agent that people install by themselves.
+    """An agent that users install without Symposium.
 
     Attributes:
-        name: as its makers call it.
-        program: what is looked for on PATH.
-        arguments: what makes it speak ACP.
+        name: the product name.
+        program: the program to find on PATH.
+        arguments: the arguments for ACP.
     """
 
     name: str
@@ -45,7 +45,7 @@ KNOWN: Final = (
 
 
 class LocalDirectory:
-    """What can be started without fetching anything."""
+    """Agents and mods on this machine."""
 
     def __init__(self, *, path: str | None = None) -> None:
         self._path = path
@@ -60,15 +60,15 @@ class LocalDirectory:
         return ModChoices(_known_mods())
 
     async def older(self, workspace: str) -> Config | None:
-        """What an older layout says for a workspace."""
+        """Return the config of an older layout for a workspace."""
         return older_config(workspace)
 
     async def refresh(self) -> None:
-        """Nothing here grows old."""
+        """Do nothing: local entries need no refresh."""
 
 
 class FullDirectory:
-    """What is here, and what the registry lists."""
+    """Agents and mods on this machine and in the registry."""
 
     async def choices(self) -> AgentChoices:
         """The agents on offer; asks the network nothing."""
@@ -87,7 +87,7 @@ class FullDirectory:
         return ModChoices([*known, *more], listed.warning)
 
     async def older(self, workspace: str) -> Config | None:
-        """What an older layout says for a workspace."""
+        """Return the config of an older layout for a workspace."""
         return older_config(workspace)
 
     async def refresh(self) -> None:
@@ -119,7 +119,7 @@ def _place(program: str, folders: Sequence[str]) -> str | None:
 
 
 def older_config(workspace: str) -> Config | None:
-    """What an older layout on this machine says for a workspace."""
+    """Read the config of an older layout on this machine for a workspace."""
     from pathlib import Path  # noqa: PLC0415 - as below
 
     from symposium.config.legacy import find_legacy  # noqa: PLC0415 - for the first start alone
@@ -135,10 +135,10 @@ def _built_in() -> list[AgentChoice]:
 
 
 def suited(mods: Sequence[ModEntry], workspace: str) -> list[tuple[ModEntry, str]]:
-    """Those of these mods that are of use in a workspace, each with what it does and costs.
+    """Select the mods that are useful in a workspace, each with summary and cost.
 
     Args:
-        mods: of ours, by name; a mod of another source is always of use.
+        mods: built-in mods, by name; a mod of another source is always useful.
         workspace: an absolute path; empty if the editor named none.
     """
     from pathlib import Path  # noqa: PLC0415 - for the first start alone
@@ -162,7 +162,7 @@ def _with_cost(spec: ComponentSpec) -> str:
 
 
 def _known_mods() -> list[ModChoice]:
-    """What is built in, then what installed distributions offer; an adapter comes by itself."""
+    """List built-in mods, then those of installed distributions, without adapters."""
     built_in = [
         ModChoice(spec.name, f"Built in: {_with_cost(spec)}", ModEntry(spec.name))
         for spec in builtin_mods()

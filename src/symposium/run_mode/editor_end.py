@@ -1,6 +1,6 @@
 """The editor as one chain sees it: named as the editor knows its sessions, and kept while it must.
 
-A stream that nobody waits for passes as the bytes that came.
+A stream without a waiting message passes byte for byte.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,10 +37,10 @@ HISTORY: Final = frozenset(
 
 
 class EditorEnd:
-    """Where a chain's messages to the editor arrive.
+    """Route end for a chain's messages to the editor.
 
     Attributes:
-        turnstile: keeps what the editor may not see yet.
+        turnstile: holds messages that the editor may not see yet.
         permissions: what the agent has asked the user and waits for.
         recent: the latest lines of the links that write here.
         outer_ids: the editor's id for each session that this chain serves under another id.
@@ -76,7 +76,7 @@ class EditorEnd:
         self.turnstile.forget(inner_id)
 
     def forward(self, message: Message, line: bytes) -> None:
-        """Take a notification that nobody touched; the lines of a stream begin alike."""
+        """Forward an unchanged notification; the lines of a stream begin alike."""
         if line.startswith(self._passing) and self.turnstile.is_idle:
             self._send(line)
         elif self.turnstile.is_idle and not self.outer_ids and _COMMANDS_MARK not in line:
@@ -97,7 +97,7 @@ class EditorEnd:
         self.turnstile.close(session)
 
     def unmute(self, session: str) -> None:
-        """Undo that; what has waited goes on."""
+        """Undo that; forward the waiting messages."""
         self._muted.discard(session)
         self.turnstile.know(session)
         self.turnstile.open(session)

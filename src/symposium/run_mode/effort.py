@@ -1,4 +1,4 @@
-"""The sessions of one config whose agent has died: what is done for them, and for how long."""
+"""Restart the agent of one config and restore its sessions."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class Effort:
-    """Starts the agent of one config again, and gives it its sessions."""
+    """Restart the agent of one config and restore its sessions."""
 
     def __init__(self, floor: Floor, config: Config) -> None:
         self._floor = floor

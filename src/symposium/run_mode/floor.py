@@ -1,4 +1,4 @@
-"""What everybody in run mode needs of the one editor connection."""
+"""The editor connection, as the parts of run mode use it."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from symposium.run_mode.supervisor import Supervisor
 
 
 class Asking(Protocol):
-    """Who asks in the chats unasked."""
+    """Source of offers in the chat."""
 
     def takes(self, session: Session, text: str) -> bool:
         """Whether what was typed is an answer."""
@@ -40,16 +40,16 @@ class Floor(Protocol):
 
     @property
     def offers(self) -> Asking:
-        """What is asked in the chats unasked."""
+        """The offers in the chat."""
         ...
 
     @property
     def settings(self) -> RunSettings:
-        """How to behave."""
+        """Settings of run mode."""
         ...
 
     def write(self, line: bytes) -> None:
-        """Write a line of ours to the editor."""
+        """Write a line to the editor."""
         ...
 
     def aside(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -1,4 +1,4 @@
-"""What is of no session yet: greets, makes sessions, and knows who is asked by default."""
+"""Handle requests without a session: `initialize`, new sessions, and other requests."""
 
 import asyncio
 import logging
@@ -53,7 +53,7 @@ _NAMING: Final = REOPENS | CLOSES | {FORK, LIST}
 
 
 class Lobby:
-    """Where the editor's requests begin that no session has.
+    """Handler of the editor's requests without a session.
 
     Attributes:
         offered: what the editor was answered to `initialize`.
@@ -96,7 +96,7 @@ class Lobby:
         call.settle(answer)
 
     def new_session(self, call: Call) -> None:
-        """Make a session with the config as it is on disk now, or begin the first-time set-up."""
+        """Open a session with the current config file, or start the first-time set-up."""
         self._floor.serve(call, self._new_session(call))
 
     async def _new_session(self, call: Call) -> None:
@@ -133,14 +133,14 @@ class Lobby:
         pass_new_session(call, chain, self._floor, refused)
 
     def _waiting_session(self, answer: Callable[[Answer], None], asked: Crossing) -> Session:
-        """A session without an agent: only there can be said what is wrong, and be mended."""
+        """Open a session without an agent: its chat shows the problem and the fix."""
         session = Session(str(uuid.uuid4()), setup=asked, care=Care(origin=origin_of(asked)))
         self._floor.sessions.add(session)
         answer(Answer(value={"sessionId": session.id}))
         return session
 
     def default_chain(self, call: Call) -> None:
-        """Give a request of no session, or of a stranger's, to the current config's chain."""
+        """Forward a request without a known session to the chain of the current config."""
         self._floor.serve(call, self._default_chain(call))
 
     async def _default_chain(self, call: Call) -> None:
@@ -164,7 +164,7 @@ class Lobby:
             chain.give(call)
 
     async def _by_other_names(self, call: Call, chain: OpenChain) -> str | None:
-        """What the agent calls a session of an earlier start; lists name it as the editor does."""
+        """Return the agent's id of a session from an earlier start."""
         folder, outer = self._floor.settings.names, call.crossing.session_id
         if folder is None or call.crossing.method not in _NAMING:
             return None
@@ -189,7 +189,7 @@ class Lobby:
             chain.tell(copy)
 
     def _check_promise(self, method: str, chain: OpenChain) -> None:
-        """What another agent has promised, and this one has not, it is not asked for (§4.9)."""
+        """Refuse a method that another agent supports and this one does not (§4.9)."""
         if method == "session/load" and _loads(self.offered) and not _loads(chain.greeting):
             raise RpcError(METHOD_NOT_FOUND, f"{method}: the agent of the current config cannot")
 
@@ -214,7 +214,7 @@ def without_agent(params: Mapping[str, Any], version: int) -> Answer:
 
 
 def _in_a_line(error: ConfigError | RpcError) -> str:
-    """What is wrong, for a log: the chat says more, and how to mend it."""
+    """Describe the problem for the log; the chat shows details and the fix."""
     if isinstance(error, ConfigError):
         return one_line(error.message, width=LONGEST_LOGGED)
     data = as_object(error.data)

@@ -1,4 +1,4 @@
-"""Gives each session the MCP servers of the config; part of the host, not of the user's chain."""
+"""Add the config's MCP servers to each session; not one of the user's mods."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What was said in a session, in few words: for an agent that has lost its own memory of it."""
+"""Short transcript of a session, for an agent that has lost its context."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence

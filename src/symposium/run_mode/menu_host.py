@@ -1,4 +1,4 @@
-"""What the menu of one session may do: look things up, save, and give the session its agent."""
+"""Actions of a session's menu: look up choices, save, and start the session's agent."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -65,7 +65,7 @@ class MenuHost:
         return await self._floor.settings.directory.mods()
 
     async def own_answer(self, text: str) -> str | None:
-        """What our commands that change nothing say."""
+        """Answer a Symposium command that changes nothing."""
         return await overview(text, self._session, self._floor)
 
     async def save(self, config: Config) -> Sequence[str]:
@@ -94,7 +94,7 @@ class MenuHost:
         return await self.save(config)
 
     def cancelled(self) -> str:
-        """What to tell the user who leaves without saving."""
+        """Return the message for leaving without saving."""
         if self._session.setup is not None:
             return f"Configuration cancelled.{_SEND_TO_SET_UP if self._is_first else ''}"
         return f"Configuration cancelled. {self._way_on()}"

@@ -1,4 +1,4 @@
-"""Where programs start that look around themselves first: not in whatever workspace is open.
+"""Choose a working directory from which a program cannot load workspace code.
 
 `npx` starts what `node_modules` of the current directory holds, and reads its `.npmrc`; `uvx` and
 `pipx` read settings there; `python -m` imports from there. So opening a workspace would run what is
@@ -78,7 +78,7 @@ def away(command: Command, *, is_recommended: bool) -> Command:
 
 
 def away_words(argv: Sequence[str], *, is_recommended: bool) -> Sequence[str]:
-    """The same for words that somebody else starts."""
+    """Choose it for a command that another program starts."""
     if not (is_recommended or looks_around(argv)):
         return argv
     return [sys.executable, "-I", "-S", str(STARTER), str(neutral_directory()), *argv]
@@ -92,7 +92,7 @@ def neutral_directory(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def _runs_module(words: Sequence[str]) -> bool:
-    """Whether an interpreter is asked for a module, and not told to leave the directory alone."""
+    """Whether an interpreter runs a module and would import from the directory."""
     left = iter(words)
     for word in left:
         if not word.startswith("-") or word == "-":

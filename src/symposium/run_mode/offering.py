@@ -1,4 +1,4 @@
-"""What is offered in the chat when a session begins: first to trust, then to change the config.
+"""Offers in the chat when a session begins: first trust, then changes of the config.
 
 Each offer is one text, a few words that answer it, and what they do. Nothing happens unasked.
 """
@@ -32,7 +32,7 @@ class Offer(Protocol):
     """One question in a chat."""
 
     def text(self) -> str:
-        """What is asked, as Markdown."""
+        """Format the question as Markdown."""
         ...
 
     def takes(self, answer: str) -> bool:
@@ -40,7 +40,7 @@ class Offer(Protocol):
         ...
 
     def do(self, answer: str) -> str:
-        """What was asked for; what to tell about it.
+        """Carry out the answer and return a message about it.
 
         Raises:
             ExplainedError: it could not be done; nothing has changed.
@@ -50,13 +50,13 @@ class Offer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrustOffer:
-    """Asks for everything in a workspace that the user has not judged yet.
+    """Offer to trust everything in a workspace that needs a decision.
 
     Attributes:
         adviser: who remembers the answer.
         workspace: where it is stored.
         questions: what is asked about; the answer is on exactly these contents.
-        passed: what was put off in this process.
+        passed: offers that the user postponed in this process.
     """
 
     adviser: Adviser
@@ -92,14 +92,14 @@ class TrustOffer:
 
 @dataclass(frozen=True, slots=True)
 class ChangeOffer:
-    """Asks whether to add what suits, and to take away what no longer does.
+    """Offer to add mods that suit the workspace, and to remove those that no longer do.
 
     Attributes:
         adviser: who remembers the answer.
         workspace: which workspace it suits.
         config: the config file.
         changes: what is offered.
-        passed: what was put off in this process.
+        passed: offers that the user postponed in this process.
     """
 
     adviser: Adviser
@@ -177,14 +177,14 @@ class ChangeOffer:
 def next_offer(
     adviser: Adviser, directory: str, config: Path, passed: set[str], *, anew: bool
 ) -> Offer | None:
-    """What to ask in a session that works in a directory; None where there is nothing.
+    """Return the next offer for a session's directory; None if there is nothing to ask.
 
     Args:
         adviser: who knows what suits.
         directory: where the session works.
         config: the config file.
-        passed: what was put off in this process.
-        anew: ask for that, too.
+        passed: offers that the user postponed in this process.
+        anew: include postponed offers.
     """
     advice = adviser.advise(directory)
     kept = set[str]() if anew else passed
@@ -205,7 +205,7 @@ def _changes(adviser: Adviser, advice: Advice, config: Path, passed: set[str]) -
     try:
         loaded = load(config)
     except ExplainedError:
-        return Changes()  # the user is told of it where it matters
+        return Changes()  # reported to the user where the config is used
     if loaded is None:
         return Changes()
     found = adviser.changes(advice, _known_mods(loaded.config.mods))

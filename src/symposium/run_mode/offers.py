@@ -24,7 +24,7 @@ class Offer(Protocol):
     """One question in a chat."""
 
     def text(self) -> str:
-        """What is asked, as Markdown."""
+        """Format the question as Markdown."""
         ...
 
     def takes(self, answer: str) -> bool:
@@ -32,19 +32,19 @@ class Offer(Protocol):
         ...
 
     def do(self, answer: str) -> str:
-        """What was asked for; what to tell about it."""
+        """Carry out the answer and return a message about it."""
         ...
 
 
 class Offering(Protocol):
-    """Who knows what to offer; its methods read and write files, and wait for nobody."""
+    """Source of offers; its methods read and write files without waiting."""
 
     def offer(self, directory: str, *, anew: bool) -> Offer | None:
-        """What to ask in a session that works in a directory.
+        """Return the next offer for a session's directory.
 
         Args:
             directory: where.
-            anew: ask for what was put off, too.
+            anew: include postponed offers.
         """
         ...
 
@@ -59,7 +59,7 @@ class _Open(Struct):
 
 
 class Offers:
-    """What is offered, and to whom; silent where nobody offers anything."""
+    """Open offers by session; does nothing without a source of offers."""
 
     def __init__(self, floor: Floor, offering: Offering | None) -> None:
         self._floor = floor

@@ -36,7 +36,7 @@ class OpenChain:
         to_agent: keeps what is for the agent while the whole chain is paused.
         sessions: the editor's id of each session, by the agent's.
         death: why it is of no use any more; None while it is.
-        buried: set once nothing of a dead chain runs any more.
+        buried: set when all processes of a crashed chain have stopped.
         on_empty: called when the last session has been released.
     """
 
@@ -67,7 +67,7 @@ class OpenChain:
         self.end = end
 
     def planned(self, plan: Plan) -> None:
-        """Say what stands in it in the end, and what does not."""
+        """Store which mods the chain has and which were left out."""
         self.mods = [entry.id for entry in plan.chain]
         left_out = [
             f"_The mod `{each.component}` is left out: neither the editor nor a mod offers "
@@ -144,7 +144,7 @@ class OpenChain:
 
 
 class _Passing:
-    """Whoever asked for what a chain answers: the answer waits where the agent's updates wait."""
+    """Requester behind a chain: the response waits where the agent's updates wait."""
 
     def __init__(self, asker: Asker, chain: OpenChain, session: str | None) -> None:
         self._asker = asker

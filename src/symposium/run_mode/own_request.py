@@ -8,7 +8,7 @@ from symposium.chain.routing import Way
 
 
 class OwnRequest:
-    """Asks, and waits for the one answer."""
+    """One request from run mode, and its response."""
 
     def __init__(self, crossing: Crossing) -> None:
         self._crossing = crossing
@@ -26,7 +26,7 @@ class OwnRequest:
             raise
 
     def give_up(self, answer: Answer) -> None:
-        """Whoever is asked will not answer any more."""
+        """Settle the request: the component will not answer."""
         if self._call is not None:
             self._call.settle(answer)
 

@@ -1,4 +1,4 @@
-"""What agents have asked the editor's user, until it is answered; the question passes as it is."""
+"""Track open permission requests to the editor, which pass unchanged."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -24,14 +24,14 @@ class Permissions:
         call.asker = _Question(call.asker, self._open)
 
     def withdraw(self, session: str) -> None:
-        """The session's turn is cancelled: nobody need answer what is open in it."""
+        """Settle the open requests of a session whose turn is cancelled."""
         for call, asked_in in list(self._open.items()):
             if asked_in == session:
                 call.settle(Answer(value=CANCELLED))
 
 
 class _Question:
-    """Whoever asked for a permission."""
+    """Requester of a permission."""
 
     def __init__(self, asker: Asker, open_questions: dict[Call, str]) -> None:
         self._asker = asker

@@ -14,7 +14,7 @@ LONGEST_RECENT: Final = 4096
 
 
 class Recent:
-    """Keeps what each read gave as it came: a stream costs next to nothing for each of its lines.
+    """Store each read unchanged: a stream costs next to nothing per line.
 
     Attributes:
         reads: how many there have been.

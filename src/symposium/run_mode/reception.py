@@ -35,7 +35,7 @@ _OF_STRANGERS: Final = frozenset({FORK, *REOPENS, *CLOSES})
 
 
 class Beginnings(Protocol):
-    """Who works on what no session has."""
+    """Handler of requests without a session."""
 
     def initialize(self, call: Call) -> None:
         """Greet the editor."""
@@ -55,7 +55,7 @@ class Beginnings(Protocol):
 
 
 class Desk(Protocol):
-    """Who works on what a session has."""
+    """Handler of requests of a session."""
 
     sessions: Sessions
 
@@ -81,7 +81,7 @@ class Desk(Protocol):
 
 
 class Reception(Way):
-    """Looks at every message of the editor; knows the states, and none of the work."""
+    """Route each editor message by the state of its session."""
 
     def __init__(self, lanes: tuple[Lanes, Lanes], lobby: Beginnings, desk: Desk) -> None:
         super().__init__(Direction.TO_AGENT, (), Nowhere(), lanes[0])
@@ -103,7 +103,7 @@ class Reception(Way):
         self._refusal = SHUTTING_DOWN
 
     def take(self, crossing: Crossing, call: Call | None = None, *, after: int = -1) -> None:
-        """Give a message to whoever it is for."""
+        """Route a message to its handler."""
         del after
         if call is None:
             if self._is_greeted:
@@ -169,7 +169,7 @@ class Reception(Way):
 
 
 class _Greeting:
-    """Whoever greets: after an error it may greet again."""
+    """Requester of `initialize`, which may be repeated after an error."""
 
     def __init__(self, asker: Asker, on_refused: Callable[[], None]) -> None:
         self._asker = asker

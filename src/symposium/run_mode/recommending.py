@@ -1,4 +1,4 @@
-"""What run mode recommends; what it takes to know that is imported for the first session only."""
+"""Recommendations in run mode; imports their code for the first session only."""
 
 import os
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from symposium.run_mode.offers import Offer
 
 
 class Recommending:
-    """Offers what suits a workspace, and asks before anything that is stored there is used."""
+    """Offer mods that suit a workspace, and trust in what it stores."""
 
     def __init__(self, config: Path, *, is_offline: bool = False) -> None:
         self._config = config
@@ -18,7 +18,7 @@ class Recommending:
         self._is_asked = is_offline
 
     def offer(self, directory: str, *, anew: bool) -> Offer | None:
-        """What to ask in a session that works in a directory."""
+        """Return the next offer for a session's directory."""
         from symposium.run_mode.advice import adviser_for  # noqa: PLC0415 - as said above
         from symposium.run_mode.offering import next_offer  # noqa: PLC0415 - as said above
 

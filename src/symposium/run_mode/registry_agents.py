@@ -39,7 +39,7 @@ async def registry_choices(
         listing.agents, key=lambda agent: (not agent.is_installed, _ORDER.index(agent.how))
     )
     listed = [_choice(agent) for agent in agents]
-    # What the registry does not list is here all the same; what it lists is known by its program.
+    # Keep local programs that the registry does not list; identify the others by their program.
     placed = {Path(agent.place).name for agent in agents if agent.place}
     found = programs_here(usual_path(os.environ))
     more = [choice for program, choice in found.items() if program not in placed]
@@ -49,7 +49,7 @@ async def registry_choices(
 
 
 def _age_of_list() -> str:
-    """How old the list of agents is, if the network was not asked lately; else empty."""
+    """Describe the age of the agent list if it is old; else empty."""
     try:
         loaded = surroundings(os.environ).index.here()
     except (ExplainedError, OSError):
@@ -83,7 +83,7 @@ async def refresh_registry() -> None:
 
 
 async def obtained(source: ComponentSource) -> str:
-    """What starts a component of that source, as a SPEC; installed first if need be.
+    """Return the start command of a source as a SPEC; install it if necessary.
 
     Raises:
         ExplainedError: it cannot be had.

@@ -1,4 +1,4 @@
-"""Gives a session of the editor to a new chain: as it was, if the agent can do that, else anew."""
+"""Reopen a session on a new chain: restored if the agent can, else as a new session."""
 
 import asyncio
 import logging
@@ -75,7 +75,7 @@ class Reopening:
             self._chain.end.unmute(reopened.inner_id)
 
     def died(self, death: RpcError) -> None:
-        """The chain has ended: nobody will answer."""
+        """Fail the request: the chain has ended."""
         if self._request is not None:
             self._request.give_up(Answer(error=death))
 

@@ -1,4 +1,4 @@
-"""Brings agents back that have died, with their sessions; stops when they die again and again.
+"""Restart crashed agents with their sessions; stop after repeated crashes.
 
 What a session keeps beyond its agent is its `Care`. Nothing is sent to an agent that the user has
 not asked for: an interrupted prompt is offered, a fresh context is called so.
@@ -80,7 +80,7 @@ class Revivals:
                 session.care.waiting.append(one)
 
     def start_again(self, session: Session) -> None:
-        """Try once more, as the user asks for: with the config as it is now."""
+        """Try once more at the user's request, with the current config."""
         config = session.care.config
         with suppress(ConfigError):
             loaded = load(self._floor.settings.config)

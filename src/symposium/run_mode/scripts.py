@@ -33,7 +33,7 @@ _WITHOUT_AGENT: Final = {
     **dict.fromkeys(RETRY, NOTHING_TO_SEND),
     **dict.fromkeys(RECAP, NOTHING_SAID),
 }
-"""What commands say that are about an agent, where there is none."""
+"""Answers to commands about an agent in a session without one."""
 
 
 def setting_up(floor: Floor, session: Session) -> Script:
@@ -67,7 +67,7 @@ def in_menu(floor: Floor, session: Session, loaded: Loaded) -> Script:
 def mending(
     floor: Floor, session: Session, error: ConfigError | RpcError, config: Config | None
 ) -> Script:
-    """What a session is in that has no agent.
+    """Make the dialog of a session without an agent.
 
     Args:
         floor: the editor connection.
@@ -85,13 +85,13 @@ def mending(
 
 
 def starting(floor: Floor, session: Session) -> Script:
-    """What a session is in whose agent takes its time to start."""
+    """Make the dialog of a session whose agent starts slowly."""
     ward = _Ward(floor, session)
     return lambda talk: wait_for_start(talk, ward)
 
 
 def at_login(refusal: Refusal) -> Script:
-    """What a session is in whose agent wants a login before it answers."""
+    """Make the dialog of a session whose agent requires a login."""
     return lambda talk: logging_in(talk, refusal)
 
 
@@ -103,7 +103,7 @@ class _Ward:
         self._session = session
 
     async def start(self) -> Sequence[str]:
-        """Try again, with the config as it is now.
+        """Try again with the current config.
 
         Raises:
             NotStartedError: it does not start.
@@ -149,7 +149,7 @@ class _Ward:
         return await counter.log_in(talk, method)
 
     async def own_answer(self, text: str) -> str | None:
-        """What our commands say where there is no agent; None for what is no command of ours."""
+        """Answer a Symposium command without an agent; None for anything else."""
         floor, session = self._floor, self._session
         if floor.offers.takes(session, text):
             return await floor.offers.answer(session, text)

@@ -1,4 +1,4 @@
-"""What is of a session: takes its turns, passes them on, ends it."""
+"""Handle the requests of a session: prompts, cancellation, and close."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -24,7 +24,7 @@ _NOT_SET_UP: Final = "The session has no agent yet; send a message to set up Sym
 
 
 class SessionDesk:
-    """Where the editor's requests go that a session has."""
+    """Handler of the editor's requests of a session."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class SessionDesk:
         self._offered = offered
 
     def prompt(self, call: Call, session: Session) -> None:
-        """Take a turn: ours if it is a command of ours or the menu is open, else the chain's."""
+        """Handle a prompt: as a Symposium command or menu input, else forward it."""
         text = prompt_text(call.crossing.params)
         if session.menu is not None:
             session.menu.put(self._input(call, session, text))

@@ -41,12 +41,12 @@ class SessionNames:
             path.unlink(missing_ok=True)
 
     def inner(self, outer: str) -> str | None:
-        """What the agent calls the session; None where that is no other name."""
+        """Return the agent's id of the session; None if it is the same."""
         names = _read(self._path(outer))
         return names["agent"] if names.get("editor") == outer else None
 
     def outer(self) -> Mapping[str, str]:
-        """What the editor calls each session, by the agent's name; the newest of two."""
+        """Map the agent's ids to the editor's; the latest of two."""
         found = [_read(path) for path in reversed(self._newest_first())]
         return {names["agent"]: names["editor"] for names in found if names}
 

@@ -83,7 +83,7 @@ class Sessions:
             self.on_begun(session)
 
     def delegate(self, session: Session, chain: OpenChain, inner_id: str) -> None:
-        """Give a session that had nobody to a chain."""
+        """Attach a session without an agent to a chain."""
         session.chain, session.inner_id = chain, inner_id
         chain.adopt(inner_id, session.id)
         self._tell_names(session)

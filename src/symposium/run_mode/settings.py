@@ -1,4 +1,4 @@
-"""How run mode behaves, and what it is given to do it with."""
+"""Settings and dependencies of run mode."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ IDLE_TIMEOUT: Final = 600.0
 
 
 class Composition(Struct, frozen=True):
-    """What a config stands for.
+    """Components of a config.
 
     Attributes:
         chain: the components.
@@ -38,11 +38,11 @@ class Composition(Struct, frozen=True):
 
 
 Compose: TypeAlias = Callable[[Config], Awaitable[Composition]]
-"""Makes components of a config; a `SymposiumError` where its agent cannot be had."""
+"""Make the components of a config; raises an error if its agent cannot be installed."""
 
 
 class Directory(Protocol):
-    """Where agents to choose from come from."""
+    """Source of the agents to choose from."""
 
     async def choices(self) -> AgentChoices:
         """The agents on offer; what is at hand at once, never an exception."""
@@ -53,22 +53,22 @@ class Directory(Protocol):
         ...
 
     async def older(self, workspace: str) -> Config | None:
-        """What an older layout says for a workspace, to be offered once; None if there is none."""
+        """Return the config of an older layout for a workspace, or None."""
         ...
 
     async def refresh(self) -> None:
-        """Renew what is known, beside the work; whoever asks later gets it."""
+        """Refresh the list in the background, for later requests."""
         ...
 
 
 def unrecorded(chain: ChainSpec) -> ChainSettings:
-    """How chains are made of which nothing is recorded."""
+    """Return the settings of a chain that is not recorded."""
     del chain
     return ChainSettings()
 
 
 class RunSettings(Struct, frozen=True):
-    """How run mode behaves.
+    """Settings of run mode.
 
     Attributes:
         config: the config file.

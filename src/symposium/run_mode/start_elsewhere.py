@@ -1,6 +1,6 @@
 """Becomes another program in another directory: `start_elsewhere.py DIRECTORY PROGRAM [WORD]...`.
 
-Needs the standard library only, and imports next to nothing: it stands before MCP servers.
+Needs the standard library only, and imports next to nothing: it runs before every MCP server.
 """
 
 import os

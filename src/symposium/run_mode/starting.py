@@ -1,4 +1,4 @@
-"""Starts one chain: its components, and the greeting that the editor gave."""
+"""Start one chain: its components, and the `initialize` request of the editor."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Keeps one chain for each distinct config: starts it once, shares it, and lets go of the dead."""
+"""Keep one chain for each distinct config: start it once, share it, and drop it after a crash."""
 
 import asyncio
 import logging
@@ -61,7 +61,7 @@ class Supervisor:
         return outcome
 
     async def chain_soon(self, config: Config) -> OpenChain | None:
-        """The same, or None for a start that takes longer than the editor is to wait; it goes on.
+        """Return the chain, or None if its start takes too long; the start continues.
 
         Raises:
             RpcError: it could not be started, or refused the greeting.
@@ -75,7 +75,7 @@ class Supervisor:
         with suppress(TimeoutError):
             async with asyncio.timeout_at(due):
                 return await self.chain_for(config)
-        # One that has started at the last moment was not told what the editor is answered now.
+        # A chain that started at the last moment does not know the editor's answer.
         start = self._starts.get(key)
         return None if start is None else _chain_of(start)
 

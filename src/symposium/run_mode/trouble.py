@@ -45,7 +45,7 @@ class Trouble:
 
     Attributes:
         reason: what is wrong, and where; Markdown.
-        mend: what to do about it; may be empty.
+        `mend`: what to do about it; may be empty.
     """
 
     reason: str

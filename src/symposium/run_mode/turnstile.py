@@ -1,4 +1,4 @@
-"""Lets messages through or keeps them, in order for each session; pure."""
+"""Hold or release messages, in order, per session. No I/O."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 EVERYTHING: Final = ""
-"""Stands for all sessions of a chain where it is closed for all of them."""
+"""Key that closes it for all sessions of a chain."""
 
 
 class _Held(Struct, frozen=True):
@@ -19,7 +19,7 @@ class _Held(Struct, frozen=True):
 class Turnstile:
     """One direction between the editor and a chain.
 
-    It is closed for a session while somebody is in config mode there, and for sessions that the
+    It is closed for a session while its menu is open, and for sessions that the
     editor has asked for and does not know yet.
 
     Attributes:
@@ -42,7 +42,7 @@ class Turnstile:
         self.is_idle = False
 
     def open(self, scope: str) -> None:
-        """Undo one `close`; what was kept for it goes on, in order."""
+        """Undo one `close`; release the held messages in order."""
         if self._closed[scope] > 1:
             self._closed[scope] -= 1
         else:
@@ -50,7 +50,7 @@ class Turnstile:
             self._flush()
 
     def open_all(self) -> None:
-        """Undo everything: whoever was to be kept from speaking has spoken its last."""
+        """Undo every `close`, after the chain has ended."""
         self._closed.clear()
         self._expected = 0
         self._flush()
@@ -61,7 +61,7 @@ class Turnstile:
         self.is_idle = False
 
     def expected(self, session: str | None) -> None:
-        """What was expected is there, or (None) will not come."""
+        """Register the expected session, or (None) that it will not open."""
         self._expected = max(0, self._expected - 1)
         if session is not None:
             self._known.add(session)

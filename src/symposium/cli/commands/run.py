@@ -54,7 +54,7 @@ class RunOptions(Struct, frozen=True):
     type=click.Choice(["session", "conductor"]),
     default="session",
     show_default=True,
-    help="Pause this session while its menu is open, or all sessions with the same agent.",
+    help="Sessions to pause while a menu is open: its session, or all with the same chain.",
 )
 @bridge_options
 @trace_option

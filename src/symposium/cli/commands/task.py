@@ -83,7 +83,7 @@ def command() -> None:
     help="Agent: an id of `symposium agents list`, a command line, or JSON. Default: the agent of "
     "the config. With `none`, start an agent yourself in the worktree; the prompt waits for it.",
 )
-@click.option("--base", metavar="BRANCH", help="Branch to start from. Default: the main branch.")
+@click.option("--base", metavar="BRANCH", help="Branch to start from. Default: main branch.")
 @click.option("--description", default="", help="Description, for lists.")
 @click.option("--budget", metavar="BUDGET", help="Spending limit, such as 3usd,20min,30turns.")
 @_CLONE

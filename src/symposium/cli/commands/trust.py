@@ -35,8 +35,8 @@ CWD = click.option(
 def command() -> None:
     """Show what a workspace wants to run; grant or revoke trust.
 
-    A workspace is the directory that you open. Symposium runs the mods, servers, and set-up
-    commands that it stores only after you grant them. A changed file needs a new decision.
+    A workspace is the directory that you open. Symposium uses the mods, servers, guidance,
+    and set-up commands that it stores only after you grant them. A change needs a new decision.
     """
 
 
