@@ -53,7 +53,7 @@ MISSING: Final = [
     Case("true", 1, ("component true", "exited with code 0", "at initialize")),
     Case("false", 1, ("component false", "exited with code 1", "at initialize")),
     Case("sh -c 'echo oops >&2; exit 3'", 1, ("exited with code 3", "| oops")),
-    Case("sh -c 'kill -9 $$'", 1, ("was ended by SIGKILL", "at initialize")),
+    Case("sh -c 'kill -9 $$'", 1, ("was killed by SIGKILL", "at initialize")),
     Case("cat", 1, ("initialize", "error -32601")),
 ]
 
@@ -61,10 +61,10 @@ CLOSES: Final = [
     scripted("initialize=exit:3", 1, "exited with code 3", "at initialize", "| giving up"),
     scripted("after-initialize=exit:3", 1, "exited with code 3", "at session/new"),
     scripted("new=exit:0", 1, "exited with code 0", "at session/new", "| giving up"),
-    scripted("new=kill", 1, "was ended by SIGKILL", "at session/new"),
+    scripted("new=kill", 1, "was killed by SIGKILL", "at session/new"),
     scripted("after-new=exit:4", 1, "exited with code 4", "at session/prompt"),
     scripted("prompt=exit:5", 1, "exited with code 5", "at session/prompt", "| giving up"),
-    scripted("prompt=kill", 1, "was ended by SIGKILL", "at session/prompt"),
+    scripted("prompt=kill", 1, "was killed by SIGKILL", "at session/prompt"),
     scripted("prompt=say:Half prompt=exit:1", 1, "at session/prompt", answer="Half\n"),
     scripted("initialize=close", 1, "at initialize"),
     scripted("prompt=close", 1, "at session/prompt"),
@@ -95,10 +95,10 @@ UNKNOWN_IDS: Final = [
 ]
 
 SILENT: Final = [
-    hasty(f"{AGENT} initialize=silent", "did not answer", "at initialize"),
+    hasty(f"{AGENT} initialize=silent", "timed out after 0.5 s", "at initialize"),
     hasty(f"{AGENT} new=silent", "did not answer session/new", "--timeout"),
     hasty(f"{AGENT} prompt=silent", "session/prompt", "--timeout"),
-    hasty("sleep 60", "component sleep did not answer", "--acp"),
+    hasty("sleep 60", "component sleep timed out after 0.5 s", "--acp"),
 ]
 
 WRONG_ANSWERS: Final = [
@@ -107,7 +107,7 @@ WRONG_ANSWERS: Final = [
     scripted("'initialize=result:{\"protocolVersion\":99}'", 1, "99", "its version of ACP"),
     scripted("initialize=error:-32603:broken", 1, "initialize", "error -32603", "broken"),
     scripted("initialize=both", 1, "initialize"),
-    scripted("new=error:-32000:login", 5, "log in first", "at session/new"),
+    scripted("new=error:-32000:login", 5, "requires a login", "at session/new"),
     scripted("new=error:-32002:gone", 4, "session/new", "-32002", "gone"),
     scripted("'new=result:{}'", 1, "session/new", "no sessionId"),
     scripted("new=both", 1, "session/new", "both a result and an error"),
