@@ -10,11 +10,29 @@ from uuid import UUID
 
 import pytest
 from tests.support.task_views import asked
-from tests.support.taskspace_scenes import git, make_template, settings_file, there
+from tests.support.taskspace_scenes import (
+    copy_template,
+    git,
+    make_template,
+    settings_file,
+    there,
+)
 
 from symposium.agent_sessions.session import SessionKind, SessionSpec, SessionState, Status
 from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.agents import (
+    DeleteTaskspace,
+    FinishTaskspace,
+    GuidanceRead,
+    LogProgress,
+    ProgressCategory,
+    SignalUser,
+    SpawnTaskspace,
+    TaskspaceState,
+    UpdateTaskspace,
+    WaitForTaskspaces,
+)
 from symposium.bus.messages.broker import Present
 from symposium.bus.messages.tasks import (
     AdoptTaskspace,
@@ -110,14 +128,24 @@ class Tasks:
             running.cancel()
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An upstream and a clone."""
+    directory = tmp_path_factory.mktemp("template")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(directory)))
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        return make_template(directory)
+
+
 @pytest.fixture
-def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tasks:
+def idle(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tasks:
     """The part before it runs."""
-    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(tmp_path)))
+    place = copy_template(template, tmp_path / "place")
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(place / "home"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(template / "gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    make_template(tmp_path)
-    return Tasks(tmp_path)
+    return Tasks(place)
 
 
 @pytest.fixture
@@ -392,3 +420,87 @@ async def test_another_agent_is_refused_once_one_has_worked_or_runs(tasks: Tasks
     assert "archived" in archived
     assert "its agent has worked already" in worked
     assert "its agent runs" in runs
+
+
+@pytest.mark.requirement("tasks.agents-messages")
+async def test_an_agent_reports_asks_and_renames_in_its_own_task(tasks: Tasks) -> None:
+    task = await tasks.new("Fix login", task="Fix it.")
+    place = {"project_path": str(tasks.clone), "taskspace_uuid": task.id}
+    logged = await tasks.ask(
+        LogProgress(**place, message="half", category=ProgressCategory.MILESTONE)
+    )
+    await tasks.ask(SignalUser(**place, message="which one?"))
+    await tasks.ask(GuidanceRead(**place, id="main.md", layer="built-in", sha256="0"))
+    new = await tasks.ask(TaskspaceState(**place, name="Login", description="the button"))
+    await tasks.ask(UpdateTaskspace(**place, name="Login page", description="the form"))
+    shown = await tasks.ask(ShowTaskspace(taskspace_uuid=task.id))
+    inbox = (await tasks.ask(ListInbox())).items
+    await tasks.ask(RemoveTaskspace(taskspace_uuid=task.id))
+    refused = [
+        await tasks.refusal(each)
+        for each in (
+            LogProgress(**place, message="late", category=ProgressCategory.INFO),
+            SignalUser(**place, message="late"),
+            UpdateTaskspace(**place, name="late", description=""),
+        )
+    ]
+
+    assert (new.name, new.description, logged.watchers) == ("Login", "the button", 0)
+    assert (shown.taskspace.name, shown.taskspace.description) == ("Login page", "the form")
+    assert [each.message for each in shown.log][-2:] == ["half", "which one?"]
+    assert [each.id for each in shown.guidance] == ["main.md"]
+    assert [(each.kind, each.text) for each in inbox] == [("question", "which one?")]
+    assert all("archived" in each for each in refused)
+
+
+@pytest.mark.requirement("tasks.agents-messages")
+async def test_an_agent_waits_for_its_own_children_only(tasks: Tasks) -> None:
+    parent, other = await tasks.new("parent"), await tasks.new("other")
+    place = {"project_path": str(tasks.clone), "taskspace_uuid": parent.id}
+    order = SpawnTaskspace(**place, name="child", initial_prompt="do", task_description="it")
+    child = (await tasks.ask(order)).new_taskspace_uuid
+    wait = WaitForTaskspaces(**place, children=(child,))
+    strange = await tasks.refusal(WaitForTaskspaces(**place, children=(child, other.id)))
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(tasks.ask(wait))
+        done = {"project_path": str(tasks.clone), "taskspace_uuid": child, "result": "all of it"}
+        await tasks.ask(FinishTaskspace(**done, evidence="tests pass"))
+        ended = await waiting
+
+    assert "was not spawned here" in strange
+    (result,) = ended.results
+    assert (result.name, result.result, result.evidence) == ("child", "all of it", "tests pass")
+
+
+@pytest.mark.requirement("tasks.agents-messages")
+@pytest.mark.parametrize(("answer", "is_left"), [("archive", False), ("keep", True)])
+async def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
+    tasks: Tasks, answer: str, *, is_left: bool
+) -> None:
+    task = await tasks.new("Fix login")
+    ask = DeleteTaskspace(project_path=str(tasks.clone), taskspace_uuid=task.id)
+    idle = tasks.part.is_busy()
+
+    async def outcome() -> str:
+        try:
+            return (await tasks.ask(ask)).outcome
+        except BusRefusedError as refused:
+            return f"refused: {refused.code}"
+
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(outcome())
+        await asyncio.sleep(0)
+        items = ()
+        while not items:
+            items = (await tasks.ask(ListInbox())).items
+        busy = tasks.part.is_busy()
+        await tasks.ask(AnswerInbox(item=items[0].id, answer=answer))
+        decided = await asking
+    for _ in range(200):
+        # What follows the decision ends in its own time.
+        if tasks.part.is_busy():
+            await tasks.ask(ListInbox())
+
+    assert (idle, busy, tasks.part.is_busy()) == (False, True, False)
+    assert there(task.worktree) is is_left
+    assert decided == ("refused: cancelled" if is_left else "deleted")

@@ -74,6 +74,10 @@ def free(_: int) -> bool:
     return True
 
 
+def taken(_: int) -> bool:
+    return False
+
+
 @pytest.mark.requirement("taskspaces.ports")
 def test_a_block_of_ports_is_free_as_a_whole_and_given_once(ports: sqlite3.Connection) -> None:
     with closing(ports):
@@ -92,9 +96,7 @@ def test_a_block_of_ports_is_free_as_a_whole_and_given_once(ports: sqlite3.Conne
 
 
 @pytest.mark.requirement("taskspaces.ports")
-@pytest.mark.parametrize(
-    ("count", "is_free"), [(0, free), (SPACING + 1, free), (1, lambda _: False)]
-)
+@pytest.mark.parametrize(("count", "is_free"), [(0, free), (SPACING + 1, free), (1, taken)])
 def test_ports_that_cannot_be_had_are_refused(
     ports: sqlite3.Connection, count: int, is_free: Callable[[int], bool]
 ) -> None:

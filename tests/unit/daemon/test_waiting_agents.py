@@ -1,0 +1,144 @@
+"""What waits for the user when an agent has ended or is done; the environment that is lent."""
+
+import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from symposium.agent_sessions.lent_environment import borrow, lend
+from symposium.agent_sessions.session import (
+    AS_ASKED,
+    Login,
+    SessionError,
+    SessionKind,
+    SessionSpec,
+    SessionState,
+    Status,
+)
+from symposium.agent_sessions.store import SessionStore
+from symposium.config.paths import paths
+from symposium.daemon.tasks.ended_agents import choose_way, ended_agent
+from symposium.daemon.tasks.finished_turns import FinishedTurns
+from symposium.daemon.tasks.put_off import PutOff
+from symposium.taskspaces.model import Layout, Standing, Taskspace
+
+ID = str(UUID(int=1))
+READY = Taskspace(
+    ID, "/p", Layout.BESIDE, "name", "/w", "b", "2026-01-01T00:00:00Z", standing=Standing.READY
+)
+LOGIN = Login("log in first", ("Browser: it opens one",), {"web": "Browser", "retry": "odd"})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    places = {"SYMPOSIUM_HOME": str(tmp_path / "home"), "XDG_RUNTIME_DIR": str(tmp_path)}
+    made = SessionStore(paths(places))
+    made.add(SessionSpec(ID, SessionKind.ACP, ("agent",), "/"))
+    return made
+
+
+FAILED = SessionState(Status.EXITED, keeper=7, reason="it crashed")
+
+
+@pytest.mark.requirement("approvals.ended-agent")
+def test_an_agent_that_failed_waits_in_the_inbox_until_it_runs_again(store: SessionStore) -> None:
+    store.write_state(ID, FAILED)
+    (item,) = ended_agent(READY, store)
+    lock = store.lock(ID)
+    running = ended_agent(READY, store)
+    os.close(lock)
+
+    assert (item.id, item.kind, item.text) == (
+        f"failed:{ID}:7",
+        "failed",
+        "its agent has ended: it crashed",
+    )
+    assert [each.id for each in item.choices] == ["retry", "seen"]
+    assert running == []
+
+
+@pytest.mark.requirement("approvals.ended-agent")
+@pytest.mark.parametrize(
+    ("state", "standing"),
+    [
+        (replace(FAILED, reason=AS_ASKED), Standing.READY),
+        (replace(FAILED, exit_code=1), Standing.READY),
+        (replace(FAILED, status=Status.STARTING), Standing.READY),
+        (FAILED, Standing.ARCHIVED),
+        (FAILED, Standing.SETUP_FAILED),
+    ],
+)
+def test_an_end_that_the_user_knows_of_does_not_wait(
+    store: SessionStore, state: SessionState, standing: Standing
+) -> None:
+    store.write_state(ID, state)
+    assert ended_agent(replace(READY, standing=standing), store) == []
+
+
+@pytest.mark.requirement("tasks.login")
+@pytest.mark.parametrize(("answer", "chosen"), [("web", "web"), ("retry", ""), ("other", "")])
+def test_the_chosen_way_to_log_in_is_one_that_the_agent_named(
+    store: SessionStore, answer: str, chosen: str
+) -> None:
+    store.write_state(ID, replace(FAILED, login=replace(LOGIN, chosen="before")))
+    (item,) = ended_agent(READY, store)
+    choose_way(ID, store, answer)
+    found = store.state(ID).login
+
+    assert item.kind == "login"
+    assert item.text == "its agent wants a login: log in first\nBrowser: it opens one"
+    assert [each.id for each in item.choices] == ["web", "retry"]
+    assert found == replace(LOGIN, chosen=chosen)
+
+
+@pytest.mark.requirement("approvals.done")
+def test_a_turn_that_changed_files_waits_for_a_review_of_exactly_that(
+    store: SessionStore, tmp_path: Path
+) -> None:
+    def turns() -> FinishedTurns:
+        return FinishedTurns(store, PutOff(tmp_path / "answered.json"))
+
+    store.write_state(ID, SessionState(Status.EXITED, changed_at=0))
+    none = turns().of(READY)
+    store.write_state(ID, SessionState(Status.EXITED, changed_at=1000.5))
+    (item,) = turns().of(READY)
+    archived = turns().of(replace(READY, standing=Standing.ARCHIVED))
+    landed = [
+        len(turns().of(replace(READY, landed_at=f"1970-01-01T00:16:{second}+00:00")))
+        for second in ("40", "40.5", "41")
+    ]
+    turns().review_all(READY)
+    reviewed = turns().of(READY)
+    store.write_state(ID, SessionState(Status.EXITED, changed_at=1000.6))
+    later = turns().of(READY)
+
+    assert (none, archived, reviewed) == ([], [], [])
+    assert "its agent is done and has changed files" in item.text
+    assert landed == [1, 0, 0]
+    assert [each.id == item.id for each in later] == [False]
+
+
+@pytest.mark.requirement("tasks.environment-lent")
+async def test_an_environment_is_lent_to_programs_of_this_user_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lent = {"A": "1=2", "EMPTY": "", "LINES": "a\nb", "odd": "\udcff"}
+    async with lend(lent, tmp_path / "run") as path:
+        mode = os.stat(path).st_mode & 0o777  # noqa: PTH116 - it is text
+        twice = [await borrow(path), await borrow(path)]
+        mine = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: mine + 1)
+        reader, writer = await asyncio.open_unix_connection(path)
+        other = await reader.read()
+        writer.close()
+        monkeypatch.undo()
+
+    assert twice == [lent, lent]
+    assert mode == 0o600
+    assert other == b""
+    assert list((tmp_path / "run").iterdir()) == []
+    with pytest.raises(SessionError, match="did not come"):
+        await borrow(path)
