@@ -38,8 +38,8 @@ class CargoTools:
     ) -> dict[str, Any]:
         """Check that the project compiles: `cargo check --all-targets`.
 
-        Runs code of the project and its dependencies (build scripts, macros). Tells the first
-        errors and warnings with file and line, the last lines, and where the whole log is.
+        It runs code of the project and its dependencies (build scripts, macros). It returns the
+        first errors and warnings with file and line, the last lines, and the path of the log.
         """
         argv = ["check", "--all-targets", *_which(package, features)]
         return await self._run(context, argv, timeout_seconds)
@@ -55,8 +55,8 @@ class CargoTools:
     ) -> dict[str, Any]:
         """Build the project: `cargo build`.
 
-        Runs code of the project and its dependencies (build scripts, macros). Tells the first
-        errors and warnings with file and line, the last lines, and where the whole log is.
+        It runs code of the project and its dependencies (build scripts, macros). It returns the
+        first errors and warnings with file and line, the last lines, and the path of the log.
         """
         argv = ["build", *_which(package, features), *(["--release"] if release else [])]
         return await self._run(context, argv, timeout_seconds)
@@ -69,10 +69,10 @@ class CargoTools:
         features: Sequence[str] = (),
         timeout_seconds: Seconds = PATIENCE,
     ) -> dict[str, Any]:
-        """Run the tests, all or those whose name contains `name`: `cargo test --no-fail-fast`.
+        """Run all tests, or those whose name contains `name`: `cargo test --no-fail-fast`.
 
-        Runs code of the project. Tells how many passed and failed, which failed and where, the
-        last lines, and where the whole log is.
+        It runs code of the project. It returns how many tests passed and failed, the failed ones
+        with file and line, the last lines, and the path of the log.
         """
         only = [] if name is None else [argument(name, "name of a test")]
         argv = ["test", "--no-fail-fast", *_which(package, features), *only]
@@ -88,7 +88,8 @@ class CargoTools:
     ) -> dict[str, Any]:
         """Build and run a program of the project, without input: `cargo run -- ARGUMENTS`.
 
-        Runs code of the project. Tells its exit code, its last lines, and where the whole log is.
+        It runs code of the project. It returns the exit code, the last lines, and the path of the
+        log.
         """
         which = _which(package, ())
         if binary is not None:

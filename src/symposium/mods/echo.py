@@ -6,7 +6,7 @@ from symposium.chain.tools import ToolServer
 
 
 def echo(message: str) -> str:
-    """Say the message again."""
+    """Return the message unchanged."""
     return f"Echo: {message}"
 
 
@@ -16,7 +16,7 @@ def add(a: int, b: int) -> int:
 
 
 def make() -> ToolMod:
-    """A mod with a server of its own."""
+    """Make a mod with its own server."""
     return ToolMod(ToolServer("echo", [echo, add]))
 
 

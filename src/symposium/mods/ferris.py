@@ -30,11 +30,11 @@ class FerrisTools:
     async def get_rust_crate_source(
         self, crate_name: str, version: str | None = None, pattern: str | None = None
     ) -> dict[str, Any]:
-        """Find the source of a Rust crate on this machine, or fetch it.
+        """Find the source of a Rust crate on this machine, or download it.
 
-        `version` is a Cargo requirement (`1.2` is `^1.2`, `=1.2.3` that one); by default it is the
-        version in Cargo.lock, else the newest. With `pattern`, a regular expression, also tells
-        which lines of its `.rs` files match, examples apart.
+        `version` is a Cargo requirement (`1.2` means `^1.2`, `=1.2.3` exactly that); default: the
+        version in Cargo.lock, else the latest. It returns the path of the source; with `pattern`,
+        a regular expression, also the matching lines of `.rs` files, examples separately.
         """
         from symposium.code.packages.answers import crate_answer  # noqa: PLC0415 - as said above
 
@@ -47,11 +47,11 @@ class FerrisTools:
         version: str | None = None,
         python: str | None = None,
     ) -> dict[str, Any]:
-        """Find the source of a package on this machine, or fetch it; tells where it is, and why.
+        """Find the source of a package on this machine, or download it; returns its path.
 
-        `version` is a range as Cargo, PEP 440 or npm write it; by default it is what the lock file
-        says, else what is installed, else the newest. `python` is the path of an interpreter whose
-        installed distributions count instead of the project's.
+        `version` is a range in the syntax of Cargo, PEP 440, or npm; default: the version in the
+        lock file, else the installed one, else the latest. `python` is the path of an interpreter
+        whose installed distributions are used; default: the project's.
         """
         from symposium.code.packages.answers import fetch_answer  # noqa: PLC0415 - as said above
 
@@ -60,7 +60,7 @@ class FerrisTools:
     async def search_package_source(
         self, ecosystem: EcosystemName, name: str, pattern: str, version: str | None = None
     ) -> dict[str, Any]:
-        """Find the lines of a package's source that match a regular expression, examples apart."""
+        """Return the lines of a package's source that match a regular expression."""
         from symposium.code.packages.answers import search_answer  # noqa: PLC0415 - as said above
 
         return await search_answer(self._project, (ecosystem, name, version), pattern)
@@ -74,7 +74,7 @@ class FerrisTools:
         start_line: int = 1,
         end_line: int | None = None,
     ) -> dict[str, Any]:
-        """Read lines of a file of a package's source (from 1); of a directory, what is in it."""
+        """Read lines (counted from 1) of a file of a package's source, or list a directory."""
         from symposium.code.packages.answers import read_answer  # noqa: PLC0415 - as said above
 
         lines = (start_line, end_line)

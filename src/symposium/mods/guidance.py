@@ -51,20 +51,20 @@ class GuidanceTools:
         self._folder = folder
 
     def list_guidance(self) -> list[dict[str, str]]:
-        """List the texts on how to work here, in the order in which to read them."""
+        """List the guidance for work in this project, in the order in which to read it."""
         return [
             {"id": each["id"], "name": each["name"], "description": each["description"]}
             for each in _texts(self._folder)
         ]
 
     def read_guidance(self, id: str) -> dict[str, str]:  # noqa: A002 - as the wire calls it
-        """Read one of the texts on how to work here, `walkthrough-format.md` say."""
+        """Read a guidance text by its id, for example `walkthrough-format.md`."""
         texts = _texts(self._folder)
         for each in texts:
             if each["id"] == id:
                 return each
         names = ", ".join(each["id"] for each in texts)
-        raise UnknownGuidanceError(f"there is no guidance {id[:80]!r}; there is {names}")
+        raise UnknownGuidanceError(f"unknown guidance {id[:80]!r}; known: {names}")
 
     def server(self) -> ToolServer:
         """The MCP server of these tools."""

@@ -37,27 +37,27 @@ class IdeTools:
         self.session_id = session_id
 
     async def find_symbols(self, name: str) -> Any:
-        """Find functions, classes and other symbols of the project by name."""
+        """Find functions, classes, and other symbols of the project by name."""
         return await self._ask(RESOLVE_SYMBOL, {"name": name})
 
     async def find_definitions(self, path: str, line: int, column: int) -> Any:
-        """Find where the symbol at this line and column (both from 1) of a file is defined."""
+        """Find the definition of the symbol at a line and column of a file, counted from 1."""
         return await self._ask(FIND_DEFINITIONS, _place(path, line, column))
 
     async def find_references(self, path: str, line: int, column: int) -> Any:
-        """Find every use of the symbol at this line and column (both from 1) of a file."""
+        """Find every use of the symbol at a line and column of a file, counted from 1."""
         return await self._ask(FIND_REFERENCES, _place(path, line, column))
 
     async def hover(self, path: str, line: int, column: int) -> Any:
-        """Tell type and documentation of the symbol at this line and column (both from 1)."""
+        """Get type and documentation of the symbol at a line and column, counted from 1."""
         return await self._ask(HOVER, _place(path, line, column))
 
     async def diagnostics(self, path: str) -> Any:
-        """List errors and warnings of a file, as it is on the disk."""
+        """List errors and warnings of a file on disk."""
         return await self._ask(DIAGNOSTICS, {"path": path})
 
     async def get_selection(self) -> Any:
-        """Tell which text the person has selected in the editor."""
+        """Get the text that the user has selected in the editor."""
         return await self._ask(GET_SELECTION, {})
 
     def server(self) -> ToolServer:

@@ -59,7 +59,7 @@ class IdeOpsAdapter(Mod):
         if not isinstance(folder, str):
             return Forward()
         if message.session_id is not None and message.method != "session/fork":
-            # Whoever loads a session may ask things before it is loaded.
+            # A session may send requests before its loading has ended.
             self._folders[message.session_id] = Path(folder)
 
         def opened(answer: Answer) -> None:

@@ -46,14 +46,15 @@ class NpmTools:
     async def check(
         self, context: ToolContext, timeout_seconds: Seconds = PATIENCE
     ) -> dict[str, Any]:
-        """Run the scripts of package.json that check: `check`, `typecheck`, `type-check`, `lint`.
+        """Run the scripts `check`, `typecheck`, `type-check`, and `lint` of package.json.
 
-        Runs code of the project. Tells, for each, the first errors with file and line, the last
-        lines, and where the whole log is.
+        It runs code of the project. It returns, for each script, the first errors with file and
+        line, the last lines, and the path of the log.
         """
         wanted = [each for each in CHECKS if each in _scripts(self._folder)]
         if not wanted:
-            raise BuildError(f"{MANIFEST} has none of {', '.join(CHECKS)}", _known(self._folder))
+            wanted_names = ", ".join(CHECKS)
+            raise BuildError(f"{MANIFEST} has no script {wanted_names}", _known(self._folder))
         return {each: await self._run(context, each, (), timeout_seconds) for each in wanted}
 
     async def build(
@@ -61,8 +62,8 @@ class NpmTools:
     ) -> dict[str, Any]:
         """Run the script `build` of package.json.
 
-        Runs code of the project. Tells the first errors with file and line, the last lines, and
-        where the whole log is.
+        It runs code of the project. It returns the first errors with file and line, the last
+        lines, and the path of the log.
         """
         return await self._run(context, "build", (), timeout_seconds)
 
@@ -72,10 +73,10 @@ class NpmTools:
         arguments: Sequence[str] = (),
         timeout_seconds: Seconds = PATIENCE,
     ) -> dict[str, Any]:
-        """Run the script `test` of package.json; `arguments` are the test runner's.
+        """Run the script `test` of package.json; `arguments` are passed to the test runner.
 
-        Runs code of the project. Tells how many passed and failed, which failed, the last lines,
-        and where the whole log is.
+        It runs code of the project. It returns how many tests passed and failed, the failed ones,
+        the last lines, and the path of the log.
         """
         return await self._run(context, "test", arguments, timeout_seconds)
 
@@ -88,8 +89,8 @@ class NpmTools:
     ) -> dict[str, Any]:
         """Run a script of package.json by its name, without input.
 
-        Runs code of the project. Tells its exit code, the first errors with file and line, the
-        last lines, and where the whole log is.
+        It runs code of the project. It returns the exit code, the first errors with file and line,
+        the last lines, and the path of the log.
         """
         return await self._run(context, script, arguments, timeout_seconds)
 
@@ -106,7 +107,7 @@ class NpmTools:
         if script not in _scripts(self._folder):
             raise BuildError(f"{MANIFEST} has no script {script[:80]!r}", _known(self._folder))
         program = _program(self._folder)
-        # Only npm needs to be told where its own options end.
+        # Only npm needs a mark where its own options end.
         end = ["--"] if program == "npm" and arguments else []
         whole = [program, "run", script, *end, *arguments]
         return await condensed(Run(whole, self._folder, seconds, ScriptReading()), context)

@@ -14,7 +14,7 @@ class Tag(Mod):
 
     @from_agent("session/update")
     def tag(self, message: Crossing) -> Forward:
-        """Mark the update, and keep whatever else stands in its `_meta`."""
+        """Mark the update, and keep all other members of its `_meta`."""
         match message.params:
             case {"_meta": {**meta}}:
                 return Forward(message.params | {"_meta": {**meta, TAG: True}})

@@ -56,11 +56,11 @@ class UvTools:
         keyword: str | None = None,
         timeout_seconds: Seconds = PATIENCE,
     ) -> dict[str, Any]:
-        """Run the tests with pytest, all or some of them: `uv run python -m pytest`.
+        """Run all tests, or some of them, with pytest: `uv run python -m pytest`.
 
-        `paths` are files, directories or ids such as `tests/test_a.py::test_b`; `keyword` is what
-        pytest's `-k` takes. Runs code of the project. Tells how many passed and failed, which
-        failed and where, the last lines, and where the whole log is.
+        `paths` are files, directories, or ids such as `tests/test_a.py::test_b`; `keyword` is an
+        expression for pytest's `-k`. It runs code of the project. It returns how many tests passed
+        and failed, the failed ones with file and line, the last lines, and the path of the log.
         """
         only = [argument(each, "path of tests") for each in paths]
         words = [] if keyword is None else ["-k", argument(keyword, "keyword")]
@@ -70,16 +70,16 @@ class UvTools:
     async def check(
         self, context: ToolContext, timeout_seconds: Seconds = PATIENCE
     ) -> dict[str, Any]:
-        """Run the checkers that pyproject.toml has settings for: ruff, basedpyright, pyright, mypy.
+        """Run the checkers configured in pyproject.toml: ruff, basedpyright, pyright, mypy.
 
-        Runs code of the project's environment. Tells, for each, the first errors with file and
-        line, the last lines, and where the whole log is.
+        It runs code of the project's environment. It returns, for each checker, the first errors
+        with file and line, the last lines, and the path of the log.
         """
         # A large manifest takes seconds to read.
         wanted = await asyncio.to_thread(_checkers, self._folder)
         if not wanted:
             known = ", ".join(CHECKERS)
-            raise BuildError(f"{MANIFEST} has no settings for a checker", f"known are {known}")
+            raise BuildError(f"{MANIFEST} has no settings for a checker", f"known: {known}")
         return {
             name: await self._run(context, ["run", *argv], timeout_seconds)
             for name, argv in wanted.items()
@@ -90,8 +90,8 @@ class UvTools:
     ) -> dict[str, Any]:
         """Build the project's distributions into `dist/`: `uv build`.
 
-        Runs code of the project (its build backend). Tells the last lines, and where the whole log
-        is.
+        It runs code of the project (its build backend). It returns the last lines and the path of
+        the log.
         """
         return await self._run(context, ["build"], timeout_seconds)
 
@@ -100,11 +100,11 @@ class UvTools:
     ) -> dict[str, Any]:
         """Run a command in the project's environment, without input: `uv run -- ARGUMENTS`.
 
-        Runs what it is told to, code of the project usually. Tells its exit code, its last lines,
-        and where the whole log is.
+        It runs any command, usually code of the project. It returns the exit code, the last lines,
+        and the path of the log.
         """
         if not arguments:
-            raise BuildError("there is nothing to run", 'write ["python", "script.py"], say')
+            raise BuildError("`arguments` is empty", 'for example: ["python", "script.py"]')
         return await self._run(context, ["run", "--", *arguments], timeout_seconds)
 
     def server(self) -> ToolServer:

@@ -138,7 +138,7 @@ async def test_a_manifest_without_end_is_refused(
 @pytest.mark.parametrize("tools", [CargoTools, UvTools, NpmTools])
 def test_each_tool_says_that_it_runs_code(tools: type[CargoTools | UvTools | NpmTools]) -> None:
     for tool in tools(Path("/")).server().tools:
-        assert "Runs" in tool.description
+        assert "It runs" in tool.description
         assert "code of the project" in tool.description
 
 
@@ -294,7 +294,7 @@ async def test_a_project_without_checkers_is_told_which_are_known(project: Path)
     (project / "pyproject.toml").write_text("")
     async with chain_of(Uv()) as editor:
         await editor.new_session(cwd=str(project))
-        assert "known are ruff" in await refused(editor, "uv::check")
+        assert "known: ruff" in await refused(editor, "uv::check")
         (project / "pyproject.toml").write_text("][")
         assert "cannot be read" in await refused(editor, "uv::check")
 
