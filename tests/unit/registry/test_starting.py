@@ -1,7 +1,9 @@
 """From the sources that a config names to commands."""
 
 import json
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,11 @@ import pytest
 from tests.support.web import reply, serving
 
 from localio.errors import ExplainedError
+from localio.processes import ProgramNotFoundError, find_program, look_up
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError, SpecError
+from symposium.registry.agent_choice import Chosen, UnknownAgentError, choose
 from symposium.registry.index import AddedAgent, Receipt, Surroundings, id_of, write_receipt
 from symposium.registry.probe import Handshake
 from symposium.registry.provision import obtain_source
@@ -23,6 +27,13 @@ def around(tmp_path: Path) -> Surroundings:
     file.write_text('{"agents": []}')
     env = {"PATH": "/nowhere", "HOME": str(tmp_path)}
     return Surroundings(env, tmp_path, tmp_path / "cache", "linux-x86_64", str(file))
+
+
+def executable(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
 
 
 @pytest.mark.requirement("registry.sources", "registry.directory-shadowing")
@@ -132,5 +143,46 @@ def test_the_methods_of_a_session_are_those_that_the_agent_offers() -> None:
     bare = Handshake({}, 0.0).session_methods
     found = Handshake({"agentCapabilities": offered}, 0.0).session_methods
 
-    assert {*found} - {*bare} == {"session/load", "session/list"}
-    assert all(each.startswith("session/") for each in found)
+    assert bare == ["session/new", "session/prompt", "session/cancel"]
+    assert {*found} == {*bare, "session/load", "session/list"}
+
+
+@pytest.mark.requirement("registry.path-known-places")
+def test_a_directory_and_a_file_that_cannot_run_are_no_programs(tmp_path: Path) -> None:
+    (tmp_path / "one" / "agent").mkdir(parents=True)
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "agent").write_text("")
+    program = executable(tmp_path / "three" / "agent")
+    places = [str(tmp_path / each) for each in ("one", "two", "three")]
+
+    assert look_up("agent", places) == program
+    assert look_up(str(tmp_path / "one" / "agent"), places) is None
+    assert look_up("agent", places[:2]) is None
+
+
+@pytest.mark.requirement("registry.path-not-found")
+async def test_an_error_names_the_first_of_many_places(tmp_path: Path) -> None:
+    places = [str(tmp_path / str(number)) for number in range(40)]
+    env = {"PATH": os.pathsep.join(places), "HOME": str(tmp_path), "SHELL": "/bin/false"}
+
+    with pytest.raises(ProgramNotFoundError) as caught:
+        await find_program("no-such-agent", env)
+
+    assert f"{places[11]} and " in caught.value.message
+    assert places[12] not in caught.value.message
+
+
+@pytest.mark.requirement("registry.sources")
+async def test_a_name_is_an_agent_or_a_program_or_an_error_with_a_guess(
+    around: Surroundings, tmp_path: Path
+) -> None:
+    executable(tmp_path / "bin" / "my-agent")
+    here = replace(around, env={**around.env, "PATH": str(tmp_path / "bin")})
+    here.added.add(AddedAgent("one", ("/bin/one",)))
+
+    assert await choose("my-agent", here) == Chosen("my-agent")
+    assert json.loads((await choose("one", here)).spec)["command"] == "/bin/one"
+    for wrong, meant in (("elizza", "eliza"), ("el", "eliza"), ("on", "one")):
+        with pytest.raises(UnknownAgentError) as caught:
+            await choose(wrong, here)
+        assert caught.value.hint.startswith(f"did you mean {meant}")
