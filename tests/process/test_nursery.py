@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -198,7 +198,18 @@ def test_what_is_started_in_another_way_is_executed(changed: dict[str, Any]) -> 
     assert NURSERY.count == before
 
 
+@pytest.fixture
+def ignored_signals(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Ignore these signals, as a daemon ignores SIGHUP."""
+    usual = {number: signal.signal(number, signal.SIG_IGN) for number in request.param}
+    yield
+    for number, handler in usual.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.requirement("house.nursery-servers")
+@pytest.mark.usefixtures("ignored_signals")
+@pytest.mark.parametrize("ignored_signals", [[], [signal.SIGHUP, signal.SIGUSR1]], indirect=True)
 def test_session_server_is_to_the_kernel_as_one_that_is_started(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

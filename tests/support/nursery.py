@@ -29,7 +29,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -65,7 +65,7 @@ _SET_NAME, _SET_MM, _SET_MM_MAP = 15, 35, 14
 _FAR: Final = 400
 """A descriptor above those that a program is given."""
 
-_INHERITED: Final = "SigBlk|SigIgn|Uid|Gid|Groups|CapEff|Seccomp"
+_INHERITED: Final = "SigBlk|Uid|Gid|Groups|CapEff|Seccomp"
 """Fields of `/proc/self/status`."""
 
 _SHOWN: Final[list[object]] = []
@@ -94,9 +94,9 @@ class Nursery:
         with self._lock:
             if self._kind is None:
                 self._kind, self._link = kind, self._start()
-            if not self._link or kind != self._kind or not kind.starts_alike(environment):
+            if not self._link or not self._kind.fits(kind, environment):
                 return None
-            child = _ask(self._link, asked, descriptors)
+            child = _ask(self._link, {**asked, "ignored": kind.ignored}, descriptors)
             self.count += child is not None
             return child
 
@@ -129,14 +129,14 @@ class NurseryAbove:
     ) -> int | None:
         """Fork a session server; return the id of its first process, or None as above."""
         kind = Kind.of_this_process()
-        if kind != self._kind or not kind.starts_alike(environment):
+        if not self._kind.fits(kind, environment):
             return None
         with socket.socket(socket.AF_UNIX) as link:
             try:
                 link.connect(self._address)
             except OSError:
                 return None
-            return _ask(link, asked, descriptors)
+            return _ask(link, {**asked, "ignored": kind.ignored}, descriptors)
 
 
 @dataclass(frozen=True)
@@ -145,13 +145,15 @@ class Kind:
 
     Attributes:
         variables: those that an interpreter reads when it starts.
-        status: blocked and ignored signals, user, group, and rights.
+        status: blocked signals, user, group, and rights.
+        ignored: ignored signals, a bit each; the caller may ignore more than the nursery.
     """
 
     variables: frozenset[bytes]
     status: tuple[str, ...]
     limits: str
     namespaces: tuple[str, ...]
+    ignored: int = field(compare=False)
 
     @classmethod
     def of_this_process(cls) -> "Kind":
@@ -162,11 +164,13 @@ class Kind:
             tuple(re.findall(rf"^(?:{_INHERITED}):.*$", status, re.MULTILINE)),
             Path("/proc/self/limits").read_text(),
             tuple(sorted(str(each.readlink()) for each in Path("/proc/self/ns").iterdir())),
+            int(re.findall(r"^SigIgn:\s*(\w+)", status, re.MULTILINE)[0], 16),
         )
 
-    def starts_alike(self, environment: Sequence[bytes]) -> bool:
-        """Whether an interpreter starts with this environment as it does with ours."""
-        return self.variables == frozenset(filter(_INTERPRETER.match, environment))
+    def fits(self, caller: "Kind", environment: Sequence[bytes]) -> bool:
+        """Whether what is forked here starts as what the caller would execute."""
+        variables = frozenset(filter(_INTERPRETER.match, environment))
+        return caller == self and variables == self.variables and not self.ignored & ~caller.ignored
 
 
 NURSERY: Final = Nursery()
@@ -304,6 +308,9 @@ def _become(asked: Mapping[str, Any]) -> Callable[[], Any]:
     variables = [os.fsencode(each) for each in asked["environment"]]
     if asked["session"]:
         os.setsid()
+    for number in signal.valid_signals():
+        if asked["ignored"] >> (number - 1) & 1 and number not in {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_IGN)
     os.umask(asked["umask"])
     os.chdir(asked["cwd"])
     _take(asked["sources"], asked["targets"])
