@@ -35,6 +35,8 @@ def forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Fork the commands that a test starts from a process that has imported them."""
     if EXECUTE and request.path.stem not in REAL:
         monkeypatch.setattr(subprocess, "_fork_exec", fork_or_execute)
+        # Python 3.13 spawns what has no directory of its own; its documentation names this switch.
+        monkeypatch.setattr(subprocess, "_USE_POSIX_SPAWN", False)
 
 
 @pytest.fixture(autouse=True)

@@ -254,7 +254,7 @@ ON_ANOTHER_MACHINE: Final = """
 import subprocess, sys
 from tests.support import nursery, refused
 {change}
-subprocess._fork_exec = nursery.fork_or_execute
+subprocess._fork_exec, subprocess._USE_POSIX_SPAWN = nursery.fork_or_execute, False
 words = [nursery.PROGRAM, "--version"]
 for _ in range(2):
     print(subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip())
@@ -319,7 +319,7 @@ def test_the_nursery_ends_when_its_process_is_killed() -> None:
 import os, signal, subprocess
 from pathlib import Path
 from tests.support.nursery import PROGRAM, fork_or_execute
-subprocess._fork_exec = fork_or_execute
+subprocess._fork_exec, subprocess._USE_POSIX_SPAWN = fork_or_execute, False
 subprocess.run([PROGRAM, "--version"], check=True, stdout=subprocess.DEVNULL)
 print(Path(f"/proc/self/task/{os.getpid()}/children").read_text(), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

@@ -404,7 +404,7 @@ def main() -> None:
     def fork_server(*given: Any) -> int:
         return _start(above, [_SERVER], given)
 
-    subprocess.__dict__["_fork_exec"] = fork_server
+    subprocess.__dict__.update(_fork_exec=fork_server, _USE_POSIX_SPAWN=False)
     run()
 
 
