@@ -28,8 +28,8 @@ class Places:
     """The directories that hold texts; none need exist.
 
     Attributes:
-        project: the root of the checkout; its texts are a stranger's until the user trusts them.
-        team: shared by the people one works with; the user has put it there.
+        project: the root of the checkout; its texts are used only if the user trusts them.
+        team: shared by a team; the user has put it there.
         user: the user's own.
         home: where the user's decisions on what to trust are.
     """
@@ -41,7 +41,7 @@ class Places:
 
 
 def places_for(directory: Path, environment: Mapping[str, str] | None = None) -> Places:
-    """The places for somebody who works in a directory; looks at the disk for the project's root.
+    """The directories of guidance; the project's root is found on disk.
 
     Args:
         directory: where the agent works.
@@ -121,7 +121,7 @@ class GuidanceText:
 
     @property
     def uri(self) -> str:
-        """What it is called as an MCP resource; a bare file name is no URI."""
+        """The URI as an MCP resource; a bare file name is not a URI."""
         return URI + self.id
 
     @property
@@ -131,7 +131,7 @@ class GuidanceText:
 
 
 SAME_TEXT: Final[Mapping[str, str]] = {"socrates.md": "main.md"}
-"""Ids that stand for another where nobody has written a text of their own."""
+"""Ids without a text that use the text of another id."""
 
 FIRST: Final = (
     "main.md",
@@ -144,12 +144,12 @@ FIRST: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """What can be read now.
+    """The current guidance texts.
 
     Attributes:
         texts: by id.
         untrusted: texts of the project that the user has neither allowed nor refused; not used.
-        troubles: what could not be read, in words.
+        troubles: errors of unreadable texts.
     """
 
     texts: Mapping[str, GuidanceText]
@@ -157,7 +157,7 @@ class Shelf:
     troubles: tuple[str, ...] = field(default=(), compare=False)
 
     def get(self, id_: str) -> GuidanceText | None:
-        """The text of that id; None if there is none."""
+        """The text of an id, or None."""
         return self.texts.get(id_)
 
     @property
@@ -189,7 +189,7 @@ MOST_TEXTS: Final = 100
 
 
 def read_shelf(places: Places, trust: TrustStore) -> Shelf:
-    """Everything as it is on the disk now; what cannot be read is told, and hides nothing else."""
+    """Read all texts from disk; unreadable ones are reported and hide no others."""
     troubles: list[str] = []
     items = project_items(places.project, troubles)
     trusted = trust.trusted(items)
@@ -292,11 +292,11 @@ _Print: TypeAlias = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is different from before.
+    """A change of the guidance.
 
     Attributes:
-        ids: of texts that have come, gone, or say something else.
-        is_list: whether a list of all would differ too.
+        ids: of added, removed, and changed texts.
+        is_list: whether the list of texts changed too.
     """
 
     ids: frozenset[str]
@@ -308,7 +308,7 @@ async def _pause() -> None:
 
 
 class GuidanceLibrary:
-    """Guidance of four layers: project (as far as it is trusted), team, user, built-in."""
+    """Guidance of four layers: project (trusted texts only), team, user, built-in."""
 
     def __init__(self, places: Places, trust: TrustStore | None = None) -> None:
         self._places = places
@@ -322,7 +322,7 @@ class GuidanceLibrary:
         return self._places.project
 
     def shelf(self) -> Shelf:
-        """What holds now; the same object as before if nothing on the disk has changed."""
+        """The current texts; the same object as before if no file has changed."""
         seen = self._look()
         if seen != self._print:
             self._shelf, self._print = read_shelf(self._places, self._trust), seen
@@ -331,7 +331,7 @@ class GuidanceLibrary:
     async def changes(
         self, pause: Callable[[], Awaitable[None]] = _pause
     ) -> AsyncGenerator[Change]:
-        """Each change from now on, for as long as somebody asks for the next.
+        """Yield each change from now on.
 
         Args:
             pause: waits until the next look is due.
@@ -355,7 +355,7 @@ class GuidanceLibrary:
 
 
 def library_for(directory: Path, environment: Mapping[str, str] | None = None) -> GuidanceLibrary:
-    """The guidance for whoever works in a directory."""
+    """The guidance for agents in a directory."""
     return GuidanceLibrary(places_for(directory, environment))
 
 

@@ -1,1 +1,1 @@
-"""What agents can call and read: an MCP server for whoever works in a directory."""
+"""MCP server for agents: tools, guidance, and tasks of a directory."""

@@ -1,4 +1,4 @@
-"""Whom tools ask over the bus; `symposium.bus.client.BusClient` is one, a test's peer another."""
+"""Port of tools to the bus, implemented by `symposium.bus.client.BusClient`."""
 
 from typing import Protocol, TypeVar
 

@@ -1,4 +1,4 @@
-"""Where an agent works: the taskspace and project of its directory (bus-mcp-taskspaces §2.2)."""
+"""Find the taskspace and project of an agent's directory (bus-mcp-taskspaces §2.2)."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -15,16 +15,16 @@ from symposium.taskspaces.task_file import read_task_file
 
 TASKSPACE: Final = "SYMPOSIUM_TASKSPACE"
 PROJECT: Final = "SYMPOSIUM_PROJECT"
-"""Variables that say it, for whoever starts an agent elsewhere."""
+"""Variables that override the directory, for agents started elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Which taskspace an agent is in.
+    """The taskspace and project of an agent.
 
     Attributes:
-        directory: where it works.
-        project: the project's directory; empty where nobody knows.
+        directory: its working directory.
+        project: the project's directory; empty if unknown.
         taskspace: the id in lower case; empty in no taskspace.
     """
 
@@ -39,7 +39,7 @@ class Standing:
 
 
 def standing_of(directory: Path, environment: Mapping[str, str] | None = None) -> Standing:
-    """What the environment says, else what the directory says.
+    """Taskspace and project by the environment, else by the directory.
 
     Args:
         directory: where the agent works.
@@ -53,7 +53,7 @@ def standing_of(directory: Path, environment: Mapping[str, str] | None = None) -
 
 
 def written_down(standing: Standing) -> TaskContext | None:
-    """What the taskspace's file says, for when nobody answers; None without one."""
+    """The task by the taskspace's file, for use without a daemon; None without a file."""
     for file in _files(standing):
         known = read_task_file(file)
         if known is not None and known.taskspace.id == standing.taskspace:

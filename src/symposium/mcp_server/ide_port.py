@@ -1,4 +1,4 @@
-"""Who knows the code: an attached editor first, else language servers (bus-mcp §5.5)."""
+"""Ask an attached editor about code, else language servers (bus-mcp §5.5)."""
 
 import logging
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class EditorFirst:
         return msgspec.convert(msgspec.to_builtins(found), list[SymbolDef])
 
     async def references(self, symbol: SymbolDef) -> Sequence[FileRange]:
-        """Where a symbol is used, its definition left out."""
+        """The uses of a symbol, without its definition."""
         request = FindAllReferences(symbol=msgspec.convert(msgspec.to_builtins(symbol), WireSymbol))
         try:
             found = await self._bus.request(request, patience=PATIENCE)
@@ -45,13 +45,13 @@ class EditorFirst:
         return msgspec.convert(msgspec.to_builtins(found), list[FileRange])
 
     async def definitions(self, at: At) -> Sequence[FileRange]:
-        """Where that which stands there is defined; no editor is asked this."""
+        """The definitions of the symbol at a position; editors are not asked."""
         return await self._otherwise.definitions(at)
 
     async def hover(self, at: At) -> Hover:
-        """What is known of what stands there; no editor is asked this."""
+        """Type and documentation of the symbol at a position; editors are not asked."""
         return await self._otherwise.hover(at)
 
     async def diagnostics(self, path: str) -> Sequence[Diagnostic]:
-        """What is wrong in a file; no editor is asked this."""
+        """Errors and warnings of a file; editors are not asked."""
         return await self._otherwise.diagnostics(path)

@@ -1,4 +1,4 @@
-"""Asks somebody who may take long, and tells the client meanwhile that we live."""
+"""Wait for a slow answer and report progress to the client."""
 
 import asyncio
 from contextlib import suppress
@@ -10,7 +10,7 @@ from symposium.bus.protocol import Request
 from symposium.mcp_server.tool import Call, News
 
 EVERY: Final = 10.0
-"""Seconds between two words to a client that waits, even if there is nothing new."""
+"""Seconds between two progress messages, even without news."""
 
 _Answer = TypeVar("_Answer")
 
@@ -23,12 +23,12 @@ class Latest:
         self._changed = asyncio.Event()
 
     def take(self, progress: Progress) -> None:
-        """Replace it by what the bus tells."""
+        """Replace it by progress from the bus."""
         self._message = progress.message
         self._changed.set()
 
     async def tell_on(self, news: News, *, every: float) -> None:
-        """Tell it at once, whenever it changes, and every so many seconds, until cancelled."""
+        """Send it now, at each change, and every so many seconds, until cancelled."""
         count = 0.0
         while True:
             self._changed.clear()
@@ -47,14 +47,14 @@ async def ask_telling(
     limit: float | None = None,
     every: float = EVERY,
 ) -> _Answer:
-    """Ask over the bus, and pass on what is told before the answer comes.
+    """Send a request over the bus, and forward its progress to the client.
 
     Args:
-        request: what to ask.
-        call: whose client is told.
-        first: what it is told at once; must be true before anything was sent.
+        request: the request to send.
+        call: the tool call whose client gets the progress.
+        first: the first progress message; must be true before anything was sent.
         limit: seconds to wait for the answer, if shorter than the budget of the request's type.
-        every: seconds after which it is told again.
+        every: seconds after which the message is repeated.
 
     Raises:
         BusError: there is no answer, or a refusal.

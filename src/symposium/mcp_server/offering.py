@@ -1,4 +1,4 @@
-"""What our own server offers: the tools, guidance and references as resources, the first prompt."""
+"""Symposium's own MCP server part: tools, guidance, references, and the first prompt."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -42,7 +42,7 @@ class Offering:
 
     @property
     def instructions(self) -> str:
-        """What a client is told at the handshake."""
+        """Instructions in the `initialize` result."""
         return instructions(chosen_tools(self._workplace, self._names).values())
 
     def tools(self) -> Sequence[Json]:
@@ -51,7 +51,7 @@ class Offering:
         return [_listed_tool(tool) for tool in found.values()]
 
     async def call_tool(self, name: str, params: Mapping[str, Any], caller: Caller) -> Json | None:
-        """Call a tool of ours; what goes wrong is in its result, with what to do about it."""
+        """Call a tool; an error is in its result, with the fix."""
         tool = all_tools().get(name)
         if tool is None:
             return None
@@ -112,7 +112,7 @@ class Offering:
         ]
 
     async def prompt(self, name: str, params: Mapping[str, Any], caller: Caller) -> Json | None:
-        """The first prompt with the taskspace as it is now, as directives to load resources."""
+        """The first prompt with the current taskspace, as directives to load resources."""
         del caller
         if name not in PROMPTS:
             return None

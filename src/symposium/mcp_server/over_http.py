@@ -21,7 +21,7 @@ from symposium.mcp_server.workplace import Workplace
 ADDRESS: Final = "127.0.0.1"
 
 TOKEN: Final = "SYMPOSIUM_MCP_TOKEN"  # noqa: S105 - the name of a variable
-"""Names the token to ask for; without it a new one is made and told on standard error."""
+"""Variable with the token; without it a new token is created and printed on standard error."""
 
 _SHORTEST: Final = 16
 _GRACE: Final = 2
@@ -34,11 +34,10 @@ class ServingError(SymposiumError):
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where a server is reached.
+    """Address of a server.
 
     Attributes:
-        listener: takes connections.
-        token: what a client must show.
+        token: required of clients.
     """
 
     listener: socket.socket
@@ -46,7 +45,7 @@ class Door:
 
     @property
     def url(self) -> str:
-        """What a client is told."""
+        """URL for clients."""
         return f"http://{ADDRESS}:{self.listener.getsockname()[1]}/mcp"
 
 
@@ -71,7 +70,7 @@ async def serve_http(site: Site, port: int, opened: Callable[[str, str], None]) 
     Args:
         site: where they work.
         port: where they come in; 0 for any that is free.
-        opened: is told the URL and the token when connections are taken.
+        opened: called with the URL and the token when the server accepts connections.
 
     Raises:
         ServingError: the port is taken, or the token can be guessed.

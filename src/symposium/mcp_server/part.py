@@ -1,7 +1,7 @@
-"""What a part of an MCP server offers, in MCP's own words: tools, resources, prompts, completions.
+"""Interface of a part of an MCP server: tools, resources, prompts, completions.
 
-Values are JSON as MCP writes it. What a part does not know it answers with None, and the next part
-is asked. Knows nothing of the SDK.
+Values are JSON in the form of MCP. A part returns None for an unknown name; then the next part is
+asked. This module does not depend on the SDK.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ class Caller(Protocol):
     """The client of one request.
 
     Attributes:
-        revision: of MCP, as it is spoken.
-        news: tells it how far the request is, if it wants to know.
+        revision: negotiated revision of MCP.
+        news: reports progress of the request, if the client wants it.
         context: what the SDK knows of the request; of no use to what knows nothing of the SDK.
     """
 
@@ -44,7 +44,7 @@ class Part(Protocol):
         ...
 
     async def call_tool(self, name: str, params: Mapping[str, Any], caller: Caller) -> Json | None:
-        """The result of `tools/call`; None for a tool of somebody else's.
+        """The result of `tools/call`; None for a tool of another part.
 
         Raises:
             RpcError: the call is refused.
@@ -60,7 +60,7 @@ class Part(Protocol):
         ...
 
     async def read(self, uri: str, caller: Caller) -> Json | None:
-        """The result of `resources/read`; None for a resource of somebody else's."""
+        """The result of `resources/read`; None for a resource of another part."""
         ...
 
     def prompts(self) -> Sequence[Json]:
@@ -68,7 +68,7 @@ class Part(Protocol):
         ...
 
     async def prompt(self, name: str, params: Mapping[str, Any], caller: Caller) -> Json | None:
-        """The result of `prompts/get`; None for a prompt of somebody else's.
+        """The result of `prompts/get`; None for a prompt of another part.
 
         Raises:
             RpcError: it is refused.
@@ -76,17 +76,17 @@ class Part(Protocol):
         ...
 
     def complete(self, ref: Mapping[str, Any], argument: str, begun: str) -> Sequence[str] | None:
-        """What an argument may be; None where it is somebody else's to say."""
+        """Completions of an argument; None for an argument of another part."""
         ...
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> RpcError:
-    """The refusal of a name that nobody knows."""
+    """The error for an unknown name."""
     message = f"Unknown {what}: {name[:200]}"
     return RpcError(INVALID_PARAMS, {what: name[:200], "known": sorted(known)}, message=message)
 
 
 def not_found(uri: str, revision: str) -> RpcError:
-    """The refusal of a resource that is not there, in the words of a revision."""
+    """The error for a missing resource, with the code of a revision."""
     code = INVALID_PARAMS if revision in STATELESS else RESOURCE_NOT_FOUND
     return RpcError(code, {"uri": uri[:2000]}, message=f"Resource not found: {uri[:200]}")

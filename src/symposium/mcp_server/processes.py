@@ -1,4 +1,4 @@
-"""Which terminal an agent runs in: the shell among the processes that started it (bus-mcp §2.2)."""
+"""Find the terminal of an agent: the shell among its ancestor processes (bus-mcp §2.2)."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 SHELL_PID: Final = "SYMPOSIUM_SHELL_PID"
-"""A variable that says it, for whoever knows better."""
+"""Variable that overrides the shell found."""
 
 MOST_GENERATIONS: Final = 32
 _PATIENCE: Final = 2.0
@@ -62,7 +62,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """What was found; None for what was not."""
+    """Process ids of shell and editor; None if not found."""
 
     shell: int | None
     editor: int | None
@@ -85,7 +85,7 @@ def choose(chain: Sequence[Process]) -> Terminal:
     """The shell among the ancestors, the nearest first, and the editor above it.
 
     With an editor, the outermost shell that a terminal of it has started; without one, the nearest
-    shell that is nobody's script; else any shell.
+    shell that runs no script; else any shell.
     """
     above = next((place for place, each in enumerate(chain) if each.is_editor), None)
     below = chain if above is None else list(reversed(chain[:above]))

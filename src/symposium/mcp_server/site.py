@@ -1,4 +1,4 @@
-"""Where a server is to work, before anything is opened."""
+"""Configuration of a server before anything is opened."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from symposium.bus.client import ClientSettings
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a server is to work.
+    """Configuration of a server.
 
     Attributes:
         directory: where the agent works.

@@ -1,4 +1,4 @@
-"""What is known of the agent's taskspace: asked of the daemon for a moment, else read from disk."""
+"""Look up the agent's task: ask the daemon briefly, else read it from disk."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 async def look_up(
     standing: Standing, bus: Bus, *, patience: float = PATIENCE
 ) -> TaskContext | None:
-    """The taskspace as it is known now; None outside one, or where nobody and nothing says."""
+    """The agent's current task; None outside a taskspace, or if it is unknown."""
     if not standing.is_in_taskspace:
         return None
     request = TaskspaceState(project_path=standing.project, taskspace_uuid=standing.taskspace)

@@ -1,4 +1,4 @@
-"""What one tool is made of: a function of typed arguments, and what a client is told of it."""
+"""A tool of the MCP server: a function of typed arguments, and its description."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,10 +19,10 @@ Topic: TypeAlias = Literal[
 
 
 class News(Protocol):
-    """Takes how far a call is, for whoever waits."""
+    """Receives the progress of a call."""
 
     async def __call__(self, done: float, total: float | None, message: str) -> None:
-        """Tell it."""
+        """Report progress."""
         ...
 
 
@@ -41,7 +41,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool says.
+    """Result of a tool.
 
     Attributes:
         text: for the agent to read.
@@ -56,14 +56,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a client may want to know before it lets an agent call a tool.
+    """Hints for a client that decides whether an agent may call a tool.
 
     Attributes:
-        title: the name, for people.
+        title: the name that the user sees.
         reads_only: changes nothing.
-        destroys: may take away what is there.
-        repeats_well: a second call of the same does no more than the first.
-        reaches_out: asks somebody outside this machine.
+        destroys: may delete data.
+        repeats_well: a second equal call has no further effect.
+        reaches_out: uses the network.
     """
 
     title: str
@@ -114,7 +114,7 @@ class Tool:
         return None if self.result is None else schema_of(self.result)
 
     async def call(self, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
-        """Run it: what it says, which also tells of its failure and how to mend it."""
+        """Run the tool; the answer reports an error with its fix."""
         try:
             params = msgspec.convert(dict(arguments or {}), self.params)
         except msgspec.ValidationError as error:
@@ -146,7 +146,7 @@ def tool(
 
 
 def failure(name: str, error: BaseException | None) -> Answer:
-    """What an agent is told of an error: what is wrong, and what to do."""
+    """The answer for an error: what failed, and what to do."""
     match error:
         case ExplainedError():
             text = f"{error.message}\n{error.hint}".strip()

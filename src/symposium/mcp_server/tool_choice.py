@@ -37,7 +37,7 @@ def chosen_tools(workplace: Workplace, names: Sequence[str] = (AUTO,)) -> Mappin
         names: tools and topics; `all` for every tool, `auto` for those of use in the workspace.
 
     Raises:
-        UnknownToolError: a name is none of these.
+        UnknownToolError: a name is unknown.
     """
     tools = all_tools()
     chosen: set[str] = set()

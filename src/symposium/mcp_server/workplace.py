@@ -1,4 +1,4 @@
-"""Where an agent works, and whom its tools can ask."""
+"""Shared context of an agent's tools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class NoTaskspaceError(SymposiumError):
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """What tools work with.
+    """Directory, stores, and ports for tools.
 
     Attributes:
         standing: the directory and its taskspace.
@@ -54,7 +54,7 @@ class Workplace:
 
     @property
     def expansion(self) -> Expansion:
-        """What an id stands for here."""
+        """Expands ids of references, guidance, and prompts."""
         return Expansion(self.library, self.boot, self.references)
 
     @property
@@ -63,7 +63,7 @@ class Workplace:
         return checkout_of(self.standing.directory)
 
     def base(self, uri: str) -> str:
-        """The folder that an agent means by a base URI; the root for one that is not there."""
+        """The folder of a base URI; the root if it does not exist."""
         if uri.startswith("file:"):
             return uri
         place = self.standing.directory / uri
