@@ -380,28 +380,30 @@ class _Walk:
 
 
 def _shell_script(name: str | None, command: SimpleCommand) -> str | None:
-    """The script of `bash -c SCRIPT` or `bash -lc SCRIPT`."""
+    """Return the script of `bash -c SCRIPT`, `bash -lc SCRIPT`, or `bash -co pipefail SCRIPT`.
+
+    The script is the first word after all options. Each `o` or `O` in a word of options takes one
+    of the words that follow, and so do `--rcfile` and `--init-file`.
+    """
     if name not in SHELLS:
         return None
-    words = [word.text for word in command.words[1:]]
-    flag = next((at for at, text in enumerate(words) if _holds_script(text)), None)
-    if flag is None or not _are_options(words[:flag]):
-        return None
-    return next((text for text in words[flag + 1 :] if text is None or text[:1] not in "-+"), None)
+    values, has_script, are_options_over = 0, False, False
+    for text in (word.text for word in command.words[1:]):
+        if values:
+            values -= 1
+        elif text is None or are_options_over or text[:1] not in ("-", "+"):
+            return text if has_script else None
+        elif text in ("-", "--"):
+            are_options_over = True
+        elif text.startswith("--"):
+            values = int(text in _LONG_OPTIONS_WITH_VALUE)
+        else:
+            values = sum(letter in "oO" for letter in text)
+            has_script = has_script or (text[0] == "-" and "c" in text)
+    return None
 
 
-def _are_options(words: list[str | None]) -> bool:
-    """Whether a shell reads all of them as options, with the values that some of them take."""
-    before = [None, *words]
-    return all(
-        (text or "").startswith(("-", "+"))
-        or (before[at] or "").endswith(("o", "O", "file", "rcfile"))
-        for at, text in enumerate(words)
-    )
-
-
-def _holds_script(text: str | None) -> bool:
-    return text is not None and re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", text) is not None
+_LONG_OPTIONS_WITH_VALUE: Final = frozenset({"--rcfile", "--init-file"})
 
 
 def _is_plain_shell(command: SimpleCommand) -> bool:
