@@ -115,7 +115,7 @@ async def test_a_program_that_does_not_hang_up_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal_keeper, "GRACE", 0.05)
-    async with held(tmp_path, "trap '' HUP; echo ready; while :; do read line; done") as made:
+    async with held(tmp_path, "trap '' HUP; echo ready; exec sleep 600") as made:
         if b"ready" not in made.attach():
             await made.viewer.until(b"ready")
         made.keeper.stop()
