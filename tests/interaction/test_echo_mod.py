@@ -39,7 +39,7 @@ async def test_an_agent_that_can_reaches_the_tools_of_a_mod_over_acp() -> None:
 
     assert listed.text.splitlines() == [
         ">Available tools:",
-        "  - echo: Say the message again.",
+        "  - echo: Return the message unchanged.",
         "  - add: Add two whole numbers.",
     ]
     assert "Echo: hi" in said.text
@@ -58,7 +58,7 @@ async def test_an_agent_that_cannot_reaches_them_over_the_bridge(bridge: Mode) -
         wrong = await editor.prompt("use tool echo::add with {}")
 
     assert listed.text.splitlines()[1:] == [
-        "  - echo: Say the message again.",
+        "  - echo: Return the message unchanged.",
         "  - add: Add two whole numbers.",
     ]
     assert said.text == '>OK: "Echo: hi"'

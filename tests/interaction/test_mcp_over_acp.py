@@ -477,5 +477,5 @@ async def test_the_test_agent_lists_the_tools_of_a_session() -> None:
     async with chain_of("echo", agent="testy") as editor:
         turn = await editor.prompt(render_command(ListTools("echo")))
     assert turn.text == (
-        "Available tools:\n  - echo: Say the message again.\n  - add: Add two whole numbers."
+        "Available tools:\n  - echo: Return the message unchanged.\n  - add: Add two whole numbers."
     )

@@ -60,7 +60,7 @@ def test_an_agent_that_wants_a_login_says_how_and_goes_on_where_it_was(
 
     assert (item["kind"], before, too_soon) == ("login", "waiting: login", 0)
     assert "Authentication required␛[2K" in listed
-    assert "Sign in: With your account. The agent does it by itself" in listed
+    assert "Sign in: With your account. The agent runs the login" in listed
     assert "A key: Set `AGENT_KEY` where you answer with retry" in listed
     assert re.search(r"already answered by .+ at \d", late.stderr)
     assert file.read_text() == ("done" if way == "by hand" else "browser")

@@ -49,7 +49,7 @@ def test_a_request_that_a_mod_failed_is_the_mods_fault(symposium: Run, tmp_path:
     ended = symposium("prompt", "--proxy", mod, "--agent", "eliza", "Hello")
     assert ended.returncode == 1
     assert "symposium: mod Mine failed on session/prompt" in ended.stderr
-    assert "the mod's fault" in ended.stderr
+    assert "the error is in the mod, not in the agent" in ended.stderr
     assert "the agent's own answer" not in ended.stderr
 
 

@@ -31,7 +31,7 @@ def test_everything_of_symposium_goes_and_the_work_of_tasks_stays(
 
     listed = desk.run("uninstall")
     assert listed.returncode == 2
-    assert "add --yes" in listed.stderr
+    assert "rerun with --yes" in listed.stderr
     assert desk.home.is_dir()
     done = desk.run("uninstall", "--yes")
     again = desk.run("uninstall", "--yes")
@@ -98,7 +98,7 @@ def test_refs_that_cannot_be_removed_keep_the_files_until_uninstall_is_repeated(
 
     assert failed.returncode == 1
     assert f"{desk.clone}: " in failed.stderr
-    assert "run `symposium uninstall` again" in failed.stderr
+    assert "rerun `symposium uninstall`" in failed.stderr
     assert kept
     assert done.returncode == 0, done.stderr
     assert git(desk.clone, "for-each-ref", "refs/symposium/") == ""

@@ -50,7 +50,7 @@ _IMPORT: Final = re.compile(r"^from ((?:symposium|peerwire)[\w.]*) import ([\w, 
 
 def commands() -> Iterator[str]:
     """Every command with its arguments and options."""
-    yield from _commands(main, click.Context(main, info_name="symposium"))
+    yield from _commands(main, click.Context(main, info_name="symposium", **main.context_settings))
 
 
 def _commands(command: click.Command, context: click.Context) -> Iterator[str]:

@@ -171,9 +171,9 @@ def test_it_needs_no_test_framework() -> None:
 @pytest.mark.requirement("cli.mod-author-names")
 def test_what_a_mod_author_imports_is_named_and_there() -> None:
     assert sorted(symposium.__all__) == [
-        *("Answer", "ComponentSpec", "Crossing", "Drop", "Forward", "Later", "Mod", "Needs"),
-        *("Refuse", "Reply", "RpcError", "from_agent", "from_client", "has_capability"),
-        *("run_mod", "with_capability"),
+        *("Answer", "ComponentSpec", "Content", "Crossing", "Drop", "Forward", "Later", "Mod"),
+        *("Needs", "Refuse", "Reply", "RpcError", "ToolContext", "ToolMod", "ToolServer"),
+        *("from_agent", "from_client", "has_capability", "run_mod", "with_capability"),
     ]
     assert all(getattr(symposium, name).__name__ == name for name in symposium.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'Mods'"):

@@ -206,7 +206,7 @@ def test_unknown_subcommand_of_a_group_is_answered_with_those_that_may_be_meant(
 
 @pytest.mark.requirement("cli.unknown-subcommand")
 def test_every_group_of_subcommands_suggests_names() -> None:
-    context = click.Context(main)
+    context = click.Context(main, **main.context_settings)
     commands = {name: main.get_command(context, name) for name in main.list_commands(context)}
     groups = {name: each for name, each in commands.items() if isinstance(each, click.Group)}
 
