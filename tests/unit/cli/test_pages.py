@@ -47,7 +47,7 @@ def understood(words: Sequence[str]) -> None:
         assert found is not None
         command, context = found, click.Context(found, context, name)
     if rest or not isinstance(command, click.Group) or not command.invoke_without_command:
-        with command.make_context(command.name, rest):
+        with command.make_context(command.name, rest, parent=context.parent):
             pass  # files that were opened are closed
 
 
